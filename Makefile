@@ -61,9 +61,8 @@ soak: $(VENV)/.installed-dev
 		$(filter-out tests/soak/conftest.py,$(wildcard $(addprefix tests/soak/,$(SOAK))))
 
 # Kills workers, nodes and drivers for some minutes.
-test-cluster: export HARNESS_TEST_CLUSTER = 1
 test-cluster: $(VENV)/.installed-dev
-	$(VENV)/bin/python -m pytest tests/cluster
+	$(VENV)/bin/python -m pytest tests/plugins/ray
 
 # One process: the tests share engines, and two engines at once would share the cores.
 test-vllm: export HARNESS_TEST_VLLM = 1

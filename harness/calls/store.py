@@ -118,11 +118,6 @@ class Store:
         if self._pending:
             self._schedule()
 
-    def put_all(self, values: Mapping[bytes, bytes]) -> None:
-        """Write values at once, together; they replace earlier ones of the same keys."""
-        self._pending |= values
-        self.flush()
-
     def values(self) -> Iterator[bytes]:
         """Every whole value, one after the other."""
         self.flush()

@@ -81,6 +81,7 @@ def data_places(_ctx: Any, _param: Any, incomplete: str) -> list[str]:
 CANDIDATES: dict[str, Callable[[Any, Any, str], list[str]]] = {
     "data_places": data_places,
     "embedder_kinds": _completions(lambda: _plugins().embedders),
+    "executors": _completions(lambda: ["local", *_plugins().executors]),
     "judge_kinds": _completions(lambda: _plugins().judges),
     "judges": judges,
     "model_kinds": _completions(lambda: _plugins().models),

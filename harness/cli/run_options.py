@@ -159,7 +159,7 @@ def _how_to_run() -> Iterator[Option]:
     yield setting(
         "executor", "NAME",
         "what runs it: local, this process, or ray, workers on a Ray cluster (local)",
-        default="local",
+        default="local", candidates="executors",
     )  # fmt: skip
     yield setting(
         "ray_address", "ADDRESS",

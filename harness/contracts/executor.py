@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from harness.base.errors import HarnessError
+from harness.base.errors import ModelError
 from harness.contracts.finding import Finding
 from harness.contracts.model import Model
 
@@ -22,7 +22,7 @@ class ExecutorSettings(msgspec.Struct, frozen=True, kw_only=True):
     engines: int | None = None
 
 
-class WorkerDied(HarnessError):
+class WorkerDied(ModelError):
     """The process of a worker died, again and again, during one call."""
 
 
@@ -33,7 +33,7 @@ class Worker(Protocol):
         """What this method of the worker returns.
 
         If the worker's process dies meanwhile, it is started again and called again, up to twice.
-        WorkerDied after the third death, HarnessError if there is no way to a worker any more.
+        WorkerDied after the third death, ModelError if there is no way to a worker any more.
         """
         ...
 

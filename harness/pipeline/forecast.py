@@ -25,6 +25,7 @@ from harness.contracts.judge import Ask, Judge, JudgeParts, Question, Verdict
 from harness.contracts.model import CallError, Message, Model, Reply, Request
 from harness.contracts.outcomes import Broken, NoVerdict, problem_in
 from harness.contracts.stage import Item
+from harness.pipeline.executors.choice import machines_of
 from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.executors.planned import PlannedRun
 from harness.pipeline.memos import Memory
@@ -217,6 +218,7 @@ async def rehearse(
     settings: RunSettings, plugins: Plugins, prepared: Prepared | None = None
 ) -> Forecast:
     """The forecast of a run with these settings; no model is asked."""
+    machines_of(settings, plugins)
     whole = prepared or prepare(settings, plugins)
     check_prices(whole)
     few = msgspec.structs.replace(settings, limit=min(REHEARSED, settings.limit or REHEARSED))

@@ -158,6 +158,7 @@ async def arun(
     """
     plugins = load_plugins()
     named_in = named_in or {}
+    machines = machines_of(settings, plugins)
     try:
         prepared = prepare(settings, plugins, engines=engines, say=display.show_line)
     except (DataError, NotReady) as error:
@@ -168,7 +169,6 @@ async def arun(
     settings = prepared.settings
     check_prices(prepared)
     taken = lock_folder(settings, prepared, display=display)
-    machines = machines_of(settings, plugins)
     try:
         with taken.removed_on_failure():
             workers = 0 if machines is None else join(machines, settings, prepared.models)

@@ -138,8 +138,9 @@ class Plugins(Registries):
         return self._registered(self.embedders, name)
 
     def executor(self, name: str) -> Registration[ExecutorFactory]:
-        """The registration of an executor."""
-        return self._registered(self.executors, name)
+        """The registration of an executor; `local` is the harness itself and has none."""
+        where = f"--executor {name}"
+        return self._registered(self.executors, name, where=where, others=("local",))
 
     def analysis(self, name: str) -> AnalysisRegistration:
         """The registration of an analysis."""
@@ -203,19 +204,26 @@ class Plugins(Registries):
             or top_level(one.module) == f"harness_{benchmark_name}"
         )
 
-    def _registered(self, registry: Registry[str, R], name: str) -> R:
+    def _registered(
+        self,
+        registry: Registry[str, R],
+        name: str,
+        *,
+        where: str | None = None,
+        others: tuple[str, ...] = (),
+    ) -> R:
         if name in registry:
             return registry[name]
+        known = [*others, *registry]
         behind = self.broken_behind(name) or self.broken
         left_out = ", ".join(one.entry_point for one in self.left_out)  # one may have the name
         # Task files name benchmarks, and the user names everything else.
         named_by_user = registry is not self.benchmarks
         raise (UnknownName if named_by_user and not behind else PluginError)(
             f"no plugin offers the {registry.kind} {name!r}",
-            expected=f"one of {', '.join(registry)}"
-            if registry
-            else "a name that a plugin registers",
-            hint=did_you_mean(name, registry)
+            where=where,
+            expected=f"one of {', '.join(known)}" if known else "a name that a plugin registers",
+            hint=did_you_mean(name, known)
             or self._broken_lines(behind)
             or (f"HARNESS_PLUGINS leaves out {left_out}" if left_out else None)
             or (_KIND_AND_NAME if registry is self.models else None),

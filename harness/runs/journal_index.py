@@ -83,37 +83,43 @@ T = TypeVar("T")
 HeadT = TypeVar("HeadT", Head, OutcomeHead)
 
 
-def scan(path: Path, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
+def scan(
+    path: Path, head: type[HeadT], *, finished: bool = False
+) -> Iterator[tuple[int, int, HeadT]]:
     """Place, length and head of every whole line of a journal, file by file in the order of time.
 
-    The torn end of a file is skipped: its record was never finished. A damaged line before other
-    lines means that a record was lost, and is a DataError. Every line is checked as a whole, but
-    with `Head` only its head is decoded.
+    The torn end of a file is skipped: its record was never finished. Any other damage means that a
+    record was lost, and is a DataError, as is a torn end in the first file of a `finished` stage:
+    whoever writes on cuts it off, so what was damaged may have replaced an earlier record. Every
+    line is checked as a whole, but with `Head` only its head is decoded.
     """
     return chain.from_iterable(
-        _scan_file(part_path(path, number), number * FILE_SPAN, head)
+        _scan_file(part_path(path, number), number * FILE_SPAN, head, finished and not number)
         for number in part_numbers(path)
     )
 
 
-def whole_lines(path: Path, read: Callable[[bytes], T]) -> Iterator[tuple[bytes, T]]:
-    """Each whole line of one file of a journal, with what `read` makes of it.
+def whole_lines(
+    path: Path, read: Callable[[bytes], T], *, finished: bool = False
+) -> Iterator[tuple[bytes, T]]:
+    """Each whole line of one file of a journal, with what `read` makes of it; see `scan`.
 
-    Its torn end is skipped; a missing file has no lines. Any other damage is a DataError.
+    A missing file has no lines.
     """
     try:
         file = path.open("rb", buffering=1 << 20)
     except FileNotFoundError:
         return
     with file:
-        left = _after_last_newline(file.fileno(), os.fstat(file.fileno()).st_size)
+        size = os.fstat(file.fileno()).st_size
+        left = size if finished else _after_last_newline(file.fileno(), size)
         number = 0
         while left > 0:
             line = file.readline()
             number += 1
             left -= len(line)
             if wrong := damage(line, LINE):
-                if left <= 0:
+                if left <= 0 and not finished:
                     return
                 raise damaged(path, number, wrong)
             try:
@@ -123,11 +129,13 @@ def whole_lines(path: Path, read: Callable[[bytes], T]) -> Iterator[tuple[bytes,
             yield line, found
 
 
-def _scan_file(path: Path, place: int, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
+def _scan_file(
+    path: Path, place: int, head: type[HeadT], finished: bool
+) -> Iterator[tuple[int, int, HeadT]]:
     """The lines of one file of a journal, the first of which is at `place`."""
     decode = msgspec.json.Decoder(head).decode
     read = decode if head is not Head else lambda line: decode(_start(line))
-    for line, found in whole_lines(path, read):
+    for line, found in whole_lines(path, read, finished=finished):
         yield place, len(line), found
         place += len(line)
 
@@ -215,8 +223,8 @@ class JournalIndex:
     """The place of the current record of each key, by user in the order of the users' hashes.
 
     `wanted` keeps only the lines whose head it accepts. With `items`, which the manifest has of a
-    finished stage, a DataError says if records are missing. The index is small: 12 bytes a record
-    and 8 a user, and about 40 bytes a record while it is made.
+    finished stage, a DataError says if records are missing; see `scan` for `finished`. The index is
+    small: 12 bytes a record and 8 a user, and about 40 bytes a record while it is made.
     """
 
     def __init__(
@@ -226,13 +234,14 @@ class JournalIndex:
         *,
         wanted: Callable[[Head], bool] | None = None,
         items: int | None = None,
+        finished: bool = False,
     ) -> None:
         import numpy as np
 
         self.path = path
         keys, users, places, sizes = array("q"), array("Q"), array("q"), array("I")
         user, user_hash = None, 0
-        for place, size, head in scan(path, Head):
+        for place, size, head in scan(path, Head, finished=finished):
             if head.stage != stage_key or not (head.dropped or wanted is None or wanted(head)):
                 continue
             if head.user != user:

@@ -101,7 +101,7 @@ class FinishedTask:
             )
         path = self.path / self.entry.folder / kept[stage].file
         key = kept[stage].key
-        index = JournalIndex(path, key, items=kept[stage].items)
+        index = JournalIndex(path, key, items=kept[stage].items, finished=True)
         return JournalRecords(path, key, kind or kinds[stage], index=index)
 
 

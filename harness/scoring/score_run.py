@@ -243,7 +243,7 @@ def _open(folder: RunFolder, manifest: Manifest, name: str) -> dict[str, Journal
     else:
         for stage in entry.stages:
             path = folder.path / entry.folder / stage.file
-            indexes[stage.name] = index = JournalIndex(path, stage.key)
+            indexes[stage.name] = index = JournalIndex(path, stage.key, finished=True)
             if len(index) != stage.items:
                 problems.append(f"{stage.name} ({len(index)} records of {stage.items} items)")
     if problems:

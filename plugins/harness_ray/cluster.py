@@ -56,6 +56,8 @@ class Cluster:
         """Join the cluster, or start a Ray; ClusterError if there is none, or Ray is missing."""
         with ExitStack() as stack:
             stack.enter_context(_variables(RAY_USAGE_STATS_ENABLED="0"))
+            # Ray would tell of a worker's death on standard output, among the results.
+            stack.enter_context(_variables(RAY_DEDUP_LOGS="1", RAY_DEDUP_LOGS_SKIP_REGEX="."))
             if self._address is None:
                 stack.enter_context(_own_token())
             ray = ray_package()

@@ -66,7 +66,7 @@ def test_a_lock_of_another_process_is_waited_for_when_all_is_written(path, monke
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         monkeypatch.setattr(clock, "block", lambda seconds: other.execute("COMMIT"))
-        store.put_all({key(1): b"x"})
+        store.put(key(1), b"x")
     assert rows_on_disk(path) == 1
     store.close()
 
@@ -153,7 +153,7 @@ async def test_damage_met_while_running_costs_no_more_than_the_answers(path, by)
         assert store.get(key(499)) is None
     else:
         damaged(path)
-        store.put_all({key(1000): b"x"})
+        store.put(key(1000), b"x")
         assert store.get(key(1000)) == b"x"
     store.close()
     assert len(said) == 1

@@ -118,11 +118,13 @@ class Stores(RuleBasedStateMachine):
     @precondition(lambda self: self.lock is None)
     @rule(at=USERS, number=NUMBERS, value=VALUES, in_loop=st.booleans())
     def put_at_once(self, at: int, number: int, value: bytes, in_loop: bool) -> None:
-        """Together, or without a loop."""
+        """By `flush`, or without a loop."""
+        store = self.stores[at]
         if in_loop:
-            self.within(self.stores[at].put_all, {key(number): value})
+            self.within(store.put, key(number), value)
+            self.within(store.flush)
         else:
-            self.stores[at].put(key(number), value)
+            store.put(key(number), value)
         self.queues[at][key(number)] = value
         self.written(at)
 
@@ -187,7 +189,7 @@ class Stores(RuleBasedStateMachine):
         self.disk.draw = Drawn(how, share)
         self.disk.begin(crash_at=statement)
         with pytest.raises(Crash):
-            self.stores[at].put_all({key(number): value})
+            self.stores[at].put(key(number), value)
         self.queues[at][key(number)] = value
         if statement == 3 and how == "after":
             self.written(at)

@@ -118,7 +118,7 @@ to do: give --executor local, here and to the `harness run` that finishes the ru
     "--model baseline --tasks interests --workers 8": (
         2, UsageError, None, "8, with --executor local",
         snapshot("""\
---workers needs --executor ray
+--workers needs another executor
 expected: --executor ray, which runs on a Ray cluster
 to do: give --executor ray, or leave --workers out\
 """)),

@@ -5,7 +5,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.base.errors import UsageError
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import Price, PriceTable
 from harness.cli.main import main
@@ -13,7 +12,7 @@ from harness.cli.run import run
 from harness.cli.run_options import settings_from
 from harness.contracts.task import DataSpec, Task
 from harness.pipeline.failure_limits import limits_of
-from harness.pipeline.settings import OF_EXECUTOR, FailureLimits, RunSettings, make_settings
+from harness.pipeline.settings import OF_EXECUTOR, FailureLimits, RunSettings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {
@@ -190,6 +189,27 @@ def test_a_count_below_one_is_refused(name, value, printed):
     said = printed(*LEAST, *needed, f"--{name}", value, code=2).err
     assert f"--{name} must be at least 1" in said
     assert f"found:    {value}" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["--executor", "rya"], "--executor rya"),
+        (["--executor", "rya", "--dry_run"], "--executor rya"),
+        ([], "harness.toml:1 (--executor rya)"),
+    ],
+)
+def test_an_executor_that_no_plugin_has_is_refused_before_anything_is_opened(
+    words, place, printed, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "harness.toml").write_text("" if words else "executor = 'rya'\n")
+    needed = ("--data", "sample", "--judge", "lexical")
+    said = printed(*LEAST, *needed, *words, code=2).err
+    assert f"harness: {place}: no plugin offers the executor 'rya'" in said
+    assert "expected: one of local, ray" in said
+    assert "did you mean 'ray'?" in said
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize("name", ["timeout", "total_timeout"])

@@ -58,6 +58,12 @@ def register_embedders(register):
 
 
 @hookimpl
+def register_executors(register):
+    note("register_executors")
+    register("nowhere", str, description="works nothing")
+
+
+@hookimpl
 def register_respondents(register):
     note("register_respondents")
     register("noted", "answer", "candidate", lambda: lambda variables, random: "respondent")

@@ -126,6 +126,16 @@ def test_another_version_is_named_with_both_though_the_order_is_unreadable(name)
     assert caught.value.found == versions.get(name, "nothing")
 
 
+def test_a_plugin_that_is_broken_here_alone_says_why(site):
+    site.install("films", {"films": "films_plugin"}, {"films_plugin.py": "import gone"})
+    order, _ = ordered()
+    versions = msgspec.msgpack.decode(order, type=Versions).versions
+    other = msgspec.msgpack.encode({"versions": versions | {"plugin films": "films 1.0"}})
+    with pytest.raises(UsageError, match="plugin films is not what it was") as caught:
+        read_order(other)
+    assert caught.value.found == "ModuleNotFoundError: No module named 'gone'"
+
+
 @pytest.mark.parametrize(("lock", "found"), [("other", "another folder"), (None, "No such file")])
 def test_a_worker_that_does_not_see_the_run_folder_says_so(folder, lock, found):
     order, _ = ordered()

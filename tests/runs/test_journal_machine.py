@@ -205,6 +205,9 @@ class Journal(RuleBasedStateMachine):
         else:
             lost = self.files[at].pop()
             self.reads()
+            if at == 0:  # a finished stage has no such end, as whoever writes on cuts it off
+                with pytest.raises(DataError, match="damaged record"):
+                    JournalIndex(self.path, STAGES[0], finished=True)
             self.files[at].append(lost)
         self.file(at).write_bytes(whole)
 

@@ -101,7 +101,9 @@ def read_order(data: bytes) -> tuple[WorkOrder, dict[tuple[str, str], StageConte
     run folder. The process works in the command's folder from now on, if there is one here.
     """
     plugins = load_plugins()
-    _check_versions(msgspec.msgpack.decode(data, type=Versions).versions, _versions(plugins))
+    broken = {f"plugin {one.entry_point}": one.error for one in plugins.broken}
+    wanted = msgspec.msgpack.decode(data, type=Versions).versions
+    _check_versions(wanted, broken | _versions(plugins))
     order = msgspec.msgpack.decode(data, type=WorkOrder, dec_hook=lambda kind, value: kind(value))
     _check_folder(Path(order.folder), order.lock)
     if here := Path(order.cwd).is_dir():

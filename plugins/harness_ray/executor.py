@@ -103,16 +103,23 @@ class RayWorker:
             except ActorUnavailableError as error:
                 deaths += 1
                 if deaths > RETRIES:
-                    raise self._died(f"died {deaths} times", error) from error
+                    raise WorkerDied(
+                        f"worker {self._number} died {deaths} times",
+                        where=f"worker {self._number}",
+                        found=reason_of(error),
+                        expected="a worker that survives its items",
+                        hint="look at the memory of the machines, and at Ray's log of the worker; "
+                        "the same command continues the run",
+                    ) from error
                 await self._there()
-            except RayActorError as error:
-                raise self._died("died for good", error) from error
             except RayError as error:
+                what = "a worker" if isinstance(error, RayActorError) else "the Ray cluster"
                 raise ModelError(
-                    "the Ray cluster cannot be reached any more",
+                    f"{what} cannot be reached any more",
                     where=f"worker {self._number}",
                     found=reason_of(error),
-                    hint="start the cluster again; the same command continues the run",
+                    hint="see that the cluster runs, or start it again; the same command continues "
+                    "the run",
                 ) from error
 
     async def _there(self) -> None:
@@ -129,20 +136,11 @@ class RayWorker:
             else:
                 return
 
-    def _died(self, how: str, error: Exception) -> WorkerDied:
-        return WorkerDied(
-            f"worker {self._number} {how}",
-            where=f"worker {self._number}",
-            found=reason_of(error),
-            expected="a worker that survives its items",
-            hint="look at the memory of the machines, and at Ray's log of the worker; the same "
-            "command continues the run",
-        )
-
 
 def reason_of(error: Exception) -> str:
     """Why a call failed, in a line."""
     text = " ".join(str(error).split())
+    text = text.rpartition("The actor is dead because ")[2]
     if "Worker unexpectedly exits with a connection error code" in text:
         return "its process was killed, as by a machine without memory to spare, or crashed"
     if len(text) > LONGEST_REASON:

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,8 +50,10 @@ def ray_folder() -> Iterator[Path]:
         try:
             yield folder
         finally:
-            for process in processes_of(folder):
-                with_signal(process, signal.SIGKILL)
+            while left := processes_of(folder):  # until none writes there any more
+                for process in left:
+                    with_signal(process, signal.SIGKILL)
+                time.sleep(0.05)
             shutil.rmtree(folder, ignore_errors=True)
 
 

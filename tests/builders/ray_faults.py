@@ -132,11 +132,6 @@ def answer(body: dict[str, Any]) -> str:
     return str(body["messages"][-1]["content"]).partition(" ")[2]
 
 
-def questions_of(server: FaultyServer, since: float = 0.0) -> list[str]:
-    """What a server was asked after a moment."""
-    return [one.body["messages"][-1]["content"] for one in list(server.asked) if one.at > since]
-
-
 def scores_of(folder: Path) -> bytes:
     """The file of the scores of a run."""
     return (folder / "toys" / "scores.jsonl").read_bytes()
@@ -173,7 +168,8 @@ class Watched:
 
     def note_kill(self) -> None:
         """Something was killed just now."""
-        self.kills.append((time.monotonic(), self.on_disk()))
+        recorded = self.on_disk()
+        self.kills.append((time.monotonic(), recorded))
 
     def kill(self) -> None:
         """Kill the command itself."""
@@ -214,7 +210,8 @@ class Watched:
         """
         assert scores_of(self.folder) == whole
         for moment, recorded in self.kills:
-            assert not recorded & set(questions_of(self.server, moment))
+            later = [one.body for one in self.server.asked if one.at > moment]
+            assert not recorded & {body["messages"][-1]["content"] for body in later}
         assert self.server.count <= QUESTIONS + KINDS + 2 * CONCURRENCY * len(self.kills)
 
 
@@ -230,9 +227,9 @@ def whole_scores(folder: Path, package: Path) -> bytes:
 
 
 @contextmanager
-def watched(folder: Path, package: Path, address: str, **options: Any) -> Iterator[Watched]:
+def watched(folder: Path, package: Path, address: str) -> Iterator[Watched]:
     """A run to be started in a folder; its command is killed if it is still there at the end."""
-    with FaultyServer(answer, models=MODELS, latency=LATENCY, **options) as server:
+    with FaultyServer(answer, models=MODELS, latency=LATENCY) as server:
         runs = Runs(folder, package, address, server.url)
         runs.words(*WORDS)
         run = Watched(runs, server)

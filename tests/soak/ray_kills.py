@@ -16,7 +16,7 @@ from random import Random
 
 import pytest
 from builders.clusters import with_signal
-from builders.ray_faults import QUESTIONS, two_nodes, watched, whole_scores
+from builders.ray_faults import QUESTIONS, stopped, two_nodes, watched, whole_scores
 from builders.toys import toys_installed
 
 KILLS = int(os.environ.get("HARNESS_SOAK_KILLS", "20"))
@@ -37,9 +37,8 @@ def strike(kind, run, nodes, draw):
     elif there := nodes.workers():
         worker = draw.choice(there)
         if kind == "worker stops":
-            with_signal(worker, signal.SIGSTOP)
-            time.sleep(draw.random() * 5)
-            with_signal(worker, signal.SIGCONT)
+            with stopped(worker):
+                time.sleep(draw.random() * 5)
         else:
             with_signal(worker, signal.SIGKILL)
             run.note_kill()
@@ -83,8 +82,7 @@ def test_kills_that_end_the_cluster(tmp_path, kind):
                     run.start()
                     run.wait_for(Random(f"{kind} {number}").randint(1, QUESTIONS - 8))
                     if kind == "head":
-                        (head,) = nodes.cluster.head_node.all_processes["gcs_server"]
-                        with_signal(head.process.pid, signal.SIGKILL)
+                        nodes.kill_head()
                         run.note_kill()
                         run.process.communicate(timeout=90)
                     else:

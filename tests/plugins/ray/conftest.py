@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from builders.clusters import NODE, ray_cluster
-from builders.ray_faults import Nodes, Watched, watched, whole_scores
+from builders.ray_faults import Nodes, Watched, answer, watched, whole_scores
 from builders.toys import Runs, toys_installed
 
 from harness.testing import FaultyServer
@@ -78,9 +78,9 @@ def serve(runs: Runs) -> Iterator[Callable[..., FaultyServer]]:
     """Start a server that the runs ask; it stops with the test."""
     servers: list[FaultyServer] = []
 
-    def start(answer: Any = None, **options: Any) -> FaultyServer:
+    def start(says: Any = None, **options: Any) -> FaultyServer:
         options.setdefault("models", MODELS)
-        server = FaultyServer(answer or echo, **options).start()
+        server = FaultyServer(says or answer, **options).start()
         servers.append(server)
         runs.url = server.url
         return server
@@ -88,8 +88,3 @@ def serve(runs: Runs) -> Iterator[Callable[..., FaultyServer]]:
     yield start
     for server in servers:
         server.stop()
-
-
-def echo(body: dict[str, Any]) -> str:
-    """What was asked without the first word, which says by whom."""
-    return str(body["messages"][-1]["content"]).partition(" ")[2]

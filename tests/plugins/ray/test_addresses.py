@@ -22,7 +22,7 @@ def refused(address):
 
 def test_ray_that_is_not_installed(monkeypatch):
     monkeypatch.setattr(cluster.importlib.util, "find_spec", lambda name: None)
-    error = refused(None)
+    error = refused("auto")
     assert (error.problem, error.where) == ("Ray is not installed", "--executor ray")
     assert error.hint == "pip install 'user-understanding-harness[ray]'"
 
@@ -76,5 +76,6 @@ def test_why_a_worker_died_is_a_line():
     killed = "Worker exit detail:\n\tWorker unexpectedly exits with a connection error code 2. End"
     said = "its process was killed, as by a machine without memory to spare, or crashed"
     assert reason_of(Exception(killed)) == said
-    assert reason_of(Exception("its node\n  has died.")) == "its node has died."
+    lost = "The actor died unexpectedly.\n\tpid: 7\nThe actor is dead because its node has died."
+    assert reason_of(Exception(lost)) == "its node has died."
     assert reason_of(Exception("many words " * 40)) == "many words " * 18 + "…"

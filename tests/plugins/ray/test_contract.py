@@ -200,3 +200,11 @@ def test_engines_that_do_not_fit_beside_each_other_open_in_turn(runs, executor):
             ["opens two", "closes two"],
             ["opens one", "closes one"],
         )
+
+
+def test_workers_share_the_concurrency(runs, serve):
+    server = serve(latency=0.2)
+    runs.words(*WORDS)
+    done = runs.run("ray", workers=3, concurrency=4)
+    assert done.status == "done"
+    assert 2 <= server.most_in_flight <= 4

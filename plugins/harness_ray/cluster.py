@@ -31,6 +31,9 @@ JOIN = "run `ray start --head` on one machine, and on each other `ray start --ad
 SECONDS = 10
 """How long a cluster may take to say that it is there; Ray itself would wait for minutes."""
 
+_joined: list[Cluster] = []
+"""The cluster that this process has joined, if it has."""
+
 _given: list[bool] = []
 """Not empty once Ray has read the token of this process."""
 
@@ -50,7 +53,7 @@ class Cluster:
 
     def __init__(self, address: str | None) -> None:
         self._address = address
-        self._joined: ExitStack | None = None
+        self._stack = ExitStack()
 
     def join(self) -> None:
         """Join the cluster, or start a Ray; ClusterError if there is none, or Ray is missing."""
@@ -60,8 +63,11 @@ class Cluster:
             stack.enter_context(_variables(RAY_DEDUP_LOGS="1", RAY_DEDUP_LOGS_SKIP_REGEX="."))
             if self._address is None:
                 stack.enter_context(_own_token())
+            else:  # else it would try for a quarter of an hour where something else answers
+                stack.enter_context(_variables(RAY_NUM_REDIS_GET_RETRIES="2"))
             ray = ray_package()
-            if self._joined is not None or ray.is_initialized():
+            if ray.is_initialized():
+                self._check_joined(ray.get_runtime_context().gcs_address)
                 return
             if self._address is not None:
                 _check_there(self._address)
@@ -78,15 +84,27 @@ class Cluster:
                     )
             except Exception as error:
                 raise _error_of(error, self._address) from error
-            self._joined = stack.pop_all()
+            self._stack = stack.pop_all()
+        _joined.append(self)
         atexit.register(self.leave)
+
+    def _check_joined(self, used: str) -> None:
+        """Raise UsageError for the address of another cluster than this process uses."""
+        if self._address not in {None, "auto", used, *(one._address for one in _joined)}:
+            raise UsageError(
+                "this process uses another Ray cluster already",
+                where=f"{OPTION} {self._address}",
+                found=used,
+                expected="the same address",
+                hint=f"leave {OPTION} out, or start the run in a process of its own",
+            )
 
     def leave(self) -> None:
         """Leave the cluster; a Ray that `join` started ends, and its folder is removed."""
-        joined, self._joined = self._joined, None
-        if joined is not None:
+        if self in _joined:
+            _joined.remove(self)
             atexit.unregister(self.leave)
-            joined.close()
+            self._stack.close()
 
     def __enter__(self) -> None:
         self.join()
@@ -137,7 +155,7 @@ def _own_token() -> AbstractContextManager[None]:
 
     Ray reads it when it is imported: who imported it before has decided whether it has one.
     """
-    if "ray" in sys.modules and not _given:
+    if importlib.util.find_spec("ray") is None or ("ray" in sys.modules and not _given):
         return nullcontext()
     _given.append(True)
     return _variables(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN)

@@ -39,8 +39,12 @@ def test_a_cluster_of_two_nodes(running, named):
     with Cluster(running.address if named != "auto" else named):
         assert signal.getsignal(signal.SIGTERM) is before
         assert {(one.cpus, one.gpus) for one in nodes()} == {(2.0, 1.0), (3.0, 4.0)}
-        with Cluster(None):  # this process has joined one: that is used, and stays joined
-            assert len(nodes()) == 2
+        for same in (None, "auto", running.address):  # that is used, and stays joined
+            with Cluster(same):
+                assert len(nodes()) == 2
+        with pytest.raises(UsageError, match="this process uses another Ray cluster") as caught:
+            Cluster("nowhere:1").join()
+        assert caught.value.where == "--ray_address nowhere:1"
         assert len(nodes()) == 2
         executor = RayExecutor(ExecutorSettings(workers=6))
         with pytest.raises(UsageError, match="--workers 6 do not fit on the cluster"):

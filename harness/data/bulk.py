@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -195,12 +195,6 @@ def _without_returns(file: Path, folder: Path) -> Path:
     return place
 
 
-def _begins_blank(file: Path) -> bool:
-    """Whether the first line is blank, which DuckDB takes for the header."""
-    with file.open("rb") as stream:
-        return stream.read(len(BOM) + 1).removeprefix(BOM)[:1] in (b"\r", b"\n")
-
-
 def _has_spaces_at_quotes(file: Path, delimiter: bytes) -> bool:
     """Whether spaces stand between a delimiter and a quotation mark: DuckDB drops them."""
     end = rb"(?:%b|[\r\n])" % re.escape(delimiter)
@@ -241,8 +235,10 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
     file = _plain_file(source, folder)
     if written.bare_returns == "space":
         file = _without_returns(file, folder)
-    if not written.header and _begins_blank(file):
-        return None
+    if not written.header:
+        with file.open("rb") as stream:
+            if stream.read(len(BOM) + 1).removeprefix(BOM)[:1] in (b"\r", b"\n"):
+                return None  # DuckDB takes a blank first line for the header
     if written.quotes and _has_spaces_at_quotes(file, source.delimiter().encode(encoding)):
         return None
     read = (
@@ -253,11 +249,12 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
     doubts = []
     if whole:
         read, doubts = _split(read, source.delimiter(), tuple(cells.values())), ["fewer"]
-    raw = {
-        field.name: _meant_text(cells[field.key], columns[field.name]) if field.key else None
-        for field in fields
-    }
-    return _select(columns, raw, _by_type(columns, _FROM_TEXT), read, doubts=doubts)
+    found = {}
+    for field in fields:
+        if field.key:
+            column = columns[field.name]
+            found[field.name] = _meant_text(cells[field.key], column), _FROM_TEXT[column.type]
+    return _select(columns, found, read, doubts=doubts)
 
 
 def _split(lines: str, delimiter: str, cells: Sequence[str]) -> str:
@@ -286,14 +283,17 @@ def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path)
     file = _plain_file(source, folder)
     listed = f"format='newline_delimited', columns={{{listed}}}"
     read = f"read_json({_text(str(file))}, {_AS_NAMED}, {listed})"
-    values = {
-        name: _meant_json(
-            f"coalesce({', '.join(map(quoted, any_of))})", meanings(name, columns[name])
+    found = {}
+    for name, any_of in names.items():
+        cell = f"coalesce({', '.join(map(quoted, any_of))})"
+        cases = "".join(
+            f" WHEN {_text(written)} THEN {_text(msgspec.json.encode(value).decode())}::JSON"
+            for written, value in meanings(name, columns[name]).items()
         )
-        for name, any_of in names.items()
-    }
+        meant = f"(CASE {cell} ->> '$'{cases} ELSE {cell} END)" if cases else cell
+        found[name] = meant, _FROM_JSON[columns[name].type]
     doubts = [doubt for any_of in names.values() if (doubt := _of_two_names(file, any_of))]
-    return _select(columns, values, _by_type(columns, _FROM_JSON), read, doubts=doubts)
+    return _select(columns, found, read, doubts=doubts)
 
 
 def _of_two_names(file: Path, names: Sequence[str]) -> str | None:
@@ -325,24 +325,18 @@ def _parquet(source: FileSource, table: Table, connection: duckdb.DuckDBPyConnec
         names = {name for (name,) in connection.execute(schema).fetchall()}
     except duckdb.Error:
         return None
-    found = {name: kind for name, kind, *_ in described if name != _NUMBERS}
-    if not found.keys() <= names:
+    kinds = {name: kind for name, kind, *_ in described if name != _NUMBERS}
+    if not kinds.keys() <= names:
         return None  # DuckDB renames one of two columns whose names differ in case only
-    columns, raw, ways = table.columns, {}, {}
-    for field in table.fields(tuple(found), columns, text=False, where=source.label):
-        column = columns[field.name]
-        raw[field.name] = _meant_text(quoted(field.key), column) if field.key else None
+    columns, found = table.columns, {}
+    for field in table.fields(tuple(kinds), columns, text=False, where=source.label):
         if field.key:
-            kind = _KINDS.get(found[field.key], "other")
+            column, kind = columns[field.name], _KINDS.get(kinds[field.key], "other")
             way = _FROM_PARQUET.get(column.type, {}).get(kind)
             if way is None or (column.values and kind != "text"):
                 return None
-            ways[field.name] = way
-    return _select(columns, raw, ways, read, more=f"{_NUMBERS} AS rowid, ")
-
-
-def _by_type(columns: Mapping[str, Column], ways: Mapping[str, str]) -> dict[str, str]:
-    return {name: ways[column.type] for name, column in columns.items()}
+            found[field.name] = _meant_text(quoted(field.key), column), way
+    return _select(columns, found, read, more=f"{_NUMBERS} AS rowid, ")
 
 
 def _meant_text(cell: str, column: Column) -> str:
@@ -353,35 +347,26 @@ def _meant_text(cell: str, column: Column) -> str:
     return f"(CASE {cell}{cases} ELSE {cell} END)" if cases else cell
 
 
-def _meant_json(cell: str, meant: Mapping[str, Any]) -> str:
-    """A cell of JSON, or the value that its text stands for."""
-    cases = "".join(
-        f" WHEN {_text(written)} THEN {_text(msgspec.json.encode(value).decode())}::JSON"
-        for written, value in meant.items()
-    )
-    return f"(CASE {cell} ->> '$'{cases} ELSE {cell} END)" if cases else cell
-
-
 def _select(
     columns: Mapping[str, Column],
-    raw: Mapping[str, str | None],
-    ways: Mapping[str, str],
+    found: Mapping[str, tuple[str, str]],
     read: str,
     *,
     more: str = "",
     doubts: Iterable[str] = (),
 ) -> str:
-    """The query for the values of columns, given by the expressions of their cells.
+    """The query for the values of columns; each found one has its cell and the value of that.
 
     A row that fulfils one of the `doubts` is unfit.
     """
     chosen, unfit = [], [*doubts]
     for name, column in columns.items():
-        cell = raw[name]
-        value = f"NULL::{TYPES[column.type]}" if cell is None else ways[name].format(cell)
-        chosen.append(f"{value} AS {quoted(name)}")
-        if cell is None:
+        if name not in found:
+            chosen.append(f"NULL::{TYPES[column.type]} AS {quoted(name)}")
             continue
+        cell, way = found[name]
+        value = way.format(cell)
+        chosen.append(f"{value} AS {quoted(name)}")
         wrong = [f"{value} IS NULL"]
         if not column.required:
             wrong = [f"({cell} IS NOT NULL AND {value} IS NULL)"]

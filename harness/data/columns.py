@@ -56,12 +56,6 @@ class Unfit(Exception):
         self.choices = choices
 
 
-def stand_ins(column: Column) -> dict[str, Any]:
-    """The typed value for each text in the column's `values`; raises Unfit for one that is none."""
-    convert = converter(column, text=True)
-    return {written: convert(meant) for written, meant in column.values.items()}
-
-
 def as_written(cell: Any) -> str:
     """A cell as the keys of a column's `values` write it."""
     if isinstance(cell, bool):
@@ -95,23 +89,19 @@ def converter(column: Column, *, text: bool) -> Convert:
 
 def _string(value: Any) -> str:
     if isinstance(value, str):
-        return _clean(value)
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise Unfit(
+                    "the text holds half of a surrogate pair", "text that can be written as UTF-8"
+                ) from None
+        return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, (datetime, date, time)):
         return value.isoformat()
     raise Unfit("not a string", "text, or a whole number used as an id")
-
-
-def _clean(value: str) -> str:
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise Unfit(
-                "the text holds half of a surrogate pair", "text that can be written as UTF-8"
-            ) from None
-    return value
 
 
 def _integer(value: Any) -> int:

@@ -115,13 +115,19 @@ class _Cache:
         if not (whole.exists() and part.exists()):
             self._transfer(part, fetching)
             whole.touch()
-        seen = self._checked(part)
-        folder = self._folder(seen.digest)
+        known = self._known()
+        found = _digest_of(part, "sha256" if known is None else known.partition(":")[0])
+        if known not in (None, found):
+            self._forget()
+            stated = self._remote.digest is not None
+            raise another_file(self.address, found, known, stated=stated)
+        seen = Seen(self.address, found, part.stat().st_size)
+        folder = self._folder(found)
         self._keep(part, folder)
         make_folder(self._seen.parent, option=VARIABLE)
         atomic_write(self._seen, msgspec.json.encode(seen), option=VARIABLE)
-        fetching.say(f"  fetched {seen.bytes:,} bytes with {seen.digest}, kept in {folder}")
-        return Download(folder=folder, digest=seen.digest)
+        fetching.say(f"  fetched {seen.bytes:,} bytes with {found}, kept in {folder}")
+        return Download(folder=folder, digest=found)
 
     def _transfer(self, part: Path, fetching: Fetching) -> None:
         """Fetch a whole file as `part`."""
@@ -146,15 +152,6 @@ class _Cache:
             self._forget()
             raise empty(self.address)
 
-    def _checked(self, part: Path) -> Seen:
-        """What was fetched, with its digest; DataError, and nothing kept, if it is another one."""
-        known = self._known()
-        found = _digest_of(part, "sha256" if known is None else known.partition(":")[0])
-        if known is None or found == known:
-            return Seen(self.address, found, part.stat().st_size)
-        self._forget()
-        raise another_file(self.address, found, known, stated=self._remote.digest is not None)
-
     def _keep(self, part: Path, folder: Path) -> None:
         """Move or unpack a whole file into its folder, which appears in one step."""
         from harness.data.archives import is_archive, unpack
@@ -171,20 +168,18 @@ class _Cache:
             folder.parent.mkdir(parents=True, exist_ok=True)
             if not folder.is_dir():  # another address may have the same file
                 made.replace(folder)
-        except OSError as error:
-            raise self._kept_until_room(storage_error(folder, error, option=VARIABLE)) from error
-        except StorageError as error:
-            raise self._kept_until_room(error) from error
+        except (OSError, StorageError) as error:  # what was fetched stays until there is room
+            shutil.rmtree(made, ignore_errors=True)
+            if isinstance(error, OSError):
+                full = storage_error(folder, error, option=VARIABLE)
+            else:
+                full = error
+            full.hint = f"{full.hint}; what was fetched is kept, and not fetched again"
+            raise full from error
         except DataError:
             self._forget()
             raise
         self._forget()
-
-    def _kept_until_room(self, error: StorageError) -> StorageError:
-        """The error for a disk that cannot hold the unpacked file; what was fetched stays."""
-        shutil.rmtree(self._work / ".made", ignore_errors=True)
-        error.hint = f"{error.hint}; what was fetched is kept, and not fetched again"
-        return error
 
     def _check_contents(self, made: Path) -> None:
         for name, stated in self._remote.contents.items():

@@ -59,17 +59,28 @@ def read_json(path: Path) -> Rows:
 
     Files called .json often hold one object a line; these are read as such.
     """
-    first = _start(path)[:1]
-    if first == b"[":
+    start = _start(path)[:1]
+    if start == b"[":
         return _Array(path).rows()
-    if first == b"{":
-        return _lines_or_one_object(path)
-    raise DataError(
-        "the file has no rows",
-        where=str(path),
-        found=f"a file that begins with {preview(first.decode('utf-8', 'replace'))}",
-        expected="an array of objects, or one object a line",
-    )
+    if start != b"{":
+        raise DataError(
+            "the file has no rows",
+            where=str(path),
+            found=f"a file that begins with {preview(start.decode('utf-8', 'replace'))}",
+            expected="an array of objects, or one object a line",
+        )
+    first = next((line for line in text_lines(path) if not line.isspace()), b"")
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        raise DataError(
+            "the file is neither an array of objects nor one object a line",
+            where=str(path),
+            found="a first line that is not a whole object",
+            expected="[{…}, {…}] or one {…} on each line",
+            hint="write only the list of rows, without an object around it",
+        ) from None
+    return read_json_lines(path)
 
 
 def begins_with_object(path: Path) -> bool:
@@ -86,21 +97,6 @@ def _start(path: Path) -> bytes:
     if not start:
         raise empty_file(path)
     return start
-
-
-def _lines_or_one_object(path: Path) -> Rows:
-    first = next((line for line in text_lines(path) if not line.isspace()), b"")
-    try:
-        json.loads(first)
-    except (ValueError, RecursionError):
-        raise DataError(
-            "the file is neither an array of objects nor one object a line",
-            where=str(path),
-            found="a first line that is not a whole object",
-            expected="[{…}, {…}] or one {…} on each line",
-            hint="write only the list of rows, without an object around it",
-        ) from None
-    return read_json_lines(path)
 
 
 class Walk(ABC):
@@ -146,7 +142,10 @@ class Walk(ABC):
                     break
                 self._take(1)
             self._take(1)
-            self._finish(stream, row)
+            self._skip_space(stream)
+            if self._used < len(self._text):
+                only = f"only one {self.whole}"
+                self._fail(f"text after the end of the {self.whole}", only, row=row)
 
     @abstractmethod
     def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
@@ -168,7 +167,17 @@ class Walk(ABC):
             except json.JSONDecodeError as error:
                 cut = error.msg.startswith("Unterminated string")
                 if self._ended or not (cut or error.pos >= len(self._text) - _MARGIN):
-                    raise self._broken(error, row, column) from None
+                    raise DataError(
+                        "malformed JSON",
+                        where=place(
+                            str(self._path),
+                            row=row,
+                            line=self._line + self._text.count("\n", self._used, error.pos),
+                            column=column,
+                        ),
+                        found=_describe(error, self._text),
+                        expected="a JSON object" if column is None else "a JSON value",
+                    ) from None
             except RecursionError:
                 self._fail("objects nested too deeply", "fewer levels", row=row)
             except ValueError:
@@ -198,11 +207,6 @@ class Walk(ABC):
             )
         return self._text[self._used]
 
-    def _finish(self, stream: IO[bytes], row: int) -> None:
-        self._skip_space(stream)
-        if self._used < len(self._text):
-            self._fail(f"text after the end of the {self.whole}", f"only one {self.whole}", row=row)
-
     def _skip_space(self, stream: IO[bytes]) -> None:
         while True:
             while self._used < len(self._text) and self._text[self._used] in _SPACE:
@@ -222,28 +226,17 @@ class Walk(ABC):
         try:
             text = self._decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
-            line = (
-                self._line
-                + self._text.count("\n", self._used)
-                + error.object.count(b"\n", 0, error.start)
-            )
-            offset = self._bytes - pending + error.start
+            lines = self._text.count("\n", self._used) + error.object.count(b"\n", 0, error.start)
             raise bad_utf8(
-                self._path, byte=error.object[error.start], offset=offset, line=line
+                self._path,
+                byte=error.object[error.start],
+                offset=self._bytes - pending + error.start,
+                line=self._line + lines,
             ) from None
         self._bytes += len(chunk)
         self._ended = not chunk
         self._text = self._text[self._used :] + text
         self._used = 0
-
-    def _broken(self, error: json.JSONDecodeError, row: int, column: str | None) -> DataError:
-        line = self._line + self._text.count("\n", self._used, error.pos)
-        return DataError(
-            "malformed JSON",
-            where=place(str(self._path), row=row, line=line, column=column),
-            found=_describe(error, self._text),
-            expected="a JSON object" if column is None else "a JSON value",
-        )
 
     def _fail(self, found: str, expected: str, *, row: int) -> NoReturn:
         raise DataError(
@@ -320,16 +313,22 @@ def read_entries(path: Path, *, names: tuple[str, str]) -> Rows:
     Entries are read one at a time; all keys are held in memory to find repeated ones.
     """
     start = _start(path)
-    if start[:1] == b"[":
-        raise _no_single_object(path, names, "an array")
-    if start[:1] != b"{":
-        raise _no_single_object(
-            path, names, f"a file that begins with {preview(start[:1].decode('utf-8', 'replace'))}"
-        )
     first, _, rest = start.partition(b"\n")
-    if first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{"):
-        raise _no_single_object(path, names, "one object a line")
-    return _Entries(path, names).rows()
+    if start[:1] == b"[":
+        found = "an array"
+    elif start[:1] != b"{":
+        found = f"a file that begins with {preview(start[:1].decode('utf-8', 'replace'))}"
+    elif first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{"):
+        found = "one object a line"
+    else:
+        return _Entries(path, names).rows()
+    key, held = names
+    raise DataError(
+        "the file of this table must hold one JSON object, whose entries are the rows",
+        where=str(path),
+        found=found,
+        expected=f'{{"KEY": VALUE, …}}, where each key is a {key} and its value the {held}',
+    )
 
 
 class _Entries(Walk):
@@ -363,13 +362,3 @@ class _Entries(Walk):
         self._take(1)
         self._next_mark(stream, row, inside=True)
         return {self._key: key, self._held: self._value(stream, row, column=self._held)}
-
-
-def _no_single_object(path: Path, names: tuple[str, str], found: str) -> DataError:
-    key, held = names
-    return DataError(
-        "the file of this table must hold one JSON object, whose entries are the rows",
-        where=str(path),
-        found=found,
-        expected=f'{{"KEY": VALUE, …}}, where each key is a {key} and its value the {held}',
-    )

@@ -30,7 +30,7 @@ from harness.prompts.task_prompts import Overrides, check_prompts_used, template
 from harness.registry.data_tools import build_tool
 from harness.registry.task_catalogue import Catalogue, Selection
 from harness.tasks.changes import apply_changes, changes_in, format_changes
-from harness.tasks.check import check_against_benchmark
+from harness.tasks.check import mismatches
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
 from harness.tasks.own_columns import own_columns_of, with_own_columns
@@ -278,7 +278,8 @@ class _TaskBinder:
         for task in tasks:
             benchmark = plugins.benchmark(task.benchmark)
             options = typed_options(task, benchmark.options)
-            check_against_benchmark(task, benchmark)
+            for error in mismatches(task, benchmark):
+                raise error
             always = [stage for stage in benchmark.stages if stage.when is None]
             own = templates_of(self._overrides.over(task, always, options), self._templates)
             bindings = self._binder.bind(task, benchmark, always)

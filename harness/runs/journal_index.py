@@ -90,8 +90,8 @@ def scan(
 
     The torn end of a file is skipped: its record was never finished. Any other damage means that a
     record was lost, and is a DataError, as is a torn end in the first file of a `finished` stage:
-    whoever writes on cuts it off, so what was damaged may have replaced an earlier record. Every line is checked as a whole, but
-    with `Head` only its head is decoded.
+    whoever writes on cuts it off, so what was damaged may have replaced an earlier record. Every
+    line is checked as a whole, but with `Head` only its head is decoded.
     """
     return chain.from_iterable(
         _scan_file(part_path(path, number), number * FILE_SPAN, head, finished and not number)
@@ -223,8 +223,8 @@ class JournalIndex:
     """The place of the current record of each key, by user in the order of the users' hashes.
 
     `wanted` keeps only the lines whose head it accepts. With `items`, which the manifest has of a
-    finished stage, a DataError says if records are missing; see `scan` for `finished`. The index is small: 12 bytes a record
-    and 8 a user, and about 40 bytes a record while it is made.
+    finished stage, a DataError says if records are missing; see `scan` for `finished`. The index
+    is small: 12 bytes a record and 8 a user, and about 40 bytes a record while it is made.
     """
 
     def __init__(

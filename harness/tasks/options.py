@@ -16,7 +16,6 @@ from harness.tasks.wanted import choices, in_words, keys, type_at
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-_PATH = re.compile(r" - at `\$(?P<path>.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>.*?)`")
 
 _BY_TYPE = ("Expected `", "Invalid enum value")
@@ -35,7 +34,9 @@ def typed_options(task: Task, options_type: type[S]) -> S:
 
 
 def _conversion_error(task: Task, message: str, options_type: type[msgspec.Struct]) -> TaskError:
-    problem, path = split_message(message)
+    problem, _, written = message.removesuffix("`").partition(" - at `$")
+    steps = re.findall(r"\.(\w+)|\[(\d+)\]", written)
+    path = tuple(name or int(index) for name, index in steps)
     unknown = _UNKNOWN.search(problem)
     if unknown:
         inside = type_at(options_type, path)
@@ -52,16 +53,6 @@ def _conversion_error(task: Task, message: str, options_type: type[msgspec.Struc
         expected=problem if shape is None else in_words(shape),
         hint=did_you_mean(str(value), choices(shape)),
     )
-
-
-def split_message(message: str) -> tuple[str, tuple[str | int, ...]]:
-    """The text and the path of a msgspec message."""
-    found = _PATH.search(message)
-    if not found:
-        return message, ()
-    steps = re.findall(r"\.(\w+)|\[(\d+)\]", found["path"])
-    path = tuple(name or int(index) for name, index in steps)
-    return message[: found.start()], path
 
 
 def _unknown(task: Task, path: tuple[str | int, ...], known: list[str]) -> TaskError:

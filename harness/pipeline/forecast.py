@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -28,9 +28,8 @@ from harness.contracts.stage import Item
 from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.executors.planned import PlannedRun
 from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan, StageRun
+from harness.pipeline.plan import Plan
 from harness.pipeline.preparation import Prepared, PreparedTask, check_prices, prepare, with_data_of
-from harness.pipeline.roles import Binding
 from harness.pipeline.settings import FailureLimits, RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import Journals, records_of, stage_runs
@@ -232,6 +231,14 @@ async def rehearse(
         forecasts, seen = await _rehearse_task(full, part, plugins)
         stages += forecasts
         rehearsed = max(rehearsed, seen)
+    apart = [
+        f"{each.task}/{each.stage} {each.a_user[0]} to {each.a_user[1]}"
+        for each in stages
+        if each.a_user is not None
+        and each.a_user[0] < each.a_user[1]
+        and task_and_repeat(each.task)[1] == 1
+    ]
+    differ = f"these users differ, so the estimate is rough; items per user: {', '.join(apart)}"
     return Forecast(
         stages=tuple(stages),
         rehearsed_users=rehearsed,
@@ -240,7 +247,7 @@ async def rehearse(
             f"about {CHARACTERS_A_TOKEN} characters per token",
             "later stages have as many items and calls per user as with baseline respondents for "
             f"{rehearsed} users",
-            *_spread(stages),
+            *([differ] if apart else ()),
             "every completion reaches its token limit",
             "no call is answered from the store, although answered calls cost nothing",
             *(ASSUMPTIONS if settings.prices is not None else ()),
@@ -248,19 +255,6 @@ async def rehearse(
         currency=settings.prices.currency if settings.prices is not None else None,
         max_cost=settings.budget.cost,
     )
-
-
-def _spread(stages: Sequence[StageForecast]) -> Iterator[str]:
-    """The range of items per rehearsed user where it is wide: the estimates are as rough."""
-    apart = [
-        f"{each.task}/{each.stage} {each.a_user[0]} to {each.a_user[1]}"
-        for each in stages
-        if each.a_user is not None
-        and each.a_user[0] < each.a_user[1]
-        and task_and_repeat(each.task)[1] == 1
-    ]
-    if apart:
-        yield f"these users differ, so the estimate is rough; items per user: {', '.join(apart)}"
 
 
 async def _rehearse_task(
@@ -274,13 +268,15 @@ async def _rehearse_task(
         def journals(number: int, name: str) -> Path:
             return Path(folder) / f"{number}-{name}"
 
-        await _run(stage_runs(part, contexts, journals))
-        for context in contexts:
-            _raise_prompt_errors(context, journals)
-        rehearsed = {
-            context.stage.name: [record.item for record in records_of(context, journals)]
-            for context in contexts
-        }
+        planned = PlannedRun(
+            plan=Plan(runs=stage_runs(part, contexts, journals), resource=lambda model: None),
+            limits=dict.fromkeys(FailureLimits.__struct_fields__, 1.0),
+            on_stage_start=lambda run: None,
+            on_stage_end=lambda run: None,
+        )
+        client = Client(store=None, run_id="rehearsal")
+        await LocalExecutor(planned, client=client, memo=Memory(None)).run()
+        rehearsed = {context.stage.name: _made(context, journals) for context in contexts}
     users = _users(full, contexts, rehearsed)
     forecasts = _forecast(full, contexts, rehearsed, users=users, baseline=baseline)
     return forecasts, max((len(each.rehearsed) for each in users.values()), default=0)
@@ -305,20 +301,9 @@ def _bind_baselines(
     return replace(part, bindings=bindings).contexts("rehearsal", (thoughtful,))
 
 
-async def _run(runs: Sequence[StageRun]) -> None:
-    client = Client(store=None, run_id="rehearsal")
-    everything = dict.fromkeys(FailureLimits.__struct_fields__, 1.0)
-    planned = PlannedRun(
-        plan=Plan(runs=runs, resource=lambda model: None),
-        limits=everything,
-        on_stage_start=lambda run: None,
-        on_stage_end=lambda run: None,
-    )
-    await LocalExecutor(planned, client=client, memo=Memory(None)).run()
-
-
-def _raise_prompt_errors(context: StageContext, journals: Journals) -> None:
-    """Raise PromptError where a prompt of the stage could not be rendered."""
+def _made(context: StageContext, journals: Journals) -> list[Item]:
+    """The items of a stage's records; PromptError if a prompt of it could not be rendered."""
+    items = []
     for record in records_of(context, journals):
         outcome = record.outcome
         if isinstance(outcome, Broken) and outcome.cause == PromptError.__name__:
@@ -327,6 +312,8 @@ def _raise_prompt_errors(context: StageContext, journals: Journals) -> None:
                 where=f"{context.task.name}/{context.stage.name}",
                 found=problem_in(outcome.detail),
             )
+        items.append(record.item)
+    return items
 
 
 def _users(
@@ -379,18 +366,26 @@ def _forecast(
             items = _scaled(seen, len(stage_users.everyone), len(stage_users.rehearsed))
             bounds = _bounds(context, rehearsed[stage.name])
             least, most = (_scaled(calls, items, seen) for calls in bounds)
-            a_user = _a_user(rehearsed[stage.name], stage_users)
-        asking = [full.bindings[role] for role in (*stage.roles, *stage.judges)]
-        asking = [binding for binding in asking if binding.models]
+            of = Counter(item.user for item in rehearsed[stage.name])
+            many = [of[user] for user in stage_users.rehearsed]
+            a_user = (min(many), max(many)) if any(many) else None
+        bindings = (full.bindings[role] for role in (*stage.roles, *stage.judges))
+        asking = [binding for binding in bindings if binding.models]
         # A panel makes one call for each of its models.
         least *= min((len(binding.models) for binding in asking), default=0)
         most *= max((len(binding.models) for binding in asking), default=0)
-        roles = [
-            _scaled_role(
-                _role_forecast(binding, baseline.asked[stage.name, binding.role]), items, seen
+        roles = []
+        for binding in asking:
+            asked = baseline.asked[stage.name, binding.role]
+            role = RoleForecast(
+                role=binding.role,
+                label=binding.shown or binding.label,
+                calls=asked.calls,
+                prompt_tokens=asked.characters // CHARACTERS_A_TOKEN,
+                most_completion_tokens=asked.completion,
+                first_prompt=asked.first,
             )
-            for binding in asking
-        ]
+            roles.append(_scaled_role(role, items, seen))
         calls = sum(role.calls for role in roles)
         if calls > most:
             # Without further tries, since baselines fail to answer more often than models.
@@ -410,32 +405,10 @@ def _forecast(
     return forecasts
 
 
-def _a_user(items: Iterable[Item], stage_users: _Users) -> tuple[int, int] | None:
-    """The fewest and the most items of one rehearsed user; None where no item is about one."""
-    of = Counter(item.user for item in items)
-    many = [of[user] for user in stage_users.rehearsed]
-    return (min(many), max(many)) if any(many) else None
-
-
 def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
     """The fewest and the most calls that these items make."""
-    least = most = 0
-    for item in items:
-        calls = context.calls(item)
-        least += calls[0]
-        most += calls[1]
-    return least, most
-
-
-def _role_forecast(binding: Binding, asked: _Asked) -> RoleForecast:
-    return RoleForecast(
-        role=binding.role,
-        label=binding.shown or binding.label,
-        calls=asked.calls,
-        prompt_tokens=asked.characters // CHARACTERS_A_TOKEN,
-        most_completion_tokens=asked.completion,
-        first_prompt=asked.first,
-    )
+    calls = [context.calls(item) for item in items]
+    return sum(least for least, _ in calls), sum(most for _, most in calls)
 
 
 def _scaled_role(role: RoleForecast, whole: int, part: int) -> RoleForecast:

@@ -263,7 +263,16 @@ class RoleBinder:
 
     def _judging(self, spec: Spec, role: str) -> Binding:
         if spec.kind not in self._plugins.judges:
-            self._check_judge_kind(spec.kind, role)
+            if spec.kind not in self._plugins.models and not self._plugins.broken:
+                known = (*self._plugins.judges, *self._plugins.models)
+                raise UsageError(
+                    f"no plugin offers a judge or a kind of model named {spec.kind!r}",
+                    where=f"role {role}",
+                    expected=f"one of {', '.join(known)}",
+                    hint=did_you_mean(spec.kind, known)
+                    or f"a server's model is named by {giving_option(role)} "
+                    f"openai:base_url=URL,model={spec.kind}",
+                )
             return self._judge_over(MODEL_JUDGE, spec, role, label=spec.label)
         registration = self._plugins.judge(spec.kind)
         if registration.on == "alone":
@@ -302,32 +311,19 @@ class RoleBinder:
             again = sum(other.label == one.label for other in found[:number])
             label = f"{one.label} #{again + 1}" if again else one.label
             members.append(replace(one, label=label))
+        judges = ((one.label, one.judge) for one in members)
         parts = JudgeParts(
             members=tuple(
-                Member(label=one.label, judge=one.judge) for one in members if one.judge is not None
+                Member(label=label, judge=judge) for label, judge in judges if judge is not None
             )
         )
-        judge = made(self._plugins.judge(spec.kind), parts)
         return Binding(
             role=role,
             label=f"{spec.kind}:{'+'.join(one.label for one in members)}",
             model=None,
-            judge=judge,
+            judge=made(self._plugins.judge(spec.kind), parts),
             members=tuple(members),
             shown=f"{spec.kind}:{'+'.join(one.shown or one.label for one in members)}",
-        )
-
-    def _check_judge_kind(self, kind: str, role: str) -> None:
-        if kind in self._plugins.models or self._plugins.broken:
-            return
-        known = (*self._plugins.judges, *self._plugins.models)
-        raise UsageError(
-            f"no plugin offers a judge or a kind of model named {kind!r}",
-            where=f"role {role}",
-            expected=f"one of {', '.join(known)}",
-            hint=did_you_mean(kind, known)
-            or f"a server's model is named by {giving_option(role)} "
-            f"openai:base_url=URL,model={kind}",
         )
 
     def _judge_over(self, adapter: str, spec: Spec, role: str, *, label: str) -> Binding:
@@ -356,7 +352,13 @@ class RoleBinder:
             return self._spec_of(wanted.same_as, task, seen=(*seen, role))
         if wanted is not None and wanted.default is not None:
             _check_names_no_file(wanted.default, role, task)
-            return self._default_spec(wanted.default)
+            kind = wanted.default.partition(":")[0]
+            if kind in self._plugins.models or kind in self._plugins.judges:
+                return self._spec(wanted.default)
+            # Mere weights open in the candidate's place.
+            shared = self._plugins.model(self._candidate.kind).shared
+            place = {name: to for name, to in self._candidate.args.items() if name in shared}
+            return Spec(kind=self._candidate.kind, args={**place, "model": wanted.default})
         option = option_of(role)
         raise UnboundRole(
             f"the role {role!r} of task {task.name} has no model or judge",
@@ -370,15 +372,6 @@ class RoleBinder:
         if kind in self._plugins.judges and self._plugins.judge(kind).on == "judges":
             return Spec(kind=kind, args={}, rest=rest)
         return parse_spec(text)
-
-    def _default_spec(self, text: str) -> Spec:
-        """The spec of a task's default: mere weights open in the candidate's place."""
-        kind = text.partition(":")[0]
-        if kind in self._plugins.models or kind in self._plugins.judges:
-            return self._spec(text)
-        shared = self._plugins.model(self._candidate.kind).shared
-        place = {name: value for name, value in self._candidate.args.items() if name in shared}
-        return Spec(kind=self._candidate.kind, args={**place, "model": text})
 
     def _model(self, spec: Spec, role: str) -> Model:
         key = digest({"kind": spec.kind, "args": dict(spec.args)})

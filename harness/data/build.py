@@ -60,14 +60,15 @@ def built(spec: BuildSpec, tool: BuildTool, *, task: str, fetching: Fetching) ->
     Several processes may ask for the same data at once: one builds it.
     """
     inputs = msgspec.to_builtins(spec.inputs)
-    asked = _root() / f"{digest([spec.tool, tool.plugin, dict(tool.options), inputs])}.json"
+    place = downloads_folder() / "built"
+    asked = place / f"{digest([spec.tool, tool.plugin, dict(tool.options), inputs])}.json"
     found = _kept(asked)
     if found is not None:
         return found
     if fetching.look:
         raise Unavailable(
             f"the data of task '{task}' was not built yet",
-            found=f"looked in {_root()}",
+            found=f"looked in {place}",
             hint=f"`harness data fetch {task}` builds it, and so does a run",
         )
     waiting = f"another process builds the data of task '{task}'"
@@ -79,7 +80,8 @@ def _kept(asked: Path) -> Built | None:
     """What was built for a task that asked the same; None if that is not there."""
     try:
         key = msgspec.json.decode(asked.read_bytes(), type=str)
-        record = msgspec.json.decode((_root() / key / "record.json").read_bytes(), type=BuildRecord)
+        folder = asked.parent / key
+        record = msgspec.json.decode((folder / "record.json").read_bytes(), type=BuildRecord)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
@@ -89,8 +91,8 @@ def _kept(asked: Path) -> Built | None:
             found=str(error),
             hint="remove the file; the data is then built again",
         ) from error
-    folder = _root() / key / "data"
-    return Built(folder=folder, digest=key, record=record) if folder.is_dir() else None
+    data = folder / "data"
+    return Built(folder=data, digest=key, record=record) if data.is_dir() else None
 
 
 def _build(
@@ -108,7 +110,7 @@ def _build(
     )
     read = {name: [(one.file, one.digest) for one in each] for name, each in inputs.items()}
     key = digest([spec.tool, tool.plugin, record.options, read])
-    folder = _root() / key
+    folder = asked.parent / key
     if not (folder / "data").is_dir():  # another task may ask for the same from elsewhere
         count = sum(map(len, files.values()))
         fetching.begin(f"building data from {count} files, once: harness data {spec.tool}")
@@ -167,7 +169,3 @@ def _files(source: InputSpec, task: str, fetching: Fetching) -> Iterator[tuple[P
         for path in sorted(path for path in download.folder.rglob("*") if path.is_file()):
             name = path.relative_to(download.folder).as_posix()
             yield path, InputFile(without_query(remote.address), name, download.digest)
-
-
-def _root() -> Path:
-    return downloads_folder() / "built"

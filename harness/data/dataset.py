@@ -115,7 +115,10 @@ class TaskData:
         rows = self.pinned.get(fact.table, {}).get("rows")
         found = Measured(rows or 0, 0, "")
         if fact.column is not None or (fact.rows is not None and rows is None):
-            found = self._measure(fact.table, fact.column)
+            key = measure, self._identity(fact.table), fact.column
+            if key not in self.shared:
+                self.shared[key] = self._measure(fact.table, fact.column)
+            found = self.shared[key]
         if fact.column is None and fact.digest is not None:
             files = self.described(fact.table).get("files", ())
             digests = [file.get("sha256", "unknown") for file in files]
@@ -123,17 +126,11 @@ class TaskData:
         return found
 
     def _measure(self, name: str, column: str | None) -> Measured:
-        key = measure, self._identity(name), column
-        if key not in self.shared:
-            database = self.shared.get(self._key(tuple(self.tables), _database))
-            kind = "string" if column is None else self.tables[name].columns[column].type
-            self.shared[key] = (
-                measure_loaded(database, name, column)
-                if database is not None and database.holds(name) and kind in ("string", "integer")
-                else measure(self.tables[name], column)
-            )
-        found: Measured = self.shared[key]
-        return found
+        database = self.shared.get(self._key(tuple(self.tables), _database))
+        kind = "string" if column is None else self.tables[name].columns[column].type
+        if database is not None and database.holds(name) and kind in ("string", "integer"):
+            return measure_loaded(database, name, column)
+        return measure(self.tables[name], column)
 
     def has(self, name: str) -> bool:
         """Whether there is data for a table, which may be optional."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.base.errors import DataError, Unavailable
+from harness.base.errors import Unavailable
 from harness.base.redaction import without_query
 
 FOLDER = "give the folder that holds the file, unpacked, with --data DIR"
@@ -16,15 +16,6 @@ def refused(address: str, status: int) -> Unavailable:
         where=address,
         hint="open the address in a browser: the owner may want you to log in or to agree to "
         f"terms first, or the file may have moved; then {FOLDER}",
-    )
-
-
-def page_instead(address: str) -> Unavailable:
-    """The error for a web page where a file was expected."""
-    return Unavailable(
-        "the server sent a web page in place of the file",
-        where=address,
-        hint=f"open the address in a browser and do what the page asks for; then {FOLDER}",
     )
 
 
@@ -75,30 +66,4 @@ def unreachable(address: str, error: Exception) -> Unavailable:
         found=without_query(str(error)),
         hint="repeat the command when the server can be reached: it continues where it stopped; or "
         + FOLDER,
-    )
-
-
-def another_file(address: str, found: str, expected: str, *, stated: bool) -> DataError:
-    """The error for a file with another digest than the one stated or first seen."""
-    known = "the task names" if stated else "was fetched from this address before"
-    return DataError(
-        f"the file is not the one that {known}",
-        where=address,
-        found=found,
-        expected=expected,
-        hint="fetch it again; if the owner publishes a new file, state its `digest` "
-        "in the task's `data.sources`, or give the folder of the data with "
-        "--data DIR",
-    )
-
-
-def not_fetched(address: str, name: str, digest: str | None, task: str, why: str) -> Unavailable:
-    """The error for a file that is not in the cache and may not be fetched."""
-    return Unavailable(
-        f"task '{task}' needs the file '{name}', which is not in the cache",
-        where=address,
-        found=why,
-        expected=f"the file with {digest}" if digest else "the file; no digest is stated",
-        hint=f"`harness data fetch {task}` where there is a network, into the same folder; or give "
-        "the folder of the data with --data DIR",
     )

@@ -21,12 +21,12 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from harness.base.errors import DataError, StorageError
+from harness.base.errors import DataError, StorageError, Unavailable
 from harness.base.hashing import digest
 from harness.base.home import expanded, user_cache
 from harness.base.redaction import without_query
 from harness.contracts.task import DriveSpec, UrlSpec
-from harness.data.download_errors import another_file, empty, not_fetched
+from harness.data.download_errors import empty
 from harness.data.download_watch import Watch
 from harness.data.fetching import Fetching
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
@@ -83,7 +83,16 @@ def fetched(remote: Remote, *, task: str, fetching: Fetching) -> Download:
         looked = f"looked in {downloads_folder()}"
         if not fetching.look:
             looked = f"nothing was fetched, because {why}; {looked}"
-        raise not_fetched(cache.address, file_name(remote), remote.digest, task, looked)
+        raise Unavailable(
+            f"task '{task}' needs the file '{file_name(remote)}', which is not in the cache",
+            where=cache.address,
+            found=looked,
+            expected=f"the file with {remote.digest}"
+            if remote.digest
+            else "the file; no digest is stated",
+            hint=f"`harness data fetch {task}` where there is a network, into the same folder; or "
+            "give the folder of the data with --data DIR",
+        )
     with locked(cache.lock, f"another process fetches {cache.address}", fetching.say):
         return cache.kept() or cache.fetch(fetching)
 
@@ -120,7 +129,16 @@ class _Cache:
         if known not in (None, found):
             self._forget()
             stated = self._remote.digest is not None
-            raise another_file(self.address, found, known, stated=stated)
+            before = "the task names" if stated else "was fetched from this address before"
+            raise DataError(
+                f"the file is not the one that {before}",
+                where=self.address,
+                found=found,
+                expected=known,
+                hint="fetch it again; if the owner publishes a new file, state its `digest` "
+                "in the task's `data.sources`, or give the folder of the data with "
+                "--data DIR",
+            )
         seen = Seen(self.address, found, part.stat().st_size)
         folder = self._folder(found)
         self._keep(part, folder)

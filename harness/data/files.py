@@ -38,7 +38,16 @@ def find_tables(
         found = {name: files_of(place, name, table, task=task) for name, table in tables.items()}
         return {name: paths for name, paths in found.items() if paths}
     if not place.exists():
-        raise _absent(place)
+        parent = place.parent
+        around = sorted(path.name for path in parent.iterdir()) if parent.is_dir() else []
+        near = nearest(place.name, around)
+        raise DataError(
+            "the file or folder of --data does not exist",
+            where=str(place),
+            found=None if parent.is_dir() else f"'{parent}' does not exist either",
+            expected="an existing file or folder",
+            hint=f"'{parent / near}' is the nearest name" if near else None,
+        )
     if not place.is_file():
         raise DataError(
             "not a regular file; a run reads its data more than once",
@@ -124,10 +133,13 @@ def _matches(folder: Path, name: str, table: TableSpec, *, task: str) -> tuple[P
                 expected="a name or glob inside the folder",
             )
         for suffix in SUFFIXES:
-            found = sorted(
-                (path for path in folder.glob(pattern + suffix) if _counts(path, folder)),
-                key=lambda path: path.relative_to(folder).as_posix(),
-            )
+            paths = folder.glob(pattern + suffix)
+            # Hidden files are those of an editor or a file manager.
+            found = [
+                path
+                for path in sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
+                if path.is_file() and "/." not in f"/{path.relative_to(folder).as_posix()}"
+            ]
             if found:
                 return tuple(found)
     return ()
@@ -194,12 +206,6 @@ def patterns(name: str, table: TableSpec) -> tuple[str, ...]:
     return table.files or tuple(name + suffix for suffix in (ENTRIES if one_object else FORMATS))
 
 
-def _counts(path: Path, folder: Path) -> bool:
-    """Whether a match is data, and not a hidden file of an editor or file manager."""
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return not hidden and path.is_file()
-
-
 def _content(folder: Path) -> str:
     names = sorted(
         path.name + ("/" if path.is_dir() else "")
@@ -215,16 +221,3 @@ def _nearest_file(folder: Path, wanted: tuple[str, ...]) -> str | None:
     wanted_stems = [PurePosixPath(one).name.partition(".")[0] for one in wanted]
     near = next((found for one in wanted_stems if (found := nearest(one, stems))), None)
     return f"'{stems[near]}' is the nearest name" if near else None
-
-
-def _absent(place: Path) -> DataError:
-    parent = place.parent
-    around = sorted(path.name for path in parent.iterdir()) if parent.is_dir() else []
-    near = nearest(place.name, around)
-    return DataError(
-        "the file or folder of --data does not exist",
-        where=str(place),
-        found=None if parent.is_dir() else f"'{parent}' does not exist either",
-        expected="an existing file or folder",
-        hint=f"'{parent / near}' is the nearest name" if near else None,
-    )

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from harness.base.errors import Unavailable
 from harness.base.redaction import without_query
-from harness.data.download_errors import page_instead, refused, unreachable, unsized
+from harness.data.download_errors import FOLDER, refused, unreachable, unsized
 
 TIMEOUT = (15, 60)
 """Seconds to wait for a connection, and for the next bytes."""
@@ -96,13 +97,20 @@ class WebFile:
         if response.status_code != 206 or not rest:
             self._file.truncate(0)
             self._written = 0
-            self._validator.write_text(_validator(headers))
+            # A strong ETag or the date shows that a file is still the same.
+            tag = str(headers.get("etag", ""))
+            strong = tag if tag.startswith('"') else str(headers.get("last-modified", ""))
+            self._validator.write_text(strong)
         if response.status_code == 206 and not rest:
             raise ConnectionError("the server sent another part of the file")
         # Some servers call a .gz file an encoding of its content: it is kept as it lies there.
         response.raw.headers.pop("content-encoding", None)
         if str(headers.get("content-type", "")).startswith("text/html"):
-            raise page_instead(self._shown)
+            raise Unavailable(
+                "the server sent a web page in place of the file",
+                where=self._shown,
+                hint="open the address in a browser and do what the page asks for; then " + FOLDER,
+            )
         lengths = {one.strip() for one in str(headers.get("content-length", "")).split(",")} - {""}
         chunked = "chunked" in str(headers.get("transfer-encoding", "")).lower()
         if not all(map(str.isdecimal, lengths)) or len(lengths) > 1:
@@ -125,9 +133,3 @@ class WebFile:
 
     def flush(self) -> None:
         """Do nothing: every chunk is written at once."""
-
-
-def _validator(headers: Any) -> str:
-    """What shows that a file is still the same: its strong ETag or its date; else empty."""
-    tag = str(headers.get("etag", ""))
-    return tag if tag.startswith('"') else str(headers.get("last-modified", ""))

@@ -78,7 +78,9 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         )
         self.globals.pop("lipsum")
         self.filters.pop("random")
-        self.filters["tojson"] = _tojson
+        self.filters["tojson"] = lambda value, indent=None: json.dumps(
+            value, indent=indent, ensure_ascii=False, allow_nan=False
+        )
         self.filters[TURN_FILTER] = Turn.of
 
     def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
@@ -116,36 +118,26 @@ class Compiled:
             parts = list(template.root_render_func(context))
         except Exception as error:
             raise _render_error(error, template, variables) from error
-        if self.has_turns:
-            return self._turns(parts)
-        text = "".join(parts)
-        if not text:
-            raise self._empty()
-        return (Message("user", text),)
-
-    def _turns(self, parts: list[str]) -> tuple[Message, ...]:
+        if not self.has_turns:
+            parts = [Turn.of("".join(parts), "user")]
         messages = []
-        for part in parts:
+        for part in filter(None, parts):
             if type(part) is Turn:
-                if part:
-                    messages.append(Message(part.role, str(part)))
-            elif part and not part.isspace():
+                messages.append(Message(part.role, str(part)))
+            elif not part.isspace():
                 raise PromptError(
                     "the template has text outside the blocks that are messages",
-                    where=str(self.template.filename),
+                    where=str(template.filename),
                     found=repr(part.strip()[:80]),
                     expected="all text inside a block named system, user or assistant",
                 )
         if not messages:
-            raise self._empty()
+            raise PromptError(
+                "the rendered prompt is empty",
+                where=str(template.filename),
+                expected="at least one message with text",
+            )
         return tuple(messages)
-
-    def _empty(self) -> PromptError:
-        return PromptError(
-            "the rendered prompt is empty",
-            where=str(self.template.filename),
-            expected="at least one message with text",
-        )
 
 
 class Folder(jinja2.BaseLoader):
@@ -208,22 +200,21 @@ class Folder(jinja2.BaseLoader):
             if part in found:
                 continue
             found[part] = source = self._source(part)
-            if source is not None:
-                self._check_references(source)
-                waiting.extend(source.needs)
+            if source is None:
+                continue
+            for line, names in _required(source.tree):
+                if not any(self._source(each) for each in names):
+                    raise PromptError(
+                        "the template needs a file that does not exist",
+                        where=f"{source.file}:{line}",
+                        found=" or ".join(map(repr, names)),
+                        expected=" or ".join(str(self._path / each) for each in names),
+                        hint="name the files that a template includes, imports or extends relative "
+                        f"to its own folder of prompts, here {self._path}; no other folder is "
+                        "searched",
+                    )
+            waiting.extend(source.needs)
         return dict(sorted(found.items()))
-
-    def _check_references(self, source: Source) -> None:
-        for line, names in _required(source.tree):
-            if not any(self._source(name) for name in names):
-                raise PromptError(
-                    "the template needs a file that does not exist",
-                    where=f"{source.file}:{line}",
-                    found=" or ".join(repr(name) for name in names),
-                    expected=" or ".join(str(self._path / name) for name in names),
-                    hint="name the files that a template includes, imports or extends relative to "
-                    f"its own folder of prompts, here {self._path}; no other folder is searched",
-                )
 
     def _has_turns(self, own: Source, sources: Mapping[str, Source | None]) -> bool:
         seen: set[str] = set()
@@ -272,7 +263,12 @@ class Folder(jinja2.BaseLoader):
                 found=str(error),
                 hint="save the file as UTF-8",
             ) from error
-        tree = self._parse(text, name, file)
+        try:
+            tree = self._environment.parse(text, name, str(file))
+        except jinja2.TemplateSyntaxError as error:
+            raise PromptError(
+                f"the template has a syntax error: {error.message}", where=f"{file}:{error.lineno}"
+            ) from error
         return Source(
             file=file,
             data=data,
@@ -282,14 +278,6 @@ class Folder(jinja2.BaseLoader):
             has_turns=_prepare_turns(tree, file),
             defines=frozenset(_defined_names(tree)),
         )
-
-    def _parse(self, text: str, name: str, file: Path) -> nodes.Template:
-        try:
-            return self._environment.parse(text, name, str(file))
-        except jinja2.TemplateSyntaxError as error:
-            raise PromptError(
-                f"the template has a syntax error: {error.message}", where=f"{file}:{error.lineno}"
-            ) from error
 
 
 def _needs(tree: nodes.Template, file: Path) -> tuple[str, ...]:
@@ -360,10 +348,6 @@ def _printable(value: T) -> T:
     if value is None:
         raise jinja2.UndefinedError("a printed value is None")
     return value
-
-
-def _tojson(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def _render_error(

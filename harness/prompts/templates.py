@@ -119,11 +119,10 @@ class Templates:
 
     def digests(self, benchmark: str) -> dict[str, str]:
         """The digest of each of a benchmark's prompts, by `<prompt>.<role>`."""
-        digests = {}
-        for name in self.names(benchmark):
-            prompt, _, role = name.rpartition(".")
-            digests[name] = self.need(benchmark, prompt, role).digest
-        return digests
+        parts = {name: name.rpartition(".") for name in self.names(benchmark)}
+        return {
+            name: self.need(benchmark, of, role).digest for name, (of, _, role) in parts.items()
+        }
 
     def _load(self, name: str) -> Template | None:
         if name in self._replaced:

@@ -56,7 +56,8 @@ def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plu
         try:
             loaded.append(_load(point, manager, registries))
         except (Exception, SystemExit) as error:  # foreign code: the other plugins still load
-            broken.append(_broken(point, error))
+            trace = without_key_material("".join(traceback.format_exception(error)))
+            broken.append(BrokenPlugin(**_source(point), error=line_of(error), traceback=trace))
     problems = [line for one in loaded for line in one.problems]
     problems += [line for one in registries.by_kind().values() for line in one.duplicates()]
     return Plugins(
@@ -138,14 +139,6 @@ def _misspelt(plugin: object, manager: pluggy.PluginManager, origin: Origin) -> 
                 + (f": {near}" if near else "")
             )
     return problems
-
-
-def _broken(point: EntryPoint, error: BaseException) -> BrokenPlugin:
-    return BrokenPlugin(
-        **_source(point),
-        error=line_of(error),
-        traceback=without_key_material("".join(traceback.format_exception(error))),
-    )
 
 
 def _source(point: EntryPoint) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -28,13 +28,10 @@ HOW_TO_LIST = "`harness tasks` lists all tasks"
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """The tasks and groups that `--tasks` chose, in the order first named."""
+    """The tasks and groups that `--tasks` chose, in the order first named, those of groups too."""
 
     tasks: tuple[Task, ...]
-    """The tasks, those of groups included."""
-
     groups: tuple[Group, ...]
-    """The groups, those inside other groups included."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,11 +175,15 @@ class Catalogue:
             self._check(base)
             self._check_enclosed(base)
         if resolved.values.get("abstract"):
+            bases = {name: self.resolved(self._named(name)).documents for name in self.names}
+            heirs = [
+                name for name, of in bases.items() if any(one.key == document.key for one in of)
+            ]
             raise TaskError(
                 f"{document.name!r} is abstract and cannot be run",
                 where=document.where(["abstract"], of_key=True),
                 expected="a task that can be run",
-                hint=self._heirs_hint(document),
+                hint=f"these tasks extend it: {', '.join(heirs)}" if heirs else None,
             )
         raise_first(completeness_errors(resolved.values, resolved.where))
         return _task_of(resolved)
@@ -349,8 +350,12 @@ class Catalogue:
         for bundle in self._bundles:
             if bundle.task_configs and document.file.is_relative_to(bundle.task_configs.resolve()):
                 inside = (bundle.task_configs, bundle.prompts, bundle.package)
-                homes += [folder.resolve() for folder in inside if folder is not None]
-        for path, named, option in _places(document.values):
+                homes += [one.resolve() for one in inside if one is not None]
+        prompts = document.values.get("prompts", {}).items()
+        places = [(["prompts", name], file, "--prompts DIR") for name, file in prompts]
+        if (folder := document.values.get("data", {}).get("folder")) is not None:
+            places.append((["data", "folder"], folder, "--data DIR"))
+        for path, named, option in places:
             file = (home / named).resolve()
             if not any(file.is_relative_to(one) for one in homes):
                 raise TaskError(
@@ -442,23 +447,6 @@ class Catalogue:
                 found="; ".join(str(one) for one in broken),
                 expected=f"a working plugin that offers the benchmark {benchmark!r}",
             )
-
-    def _heirs_hint(self, document: Document) -> str | None:
-        heirs = [
-            name
-            for name in self.names
-            if any(one.key == document.key for one in self.resolved(self._named(name)).documents)
-        ]
-        return f"these tasks extend it: {', '.join(heirs)}" if heirs else None
-
-
-def _places(values: Mapping[str, Any]) -> Iterator[tuple[list[str | int], str, str]]:
-    """The path of each file or folder that a task names, its name, and the option for another."""
-    for name, file in values.get("prompts", {}).items():
-        yield ["prompts", name], file, "--prompts DIR"
-    folder = values.get("data", {}).get("folder")
-    if folder is not None:
-        yield ["data", "folder"], folder, "--data DIR"
 
 
 def _included(folder: Path) -> Bundle:

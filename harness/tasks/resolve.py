@@ -20,13 +20,10 @@ TaskError."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resolved:
-    """A task merged with its bases."""
+    """A task merged with its bases, whose `documents` end with the task's; later ones override."""
 
     values: Mapping[str, Any]
-    """The merged values."""
-
     documents: tuple[Document, ...]
-    """The bases and the task itself, later ones overriding earlier ones."""
 
     @property
     def document(self) -> Document:

@@ -31,11 +31,6 @@ KEPT_REQUESTS = 10_000
 REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests"}
 
 
-def answer_ok(_: dict[str, Any]) -> str:
-    """The default answer of a server."""
-    return "ok"
-
-
 def think_to_the_limit(_: dict[str, Any]) -> str:
     """The beginning of 2,000 words of reasoning; with TRUNCATED, a reply that was cut within it."""
     return "<think>\n" + "hmm " * 2000
@@ -62,7 +57,7 @@ class FaultyServer:
 
     def __init__(
         self,
-        answer: AnswerWith = answer_ok,
+        answer: AnswerWith = lambda _: "ok",
         *,
         faults: Faults = (),
         latency: float = 0.0,
@@ -134,13 +129,6 @@ class FaultyServer:
     def revive(self) -> None:
         """Listen again on the same port."""
         self._on_loop(self._listen())
-
-    def fault_for(self, asked: Asked) -> Fault | None:
-        """The fault for a request, or None."""
-        faults = self.faults
-        if callable(faults):
-            return faults(asked)
-        return faults[asked.number] if asked.number < len(faults) else None
 
     def received(self, body: bytes, headers: dict[str, str], *, target: str = "") -> Asked:
         """Record a request that arrived."""
@@ -233,20 +221,16 @@ class _Connection(asyncio.Protocol):
         if method == "POST" and path.endswith(("/completions", "/embeddings")):
             self._chat(rest[:length], headers, target)
         elif method == "GET" and path.endswith("/models"):
-            self._list()
-        else:
-            self._send(404, {"error": {"message": f"no such path: {target}", "code": None}})
-
-    def _list(self) -> None:
-        models = self._server.models
-        if isinstance(models, Fault):
-            if models.kind == "answer":
+            models = self._server.models
+            if not isinstance(models, Fault):
+                listed = [{"id": name, "object": "model"} for name in models]
+                self._send(200, {"object": "list", "data": listed})
+            elif models.kind == "answer":
                 self._after(models.delay, lambda: self._wrong(models))
             elif models.kind == "reset":
                 self.cut()
-            return
-        listed = [{"id": name, "object": "model"} for name in models]
-        self._send(200, {"object": "list", "data": listed})
+        else:
+            self._send(404, {"error": {"message": f"no such path: {target}", "code": None}})
 
     def _chat(self, body: bytes, headers: dict[str, str], target: str) -> None:
         server = self._server
@@ -255,10 +239,18 @@ class _Connection(asyncio.Protocol):
             if isinstance(server.thinks, Fault):
                 self._wrong(server.thinks)
             else:
-                self._send(200, thought_answer(body, headers, thinks=server.thinks))
+                text = "<think>\n17 times 23\n</think>\n\n391" if server.thinks else "391"
+                question = Asked(
+                    number=0, again=0, digest="", body=json.loads(body), headers=headers, at=0.0
+                )
+                self._send(200, complete(question, text))
             return
         asked = server.received(body, headers, target=target)
-        fault = server.fault_for(asked)
+        fault, faults = None, server.faults
+        if callable(faults):
+            fault = faults(asked)
+        elif asked.number < len(faults):
+            fault = faults[asked.number]
         if fault is None:
             self._after(server.latency, lambda: self._right(asked, None))
         elif fault.kind == "reset":
@@ -326,12 +318,6 @@ class _Connection(asyncio.Protocol):
         if self._answering:
             self._answering = False
             self._server.in_flight -= 1
-
-
-def thought_answer(body: bytes, headers: dict[str, str], *, thinks: bool) -> dict[str, Any]:
-    """The completion of the question whether a model thinks."""
-    asked = Asked(number=0, again=0, digest="", body=json.loads(body), headers=headers, at=0.0)
-    return complete(asked, "<think>\n17 times 23\n</think>\n\n391" if thinks else "391")
 
 
 def complete(asked: Asked, answer: str | dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from harness.data.wording import (
     nearest,
     place,
     preview,
-    values_option,
 )
 
 if TYPE_CHECKING:
@@ -303,8 +303,8 @@ class Field:
             return self.value(cell)
         except Unfit as unfit:
             if unfit.choices and self.table is not None:
-                option = values_option(self.table, self.name, as_written(cell))
-                unfit.hint = f"if it stands for one of these: {option}"
+                meaning = shlex.quote(f"{self.table}.{self.name}.{as_written(cell)}=MEANING")
+                unfit.hint = f"if it stands for one of these: --values {meaning}"
             error = DataError(
                 unfit.problem,
                 where=place(source.label, row=row, line=line, column=self.key),

@@ -176,7 +176,16 @@ class RoleBinder:
             try:
                 bindings[role] = self.bind_role(role, task, as_judge=role in judges)
             except UnboundRole as error:
-                raise _with_reason(error, role, stages) from error
+                asking = [stage for stage in stages if role in (*stage.roles, *stage.judges)]
+                if all(stage.when is not None for stage in asking):
+                    names = ", ".join(repr(stage.name) for stage in asking)
+                    error.found = (
+                        f"this data and these options call for the stage {names}, which asks the "
+                        "role"
+                    )
+                hints = [stage.role_hint for stage in asking if stage.role_hint]
+                error.hint = "; ".join(hints) or error.hint
+                raise
         for role in judges:
             self._check_self_judging(bindings[role], task)
         # Last: advice on engine arguments is useless for a model that may not judge.
@@ -474,17 +483,6 @@ def _conflicts(first: _Opened, spec: Spec, role: str) -> Iterator[UsageError]:
                 if shared is not None
                 else f"no {name}=, or {name}={value} for {first.role} as well",
             )
-
-
-def _with_reason(error: UnboundRole, role: str, stages: Sequence[Stage]) -> UnboundRole:
-    """The error with the stages that ask the role, where data and options call for these."""
-    asking = [stage for stage in stages if role in (*stage.roles, *stage.judges)]
-    if all(stage.when is not None for stage in asking):
-        names = ", ".join(repr(stage.name) for stage in asking)
-        error.found = f"this data and these options call for the stage {names}, which asks the role"
-    hints = [stage.role_hint for stage in asking if stage.role_hint]
-    error.hint = "; ".join(hints) or error.hint
-    return error
 
 
 def _check_names_no_file(text: str, role: str, task: Task) -> None:

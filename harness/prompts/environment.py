@@ -274,7 +274,11 @@ class Folder(jinja2.BaseLoader):
             data=data,
             tree=tree,
             needs=_needs(tree, file),
-            parents=_parents(tree),
+            parents=tuple(
+                node.template.value
+                for node in tree.find_all(nodes.Extends)
+                if isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
+            ),
             has_turns=_prepare_turns(tree, file),
             defines=frozenset(_defined_names(tree)),
         )
@@ -314,14 +318,6 @@ def _defined_names(tree: nodes.Template) -> Iterator[str]:
             yield node.target
         elif isinstance(node, nodes.FromImport):
             yield from (name if isinstance(name, str) else name[1] for name in node.names)
-
-
-def _parents(tree: nodes.Template) -> tuple[str, ...]:
-    return tuple(
-        node.template.value
-        for node in tree.find_all(nodes.Extends)
-        if isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
-    )
 
 
 def _prepare_turns(tree: nodes.Template, file: Path) -> bool:

@@ -152,7 +152,11 @@ class Templates:
         return self._compiled(file.parent, file.name, called=name)
 
     def _compiled(self, home: Path, part: str, *, called: str) -> Template:
-        compiled = self._folder(home).compile(part)
+        if home not in self._folders:
+            from harness.prompts.environment import Folder
+
+            self._folders[home] = Folder(home)
+        compiled = self._folders[home].compile(part)
         return Template(
             name=called,
             file=home / part,
@@ -160,10 +164,3 @@ class Templates:
             variables=compiled.variables,
             _compiled=compiled,
         )
-
-    def _folder(self, path: Path) -> Folder:
-        if path not in self._folders:
-            from harness.prompts.environment import Folder
-
-            self._folders[path] = Folder(path)
-        return self._folders[path]

@@ -175,9 +175,9 @@ class Catalogue:
             self._check(base)
             self._check_enclosed(base)
         if resolved.values.get("abstract"):
-            bases = {name: self.resolved(self._named(name)).documents for name in self.names}
+            lines = {name: self.resolved(self._named(name)).documents for name in self.names}
             heirs = [
-                name for name, of in bases.items() if any(one.key == document.key for one in of)
+                name for name, of in lines.items() if any(one.key == document.key for one in of)
             ]
             raise TaskError(
                 f"{document.name!r} is abstract and cannot be run",
@@ -186,7 +186,17 @@ class Catalogue:
                 hint=f"these tasks extend it: {', '.join(heirs)}" if heirs else None,
             )
         raise_first(completeness_errors(resolved.values, resolved.where))
-        return _task_of(resolved)
+        values = {key: value for key, value in resolved.values.items() if key not in OWN}
+        bases = tuple(Base(base.file, base.name) for base in resolved.documents[:-1])
+        try:
+            task = msgspec.convert({**values, "name": document.name}, Task, strict=True)
+        except msgspec.ValidationError as error:
+            raise TaskError(
+                f"the task {document.name!r} is invalid",
+                where=document.where(["task"]),
+                found=str(error),
+            ) from error
+        return msgspec.structs.replace(task, file=document.file, bases=bases)
 
     def group(self, document: Document) -> Group:
         """The group that a document describes, checked against the schema; its members exist."""
@@ -462,20 +472,6 @@ def _included(folder: Path) -> Bundle:
 
 def _yaml_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-
-
-def _task_of(resolved: Resolved) -> Task:
-    values = {key: value for key, value in resolved.values.items() if key not in OWN}
-    *bases, own = resolved.documents
-    try:
-        task = msgspec.convert({**values, "name": own.name}, Task, strict=True)
-    except msgspec.ValidationError as error:
-        raise TaskError(
-            f"the task {own.name!r} is invalid", where=own.where(["task"]), found=str(error)
-        ) from error
-    return msgspec.structs.replace(
-        task, file=own.file, bases=tuple(Base(base.file, base.name) for base in bases)
-    )
 
 
 def _if_of(kind: type, value: Any) -> Any:

@@ -154,7 +154,6 @@ def _run(
 
 
 def _files(source: InputSpec, task: str, fetching: Fetching) -> Iterator[tuple[Path, InputFile]]:
-    """The files of an input, fetched, each with its description."""
     if source.hub is not None:
         from harness.data.hub import fetch_files
 

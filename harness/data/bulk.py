@@ -34,28 +34,13 @@ TYPES: Mapping[str, str] = {
     "object": "JSON",
     "any": "JSON",
 }
-"""DuckDB's types of columns."""
-
-_UNPACKED = "unpacked"
-"""The name of the file into which a packed one is unpacked: DuckDB does not notice a cut-off .zst
-file, and does not check the checksum of a .gz file."""
-
-_CLEANED = "cleaned"
-"""The name of the copy of a file in which spaces stand for carriage returns inside lines."""
 
 _BARE_RETURN = re.compile(rb"\r(?!\n|\Z)")
-
-_RARE = "\x1f"
-"""A delimiter that no text should hold: with it, whole lines are read."""
-
-_GLOB = frozenset("*?[")
-"""In the path of a file, DuckDB takes these for a pattern."""
 
 _AS_NAMED = "hive_partitioning=false"
 """Else, for DuckDB, a folder `user=bob` is a column `user`."""
 
 _NUMBERS = "file_row_number"
-"""The column in which DuckDB numbers the rows of a Parquet file."""
 
 _WHOLE = r"[+-]?[0-9]+(\.0*)?"
 
@@ -116,7 +101,6 @@ _KINDS = {
     "DOUBLE": "fraction",
     "BOOLEAN": "truth",
 }
-"""What a column of a Parquet file holds, by DuckDB's type."""
 
 
 def bulk_query(
@@ -133,8 +117,8 @@ def bulk_query(
     columns = table.columns
     if not isinstance(source, FileSource) or not columns:
         return None
-    if _GLOB & {*str(source.path.absolute()), *str(folder)}:
-        return None
+    if set("*?[") & {*str(source.path.absolute()), *str(folder)}:
+        return None  # DuckDB takes such a path for a pattern
     if any("" in column.values for column in columns.values()):
         return None  # DuckDB takes an empty cell for an absent one
     if any(column.one_of and column.type != "string" for column in columns.values()):
@@ -165,11 +149,11 @@ def _text(value: str) -> str:
 
 
 def _plain_file(source: FileSource, folder: Path) -> Path:
-    """The file for a query, unpacked if DuckDB would not notice that it is damaged."""
+    """The file for a query, unpacked if it is packed: DuckDB notices no damage of such a file."""
     check_unchanged(source.path, source.stamp)
     if source.path.suffix.lower() not in PACKINGS:
         return source.path.absolute()  # DuckDB takes a relative `file:/…` for an address
-    place = folder / _UNPACKED
+    place = folder / "unpacked"
     with unpacked(source.path) as packed, place.open("wb") as plain:
         shutil.copyfileobj(packed, plain)
     return place
@@ -182,7 +166,7 @@ def _without_returns(file: Path, folder: Path) -> Path:
     """
     if not _holds(file, b"\r"):
         return file
-    place = folder / _CLEANED
+    place = folder / "cleaned"
     with file.open("rb") as stream, place.open("wb") as copy:
         for chunk in iter(partial(stream.read, CHUNK), b""):
             more = chunk
@@ -230,6 +214,8 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
     listed = "line: 'VARCHAR'"
     if not whole:
         listed = ", ".join(f"{cell}: 'VARCHAR'" for cell in cells.values())
+    # No text should hold this one: with it, whole lines are read.
+    delimiter = "\x1f" if whole else source.delimiter()
     mark = "'\"'" if written.quotes else "''"
     encoding = "latin-1" if written.encoding == "iso-8859-1" else "utf-8"
     file = _plain_file(source, folder)
@@ -243,7 +229,7 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
         return None
     read = (
         f"read_csv({_text(str(file))}, {_AS_NAMED}, auto_detect=false, columns={{{listed}}}, "
-        f"header={not written.header}, delim={_text(_RARE if whole else source.delimiter())}, "
+        f"header={not written.header}, delim={_text(delimiter)}, "
         f"quote={mark}, escape={mark}, nullstr='', encoding='{encoding}', strict_mode=true)"
     )
     doubts = []
@@ -309,7 +295,6 @@ def _of_two_names(file: Path, names: Sequence[str]) -> str | None:
 
 
 def _holds(file: Path, text: bytes) -> bool:
-    """Whether a text occurs anywhere in a file."""
     return any(text in part for part in _overlapping(file, len(text)))
 
 

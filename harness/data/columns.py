@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -35,25 +36,17 @@ LARGEST_EXACT = 2**53
 """Floats are exact for whole numbers up to here."""
 
 
+@dataclass(eq=False)
 class Unfit(Exception):
     """A value that does not fit its column; `expected` describes a valid one.
 
     `choices` are the valid values, if the task lists them.
     """
 
-    def __init__(
-        self,
-        problem: str,
-        expected: str,
-        hint: str | None = None,
-        *,
-        choices: tuple[str, ...] = (),
-    ) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.expected = expected
-        self.hint = hint
-        self.choices = choices
+    problem: str
+    expected: str
+    hint: str | None = None
+    choices: tuple[str, ...] = ()
 
 
 def as_written(cell: Any) -> str:

@@ -34,7 +34,6 @@ MOST_THREADS = 8
 """Each thread holds buffers of its own."""
 
 PREFIX = "harness-tables-"
-"""How the names of temporary folders begin."""
 
 ADDED = ("row", "rowid", "unfit")
 """The columns that a database or the reading of a file adds to those of a table."""

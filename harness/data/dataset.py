@@ -90,7 +90,6 @@ class TaskData:
         return (*self._why_other(), *too_few)
 
     def _why_other(self) -> Iterator[str]:
-        """The reasons why this is not known to be the published data."""
         if self.settled:
             return
         if self.built:

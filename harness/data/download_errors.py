@@ -6,7 +6,6 @@ from harness.base.errors import Unavailable
 from harness.base.redaction import without_query
 
 FOLDER = "give the folder that holds the file, unpacked, with --data DIR"
-"""What to do with a file that a person fetched."""
 
 
 def refused(address: str, status: int) -> Unavailable:

@@ -34,9 +34,6 @@ from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 Remote = UrlSpec | DriveSpec
 
 VARIABLE = "HARNESS_DOWNLOADS"
-"""The variable with the folder of downloads."""
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -148,7 +145,6 @@ class _Cache:
         return Download(folder=folder, digest=found)
 
     def _transfer(self, part: Path, fetching: Fetching) -> None:
-        """Fetch a whole file as `part`."""
         from harness.data.drive_file import fetch_drive_file
         from harness.data.web_file import WebFile
 
@@ -163,7 +159,7 @@ class _Cache:
                 checked = self._known() is not None
                 WebFile(remote.address, part, watch, checked=checked).fetch()
         except OSError as error:
-            if error.errno in _FULL:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 self._forget()
             raise storage_error(part, error, option=VARIABLE) from error
         if not part.stat().st_size:

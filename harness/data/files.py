@@ -21,7 +21,6 @@ ENTRIES = (".json",)
 """The endings of files that may be one JSON object."""
 
 GLOB = frozenset("*?[")
-"""The characters that make a glob of a name."""
 
 MOST_FOLDERS = 1_000
 """How many folders in a folder are searched for tables."""
@@ -167,7 +166,6 @@ def _holds(folder: Path, tables: Mapping[str, TableSpec], *, task: str) -> bool:
 
 
 def _inside(folder: Path, tables: Mapping[str, TableSpec], *, task: str) -> list[Path]:
-    """The folders in a folder that hold the tables of a task."""
     there = (one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
     return sorted(
         one for one in itertools.islice(there, MOST_FOLDERS) if _holds(one, tables, task=task)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from harness.data.fetching import Fetching
 
 CACHE = "HF_HOME"
-"""The variable with the folder of the hub's cache."""
 
 BATCH_ROWS = 1024
 
@@ -148,8 +147,6 @@ class _Listing:
 
 @dataclass(frozen=True)
 class _Repo:
-    """A task's data set on the hub."""
-
     name: str
     revision: str | None
     task: str

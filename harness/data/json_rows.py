@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -27,7 +26,6 @@ from harness.data.wording import kind_of, place, preview
 Rows = Iterator[tuple[int, dict[str, Any]]]
 
 _DECODE_FAILURES = (msgspec.MsgspecError, UnicodeError, RecursionError)
-_SPACE = " \t\r\n"
 _MARGIN = 16
 """An error this near the end of the text read so far may only mean that more must be read."""
 
@@ -61,7 +59,7 @@ def read_json(path: Path) -> Rows:
     """
     start = _start(path)[:1]
     if start == b"[":
-        return _Array(path).rows()
+        return Walk(path).rows()
     if start != b"{":
         raise DataError(
             "the file has no rows",
@@ -99,14 +97,17 @@ def _start(path: Path) -> bytes:
     return start
 
 
-class Walk(ABC):
-    """The walk over one array or object: the text that is read but not used yet, and its place."""
+class Walk:
+    """The walk over one array or object: the text that is read but not used yet, and its place.
 
-    whole = "array"
-    close = "]"
+    With `names`, each row is an entry of an object: key and value under these names.
+    """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, names: tuple[str, str] | None = None) -> None:
         self._path = path
+        self._names = names
+        self._whole, self._close = ("array", "]") if names is None else ("object", "}")
+        self._met: set[str] = set()
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._scan = json.JSONDecoder().raw_decode
         self._text = ""
@@ -125,31 +126,53 @@ class Walk(ABC):
             row = 0
             while True:
                 mark = self._next_mark(stream, row)
-                if mark == self.close and row == 0:
+                if mark == self._close and row == 0:
                     break
                 row += 1
-                if mark == self.close:
+                if mark == self._close:
                     self._fail(
-                        f"a comma before the closing {self.close}",
+                        f"a comma before the closing {self._close}",
                         "a comma between rows only",
                         row=row,
                     )
                 yield self._line, self._row(stream, row)
                 mark = self._next_mark(stream, row)
-                if mark not in (",", self.close):
-                    self._fail(f"{mark!r} follows an element", f"a comma or {self.close}", row=row)
-                if mark == self.close:
+                if mark not in (",", self._close):
+                    self._fail(f"{mark!r} follows an element", f"a comma or {self._close}", row=row)
+                if mark == self._close:
                     break
                 self._take(1)
             self._take(1)
             self._skip_space(stream)
             if self._used < len(self._text):
-                only = f"only one {self.whole}"
-                self._fail(f"text after the end of the {self.whole}", only, row=row)
+                only = f"only one {self._whole}"
+                self._fail(f"text after the end of the {self._whole}", only, row=row)
 
-    @abstractmethod
-    def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
-        """The columns of the row that begins here."""
+    def _row(self, stream: IO[bytes], row: int) -> Any:
+        mark = self._text[self._used]
+        if self._names is None:
+            if mark != "{":
+                self._fail(f"an element that begins with {mark!r}", "an object", row=row)
+            return self._value(stream, row)
+        name, held = self._names
+        if mark != '"':
+            self._fail(f"an entry that begins with {mark!r}", "a key in quotes", row=row)
+        line = self._line
+        key = self._value(stream, row, column=name)
+        if key in self._met:
+            raise DataError(
+                "a key occurs twice",
+                where=place(str(self._path), row=row, line=line, column=name),
+                found=preview(key),
+                expected="each key once",
+            )
+        self._met.add(key)
+        mark = self._next_mark(stream, row, inside=True)
+        if mark != ":":
+            self._fail(f"{mark!r} follows a key", "a colon", row=row)
+        self._take(1)
+        self._next_mark(stream, row, inside=True)
+        return {name: key, held: self._value(stream, row, column=held)}
 
     def _value(self, stream: IO[bytes], row: int, *, column: str | None = None) -> Any:
         """The whole JSON value that begins here; `column` is its column if it is not a row."""
@@ -199,17 +222,17 @@ class Walk(ABC):
         self._skip_space(stream)
         if self._used >= len(self._text):
             raise DataError(
-                f"the {self.whole} is never closed",
+                f"the {self._whole} is never closed",
                 where=place(str(self._path), row=row, line=self._line),
                 found=f"the end of the file after {row - inside} whole rows",
-                expected=f"a {self.close} after the last row",
+                expected=f"a {self._close} after the last row",
                 hint="the file may have been cut off: fetch or write it again",
             )
         return self._text[self._used]
 
     def _skip_space(self, stream: IO[bytes]) -> None:
         while True:
-            while self._used < len(self._text) and self._text[self._used] in _SPACE:
+            while self._used < len(self._text) and self._text[self._used] in " \t\r\n":
                 self._take(1)
             if self._used < len(self._text) or self._ended:
                 return
@@ -245,15 +268,6 @@ class Walk(ABC):
             found=found,
             expected=expected,
         )
-
-
-class _Array(Walk):
-    def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
-        mark = self._text[self._used]
-        if mark != "{":
-            self._fail(f"an element that begins with {mark!r}", "an object", row=row)
-        value: dict[str, Any] = self._value(stream, row)
-        return value
 
 
 def malformed(
@@ -321,7 +335,7 @@ def read_entries(path: Path, *, names: tuple[str, str]) -> Rows:
     elif first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{"):
         found = "one object a line"
     else:
-        return _Entries(path, names).rows()
+        return Walk(path, names).rows()
     key, held = names
     raise DataError(
         "the file of this table must hold one JSON object, whose entries are the rows",
@@ -329,36 +343,3 @@ def read_entries(path: Path, *, names: tuple[str, str]) -> Rows:
         found=found,
         expected=f'{{"KEY": VALUE, …}}, where each key is a {key} and its value the {held}',
     )
-
-
-class _Entries(Walk):
-    """The walk over the entries of one object, which remembers the keys."""
-
-    whole = "object"
-    close = "}"
-
-    def __init__(self, path: Path, names: tuple[str, str]) -> None:
-        super().__init__(path)
-        self._key, self._held = names
-        self._met: set[str] = set()
-
-    def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
-        mark = self._text[self._used]
-        if mark != '"':
-            self._fail(f"an entry that begins with {mark!r}", "a key in quotes", row=row)
-        line = self._line
-        key = self._value(stream, row, column=self._key)
-        if key in self._met:
-            raise DataError(
-                "a key occurs twice",
-                where=place(str(self._path), row=row, line=line, column=self._key),
-                found=preview(key),
-                expected="each key once",
-            )
-        self._met.add(key)
-        mark = self._next_mark(stream, row, inside=True)
-        if mark != ":":
-            self._fail(f"{mark!r} follows a key", "a colon", row=row)
-        self._take(1)
-        self._next_mark(stream, row, inside=True)
-        return {self._key: key, self._held: self._value(stream, row, column=self._held)}

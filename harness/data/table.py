@@ -32,9 +32,6 @@ MOST_ROWS = 100_000
 MOST_VALUES = 5
 """How many of the bad values are listed, the most frequent first."""
 
-NEW_LINE = "\n            "
-"""Continues the `found` of an error on a new line."""
-
 
 def further_unfit(rows: Iterable[Sequence[tuple[str, Any]]]) -> str:
     """How many of these rows are bad too, with their bad values; "" if none is.
@@ -60,7 +57,7 @@ def further_unfit(rows: Iterable[Sequence[tuple[str, Any]]]) -> str:
     more = len(values) - MOST_VALUES
     rest = f" and {more:,} other values" if more > 0 else ""
     return (
-        f"{NEW_LINE}{unfit:,} of the next {seen:,} rows cannot be used either: "
+        f"\n            {unfit:,} of the next {seen:,} rows cannot be used either: "
         f"{', '.join(values[:MOST_VALUES])}{rest}"
     )
 

@@ -253,7 +253,6 @@ class _Opener:
 
 
 def _lines(parts: Iterable[str]) -> str:
-    """The parts of an error, one in each line, under its first one."""
     return f"\n{' ' * 12}".join(parts)
 
 

@@ -27,9 +27,6 @@ CHUNK = 1 << 16
 Watched = Callable[[int, int | None], None]
 """Is called with the bytes so far and with the size if known; raises to end the download."""
 
-_TOO_BUSY = {408, 429}
-_NO_SUCH_RANGE = 416
-
 
 class WebFile:
     """A download of `address` into the file `part`, whose validator is kept next to it.
@@ -59,9 +56,9 @@ class WebFile:
                 return self._attempt()
             except (RequestException, ConnectionError, TimeoutError) as error:
                 status = getattr(getattr(error, "response", None), "status_code", 0)
-                if status == _NO_SUCH_RANGE:
+                if status == 416:  # no such range
                     self._part.unlink()
-                elif 400 <= status < 500 and status not in _TOO_BUSY:
+                elif 400 <= status < 500 and status not in (408, 429):
                     raise refused(self._shown, status) from error
                 idle = 0 if self._written > before else idle + 1
                 if idle == ATTEMPTS:

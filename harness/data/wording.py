@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import Any
 
 MOST_CHARACTERS = 80
-"""The most characters of a found value that an error shows."""
 
 MOST_NAMES = 12
 """The most names that an error lists before it counts the rest."""

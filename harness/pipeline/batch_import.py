@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
 
 NAMED = 3
-"""The number of unusable lines that an error lists."""
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):

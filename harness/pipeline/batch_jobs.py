@@ -120,7 +120,6 @@ class BatchJobs:
         return job
 
     def _service(self, job: Job) -> Batches:
-        """The batch service of the model that a file's requests ask."""
         if job.id not in self._services:
             asked = next(one for one in self._asked.values() if one.job == job.id)
             service = self._model_of(asked).batches()

@@ -89,7 +89,6 @@ def all_together(costs: Sequence[ExpectedCost], *, shared_by: int = 1) -> Expect
 
 
 REHEARSED = 5
-"""The number of users in the rehearsal."""
 
 CHARACTERS_A_TOKEN = 4
 """A rough average of English prose; listed with the assumptions of every forecast."""
@@ -147,8 +146,6 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class _Asked:
-    """The calls to one role of one stage in the rehearsal."""
-
     calls: int = 0
     characters: int = 0
     completion: int = 0
@@ -406,7 +403,6 @@ def _forecast(
 
 
 def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
-    """The fewest and the most calls that these items make."""
     calls = [context.calls(item) for item in items]
     return sum(least for least, _ in calls), sum(most for _, most in calls)
 

@@ -236,18 +236,15 @@ def bind_tasks(
 
 
 def _selected(settings: RunSettings, plugins: Plugins) -> Selection:
-    """The tasks and groups that the settings name."""
     return Catalogue(plugins, include_path=settings.include_path).select(settings.tasks)
 
 
 def _tasks_of(settings: RunSettings, plugins: Plugins, selection: Selection) -> tuple[Task, ...]:
-    """The selected tasks with the changes and the columns of the settings."""
     tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
     return with_own_columns(tasks, settings.columns, settings.values)
 
 
 def _repeated(tasks: Sequence[T], settings: RunSettings) -> tuple[T, ...]:
-    """The tasks once for each repeat of the run."""
     return tuple(
         replace(each, task=repeat_of(each.task, number), repeat=number)
         for number in range(1, settings.num_repeats + 1)
@@ -288,7 +285,6 @@ class _TaskBinder:
         self.roles.check_known_roles(benchmark for benchmark, *_ in self._bound.values())
 
     def known(self, task: Task) -> tuple[Benchmark, msgspec.Struct]:
-        """The benchmark of a task, and the task's options."""
         benchmark, options, _ = self._bound[task.name]
         return benchmark, options
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -110,15 +110,6 @@ def named_as_recorded(binding: Binding) -> Binding:
     return replace(binding, label=f"{kind} of {name}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Opened:
-    """A model that holds a resource while its engine runs, and the role that it was made for."""
-
-    model: Model
-    spec: Spec
-    role: str
-
-
 class UnboundRole(UsageError):
     """A role has no model or judge."""
 
@@ -153,7 +144,8 @@ class RoleBinder:
         self._engines = engines or SharedEngines()
         self._models: dict[str, Model] = {}
         self._failed: dict[str, NotReady] = {}
-        self._opened: list[_Opened] = []
+        # The models that hold a resource while their engines run, and the roles they were made for.
+        self._opened: list[tuple[Model, Spec, str]] = []
         self._bound: set[str] = set()
         self._conflicts: list[UsageError] = []
         self.notes: list[str] = []
@@ -424,15 +416,27 @@ class RoleBinder:
         """An earlier model with the same weights on the same resource, else the model itself."""
         if model.occupies is None:
             return model
-        for first in self._opened:
-            if first.model.identity == model.identity and overlap(first.model, model):
-                self._conflicts += _conflicts(first, spec, role)
-                self.notes.append(
-                    f"{role}: has the weights of {first.role}, so one engine serves both, with the "
-                    f"arguments of {first.role}"
-                )
-                return first.model
-        self._opened.append(_Opened(model=model, spec=spec, role=role))
+        for first, opened, owner in self._opened:
+            if first.identity != model.identity or not overlap(first, model):
+                continue
+            for name, value in spec.args.items():
+                shared = opened.args.get(name)
+                if name not in IDENTITY_ARGS and value != shared:
+                    error = UsageError(
+                        f"{role} has the weights of {owner}, and one engine serves both",
+                        where=f"role {role}, as {spec.label}",
+                        found=f"{name}={value}",
+                        expected=f"{name}={shared}, as for {owner}, or no {name}="
+                        if shared is not None
+                        else f"no {name}=, or {name}={value} for {owner} as well",
+                    )
+                    self._conflicts.append(error)
+            self.notes.append(
+                f"{role}: has the weights of {owner}, so one engine serves both, with the "
+                f"arguments of {owner}"
+            )
+            return first
+        self._opened.append((model, spec, role))
         return model
 
     def _check_self_judging(self, judge: Binding, task: Task) -> None:
@@ -468,21 +472,6 @@ def _check_distinct(members: Sequence[Binding], kind: str, role: str) -> None:
                 expected="different judges; models of one name need different revision=",
             )
         seen[key] = one.label
-
-
-def _conflicts(first: _Opened, spec: Spec, role: str) -> Iterator[UsageError]:
-    """An error for each argument that conflicts with those of the role sharing the engine."""
-    for name, value in spec.args.items():
-        shared = first.spec.args.get(name)
-        if name not in IDENTITY_ARGS and value != shared:
-            yield UsageError(
-                f"{role} has the weights of {first.role}, and one engine serves both",
-                where=f"role {role}, as {spec.label}",
-                found=f"{name}={value}",
-                expected=f"{name}={shared}, as for {first.role}, or no {name}="
-                if shared is not None
-                else f"no {name}=, or {name}={value} for {first.role} as well",
-            )
 
 
 def _check_names_no_file(text: str, role: str, task: Task) -> None:

@@ -42,8 +42,6 @@ TURN = re.compile(r"(?:system|user|assistant)(?:_\d+)?")
 TURN_FILTER = "turn of"
 """The filter around the content of each message; its space keeps it out of templates."""
 
-UNDEFINED_NAME = re.compile(r"'(\w+)' is undefined")
-
 Role = Literal["system", "user", "assistant"]
 T = TypeVar("T")
 
@@ -359,7 +357,7 @@ def _render_error(
         where = place
     elif isinstance(error, jinja2.TemplateSyntaxError):
         where = f"{error.filename or where}:{error.lineno}"
-    missing = UNDEFINED_NAME.fullmatch(str(error))
+    missing = re.fullmatch(r"'(\w+)' is undefined", str(error))
     if isinstance(error, jinja2.UndefinedError) and missing:
         return PromptError(
             f"the prompt needs the variable {missing[1]!r}, which was not given",

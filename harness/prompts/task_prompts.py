@@ -20,7 +20,6 @@ ASIDE = (".", "_")
 """How the names of files begin that are no prompts: hidden files, and parts to include."""
 
 NOTES = (".md", ".yaml")
-"""The suffixes of files that document prompts."""
 
 
 def overrides_in(folder: Path, templates: Templates) -> dict[str, dict[str, str]]:

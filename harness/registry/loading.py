@@ -16,14 +16,26 @@ from harness.base.redaction import without_key_material
 from harness.base.resources import bundles, package_folder
 from harness.registry import hookspecs
 from harness.registry.collecting import registered_by
-from harness.registry.own_analyses import own_analyses
-from harness.registry.registrations import Origin, Registries
+from harness.registry.registrations import AnalysisRegistration, Origin, Registries
 from harness.registry.registry import BrokenPlugin, LoadedPlugin, Plugins, Source, line_of
 
 GROUP = "harness.plugins"
 
 CHOSEN = "HARNESS_PLUGINS"
 """The environment variable with the names of the plugins to load; all are loaded without it."""
+
+
+OWN = Origin(
+    plugin="harness",
+    distribution="user-understanding-harness",
+    module="harness.analysis",
+    package=package_folder("harness"),
+)
+OWN_ANALYSES = {
+    "forest": ("harness.analysis.forest.run", "each metric of each run, with its interval"),
+}
+"""The harness's own analyses, which exist without a plugin: the function that makes the report, and
+the description."""
 
 
 @functools.cache
@@ -43,13 +55,23 @@ def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plu
     `only` names the wanted plugins by entry point or distribution, separated by commas: the others
     are left out, with their tasks and prompts. UsageError for a name that no plugin has.
     """
+    from harness.analysis.analysis import analysis_from
+
     points = sorted(found, key=lambda point: (_distribution(point), point.name))
     wanted = _wanted(points, only)
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     registries = Registries()
-    for analysis in own_analyses():
-        registries.analyses.add(analysis.name, analysis)
+    for name, (function, description) in OWN_ANALYSES.items():
+        analysis = AnalysisRegistration(
+            name=name,
+            factory=functools.partial(analysis_from, function, name=name, description=description),
+            origin=OWN,
+            description=description,
+            benchmark=hookspecs.ANY_BENCHMARK,
+            report=True,
+        )
+        registries.analyses.add(name, analysis)
     loaded: list[LoadedPlugin] = []
     broken: list[BrokenPlugin] = []
     for point in wanted:

@@ -47,7 +47,6 @@ def plain_name(name: str) -> str:
 
 
 def _marked(name: str) -> str:
-    """A readable form of a name with its hash."""
     mark = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     return f"{slug(name)}~{mark}"
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
 
 LONGEST = 60
-"""The most characters of a value in tables."""
 
 PARTS = ("options", "data", "roles", "stages", "interval", "least_scored", "metrics")
 """The parts of a task that a path may begin with; any other path begins with an option."""
@@ -133,7 +132,6 @@ def _addressed(tasks: Sequence[Task], written: str) -> tuple[list[Task], tuple[s
 
 
 def _shape(task: Task, benchmark: Callable[[str], Benchmark] | None) -> dict[str, Shape]:
-    """All paths of a task that a change may name."""
     sampling = dict.fromkeys(Sampling.__struct_fields__)
     role: Shape = {**dict.fromkeys(RoleSpec.__struct_fields__), "sampling": sampling}
     options = _shape_of_values(task.options)

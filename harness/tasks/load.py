@@ -184,7 +184,6 @@ def shown(file: Path) -> str:
 
 
 def _built(root: Any, file: Path) -> Any:
-    """The values of a tree, None if there is none."""
     try:
         return None if root is None else _Builder(file).build(root)
     except RecursionError:

@@ -25,7 +25,6 @@ NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 Scalar: TypeAlias = "str | int | float | bool"
 Fill: TypeAlias = "Callable[[Mapping[str, str]], Any]"
-"""Fills the texts of a combination into a value."""
 
 
 def expand(document: Document) -> tuple[Document, ...]:
@@ -100,7 +99,6 @@ def _filler(value: Any, keys: Mapping[str, Any]) -> Fill | None:
 
 
 def _matrix(document: Document) -> dict[str, list[Scalar]]:
-    """The matrix of a document, checked."""
     matrix = document.values[KEY]
     if not isinstance(matrix, dict) or not matrix:
         raise TaskError(

@@ -18,8 +18,6 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 _UNKNOWN = re.compile(r"unknown field `(?P<name>.*?)`")
 
-_BY_TYPE = ("Expected `", "Invalid enum value")
-
 
 def typed_options(task: Task, options_type: type[S]) -> S:
     """A task's options as the benchmark's type, missing ones at their defaults."""
@@ -44,7 +42,7 @@ def _conversion_error(task: Task, message: str, options_type: type[msgspec.Struc
     at = ("options", *path)
     value = value_at(task.options, path)
     # Errors of a struct's own checks, and of free keys, keep their wording.
-    by_type = problem.startswith(_BY_TYPE) and "[...]" not in message
+    by_type = problem.startswith(("Expected `", "Invalid enum value")) and "[...]" not in message
     shape = type_at(options_type, path) if by_type else None
     return TaskError(
         f"the option `{dotted(path)}` is invalid" if path else "the options are invalid",

@@ -133,7 +133,6 @@ def _column(task: Task, place: _Place) -> Column:
 
 
 def _with(task: Task, place: _Place, **changes: object) -> Task:
-    """The task with changes of one column."""
     replace = msgspec.structs.replace
     table = task.data.tables[place.table]
     column = replace(_column(task, place), **changes)

@@ -7,8 +7,8 @@ import json
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol, Union
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Union
 
 import msgspec
 
@@ -20,10 +20,8 @@ SHOWN = 80
 """The most characters of a value in an error."""
 
 
-class Where(Protocol):
-    """Finds the place of the value, or of the key, at a path."""
-
-    def __call__(self, path: Sequence[str | int], *, of_key: bool = False) -> str: ...
+Where = Callable[..., str]
+"""Finds the place of the value at a path, or with `of_key` of the key."""
 
 
 def document_errors(document: Document) -> list[TaskError]:

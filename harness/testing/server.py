@@ -26,8 +26,6 @@ from harness.testing.faults import TRUNCATED, Asked, Fault, Faults
 AnswerWith: TypeAlias = Callable[[dict[str, Any]], "str | dict[str, Any]"]
 """Makes the text of an answer, or the fields of its message, from a request's body."""
 
-BACKLOG = 4096
-KEPT_REQUESTS = 10_000
 REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests"}
 
 
@@ -75,7 +73,7 @@ class FaultyServer:
         self.count = 0
         self.counts: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
-        self.asked: deque[Asked] = deque(maxlen=KEPT_REQUESTS)
+        self.asked: deque[Asked] = deque(maxlen=10_000)
         self.mistake: Exception | None = None
         self.in_flight = 0
         self.most_in_flight = 0
@@ -153,7 +151,7 @@ class FaultyServer:
         listening.bind(("127.0.0.1", self.port))
         self.port = listening.getsockname()[1]
         self._listener = await self._loop.create_server(
-            lambda: _Connection(self), sock=listening, backlog=BACKLOG
+            lambda: _Connection(self), sock=listening, backlog=4096
         )
 
     async def _hang_up(self) -> None:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,43 +114,29 @@ def _build(
     if not (folder / "data").is_dir():  # another task may ask for the same from elsewhere
         count = sum(map(len, files.values()))
         fetching.begin(f"building data from {count} files, once: harness data {spec.tool}")
-        _run(tool, record, files, folder, work=asked.with_suffix(".work"), say=fetching.say)
+        # The folder appears in one step; until then, all is in `work`. What a tool that continues
+        # left unfinished stays there for the same inputs.
+        work = asked.with_suffix(".work")
+        begun, ended = work / key, False
+        for old in work.glob("*"):
+            if old != begun or not tool.continues:
+                shutil.rmtree(old, ignore_errors=True)
+        make_folder(begun, option=VARIABLE)
+        try:
+            tool.run(files, begun / "data", ProgressLines(fetching.say))
+            atomic_write(begun / "record.json", msgspec.json.encode(record), option=VARIABLE)
+            if not (folder / "data").is_dir():
+                shutil.rmtree(folder, ignore_errors=True)  # a person removed the data alone
+                begun.replace(folder)
+            ended = True
+        except OSError as error:
+            raise storage_error(folder, error, option=VARIABLE) from error
+        finally:
+            if ended or not tool.continues:
+                shutil.rmtree(work, ignore_errors=True)
         fetching.say(f"  built, kept in {folder}")
     atomic_write(asked, msgspec.json.encode(key), option=VARIABLE)
     return Built(folder=folder / "data", digest=key, record=record)
-
-
-def _run(
-    tool: BuildTool,
-    record: BuildRecord,
-    files: Mapping[str, Sequence[Path]],
-    folder: Path,
-    *,
-    work: Path,
-    say: Callable[[str], None],
-) -> None:
-    """Make the folder, which appears in one step; until then, all is in `work`.
-
-    What a tool that continues left unfinished stays there for the same inputs.
-    """
-    begun = work / folder.name
-    for old in work.glob("*"):
-        if old != begun or not tool.continues:
-            shutil.rmtree(old, ignore_errors=True)
-    make_folder(begun, option=VARIABLE)
-    ended = False
-    try:
-        tool.run(files, begun / "data", ProgressLines(say))
-        atomic_write(begun / "record.json", msgspec.json.encode(record), option=VARIABLE)
-        if not (folder / "data").is_dir():
-            shutil.rmtree(folder, ignore_errors=True)  # a person removed the data alone
-            begun.replace(folder)
-        ended = True
-    except OSError as error:
-        raise storage_error(folder, error, option=VARIABLE) from error
-    finally:
-        if ended or not tool.continues:
-            shutil.rmtree(work, ignore_errors=True)
 
 
 def _files(source: InputSpec, task: str, fetching: Fetching) -> Iterator[tuple[Path, InputFile]]:

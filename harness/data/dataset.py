@@ -116,20 +116,21 @@ class TaskData:
         if fact.column is not None or (fact.rows is not None and rows is None):
             key = measure, self._identity(fact.table), fact.column
             if key not in self.shared:
-                self.shared[key] = self._measure(fact.table, fact.column)
+                table = self.tables[fact.table]
+                kind = "string" if fact.column is None else table.columns[fact.column].type
+                database = self.shared.get(self._key(tuple(self.tables), _database))
+                loaded = database if kind in ("string", "integer") else None
+                self.shared[key] = (
+                    measure_loaded(loaded, fact.table, fact.column)
+                    if loaded is not None and loaded.holds(fact.table)
+                    else measure(table, fact.column)
+                )
             found = self.shared[key]
         if fact.column is None and fact.digest is not None:
             files = self.described(fact.table).get("files", ())
             digests = [file.get("sha256", "unknown") for file in files]
             found = found._replace(digest=", ".join(digests))
         return found
-
-    def _measure(self, name: str, column: str | None) -> Measured:
-        database = self.shared.get(self._key(tuple(self.tables), _database))
-        kind = "string" if column is None else self.tables[name].columns[column].type
-        if database is not None and database.holds(name) and kind in ("string", "integer"):
-            return measure_loaded(database, name, column)
-        return measure(self.tables[name], column)
 
     def has(self, name: str) -> bool:
         """Whether there is data for a table, which may be optional."""

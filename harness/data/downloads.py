@@ -178,7 +178,20 @@ class _Cache:
                 unpack(part, made, option=VARIABLE)
             else:
                 part.replace(made / self._name)
-            self._check_contents(made)
+            for name, stated in self._remote.contents.items():
+                parts = PurePosixPath(name).parts
+                files = [one for one in made.rglob(parts[-1]) if one.parts[-len(parts) :] == parts]
+                kind, many = stated.partition(":")[0], f"{len(files)} such files"
+                found = _digest_of(files[0], kind) if len(files) == 1 else many
+                if found != stated:
+                    raise DataError(
+                        f"the file '{name}' in the download is not the one that the task names",
+                        where=self.address,
+                        found=found,
+                        expected=stated,
+                        hint="correct `contents` in the task's `data.sources`, or give the data "
+                        "with --data",
+                    )
             folder.parent.mkdir(parents=True, exist_ok=True)
             if not folder.is_dir():  # another address may have the same file
                 made.replace(folder)
@@ -194,22 +207,6 @@ class _Cache:
             self._forget()
             raise
         self._forget()
-
-    def _check_contents(self, made: Path) -> None:
-        for name, stated in self._remote.contents.items():
-            parts = PurePosixPath(name).parts
-            files = [one for one in made.rglob(parts[-1]) if one.parts[-len(parts) :] == parts]
-            kind = stated.partition(":")[0]
-            found = _digest_of(files[0], kind) if len(files) == 1 else f"{len(files)} such files"
-            if found != stated:
-                raise DataError(
-                    f"the file '{name}' in the download is not the one that the task names",
-                    where=self.address,
-                    found=found,
-                    expected=stated,
-                    hint="correct `contents` in the task's `data.sources`, or give the data with "
-                    "--data",
-                )
 
     def _forget(self) -> None:
         shutil.rmtree(self._work, ignore_errors=True)

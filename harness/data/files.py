@@ -184,20 +184,6 @@ def _other_level(folder: Path, tables: Mapping[str, TableSpec], *, task: str) ->
     return None
 
 
-def check_inside(folder: Path, tables: Mapping[str, tuple[Path, ...]]) -> None:
-    """Raise DataError for a file that is a link to a place outside the folder."""
-    home = folder.resolve()
-    for path in (path for paths in tables.values() for path in paths):
-        if not path.resolve().is_relative_to(home):
-            raise DataError(
-                "a file of the task's data is a link to a place outside its folder",
-                where=str(path),
-                found=str(path.resolve()),
-                expected=f"a file in {folder}",
-                hint="copy it there, or name the folder on the command line with --data DIR",
-            )
-
-
 def patterns(name: str, table: TableSpec) -> tuple[str, ...]:
     """The names and globs of a table's files: its own, or its name in any format."""
     one_object = table.entries is not None or table.rows_at is not None

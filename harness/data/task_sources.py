@@ -16,7 +16,7 @@ from harness.base.redaction import without_query
 from harness.contracts.identity import COMMIT
 from harness.data.dataset import BUILD, SAMPLE, Origin, TaskData
 from harness.data.fetching import Fetching
-from harness.data.files import check_inside, find_tables, holder_of, patterns
+from harness.data.files import find_tables, holder_of, patterns
 from harness.data.fingerprint import stamp_of
 from harness.data.source import FileSource, Source
 from harness.data.table import Table
@@ -129,8 +129,16 @@ class _Opener:
         """The data in a folder or file; with `inside`, links that lead out of it are refused."""
         tables = self.spec.tables
         found = find_tables(folder, tables, task=self.task)
-        if inside:
-            check_inside(folder, found)
+        home = folder.resolve()
+        for path in (path for paths in found.values() for path in paths):
+            if inside and not path.resolve().is_relative_to(home):
+                raise DataError(
+                    "a file of the task's data is a link to a place outside its folder",
+                    where=str(path),
+                    found=str(path.resolve()),
+                    expected=f"a file in {folder}",
+                    hint="copy it there, or name the folder on the command line with --data DIR",
+                )
         files = {name: _file_sources(paths, tables[name]) for name, paths in found.items()}
         return self.make(
             origin=origin,

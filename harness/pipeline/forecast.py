@@ -274,8 +274,12 @@ async def _rehearse_task(
         client = Client(store=None, run_id="rehearsal")
         await LocalExecutor(planned, client=client, memo=Memory(None)).run()
         rehearsed = {context.stage.name: _made(context, journals) for context in contexts}
-    users = _users(full, contexts, rehearsed)
-    forecasts = _forecast(full, contexts, rehearsed, users=users, baseline=baseline)
+    users: dict[str, _Users] = {}
+    forecasts = []
+    for context in contexts:
+        items = rehearsed[context.stage.name]
+        users[context.stage.name] = _users(full, context, items, users)
+        forecasts.append(_forecast(full, context, items, users[context.stage.name], baseline))
     return forecasts, max((len(each.rehearsed) for each in users.values()), default=0)
 
 
@@ -314,92 +318,75 @@ def _made(context: StageContext, journals: Journals) -> list[Item]:
 
 
 def _users(
-    full: PreparedTask,
-    contexts: Sequence[StageContext],
-    rehearsed: Mapping[str, Sequence[Item]],
-) -> dict[str, _Users]:
-    """The users of each stage.
+    full: PreparedTask, context: StageContext, items: Sequence[Item], users: Mapping[str, _Users]
+) -> _Users:
+    """The users of a stage, whose rehearsed items are given.
 
     A later stage has the users of those earlier stages with which it shares a user: an earlier
     stage with one item for all users says nothing about the items per user.
     """
-    users: dict[str, _Users] = {}
-    for context in contexts:
-        stage = context.stage
-        seen = frozenset(item.user for item in rehearsed[stage.name])
-        before = [users[name] for name in stage.after if name in users]
-        if before:
-            shared = [each for each in before if each.rehearsed & seen] or before
-            users[stage.name] = _Users(
-                frozenset().union(*(each.everyone for each in shared)),
-                frozenset().union(*(each.rehearsed for each in shared)),
-            )
-        else:
-            everything = list(stage.items({}, full.data, context.options))
-            users[stage.name] = _Users(
-                frozenset(item.user for item in everything),
-                seen,
-                items=(len(everything), *_bounds(context, everything)),
-            )
-    return users
+    stage, seen = context.stage, frozenset(item.user for item in items)
+    before = [users[name] for name in stage.after if name in users]
+    if before:
+        shared = [each for each in before if each.rehearsed & seen] or before
+        return _Users(
+            frozenset().union(*(each.everyone for each in shared)),
+            frozenset().union(*(each.rehearsed for each in shared)),
+        )
+    everything = list(stage.items({}, full.data, context.options))
+    counts = (len(everything), *_bounds(context, everything))
+    return _Users(frozenset(item.user for item in everything), seen, items=counts)
 
 
 def _forecast(
     full: PreparedTask,
-    contexts: Sequence[StageContext],
-    rehearsed: Mapping[str, Sequence[Item]],
-    *,
-    users: Mapping[str, _Users],
+    context: StageContext,
+    rehearsed: Sequence[Item],
+    stage_users: _Users,
     baseline: _RecordingBaseline,
-) -> list[StageForecast]:
-    forecasts = []
-    for context in contexts:
-        stage = context.stage
-        stage_users, seen = users[stage.name], len(rehearsed[stage.name])
-        a_user = None
-        if stage_users.items is not None:
-            items, least, most = stage_users.items
-        else:
-            items = _scaled(seen, len(stage_users.everyone), len(stage_users.rehearsed))
-            bounds = _bounds(context, rehearsed[stage.name])
-            least, most = (_scaled(calls, items, seen) for calls in bounds)
-            of = Counter(item.user for item in rehearsed[stage.name])
-            many = [of[user] for user in stage_users.rehearsed]
-            a_user = (min(many), max(many)) if any(many) else None
-        bindings = (full.bindings[role] for role in (*stage.roles, *stage.judges))
-        asking = [binding for binding in bindings if binding.models]
-        # A panel makes one call for each of its models.
-        least *= min((len(binding.models) for binding in asking), default=0)
-        most *= max((len(binding.models) for binding in asking), default=0)
-        roles = []
-        for binding in asking:
-            asked = baseline.asked[stage.name, binding.role]
-            role = RoleForecast(
-                role=binding.role,
-                label=binding.shown or binding.label,
-                calls=asked.calls,
-                prompt_tokens=asked.characters // CHARACTERS_A_TOKEN,
-                most_completion_tokens=asked.completion,
-                first_prompt=asked.first,
-            )
-            roles.append(_scaled_role(role, items, seen))
-        calls = sum(role.calls for role in roles)
-        if calls > most:
-            # Without further tries, since baselines fail to answer more often than models.
-            roles = [_scaled_role(role, most, calls) for role in roles]
-        forecasts.append(
-            StageForecast(
-                task=full.task.name,
-                stage=stage.name,
-                items=items,
-                exact=stage_users.items is not None,
-                least_calls=least,
-                most_calls=most,
-                roles=_priced(full, roles, (least, most)),
-                a_user=a_user,
-            )
+) -> StageForecast:
+    stage, seen = context.stage, len(rehearsed)
+    a_user = None
+    if stage_users.items is not None:
+        items, least, most = stage_users.items
+    else:
+        items = _scaled(seen, len(stage_users.everyone), len(stage_users.rehearsed))
+        bounds = _bounds(context, rehearsed)
+        least, most = (_scaled(calls, items, seen) for calls in bounds)
+        of = Counter(item.user for item in rehearsed)
+        many = [of[user] for user in stage_users.rehearsed]
+        a_user = (min(many), max(many)) if any(many) else None
+    bindings = (full.bindings[role] for role in (*stage.roles, *stage.judges))
+    asking = [binding for binding in bindings if binding.models]
+    # A panel makes one call for each of its models.
+    least *= min((len(binding.models) for binding in asking), default=0)
+    most *= max((len(binding.models) for binding in asking), default=0)
+    roles = []
+    for binding in asking:
+        asked = baseline.asked[stage.name, binding.role]
+        role = RoleForecast(
+            role=binding.role,
+            label=binding.shown or binding.label,
+            calls=asked.calls,
+            prompt_tokens=asked.characters // CHARACTERS_A_TOKEN,
+            most_completion_tokens=asked.completion,
+            first_prompt=asked.first,
         )
-    return forecasts
+        roles.append(_scaled_role(role, items, seen))
+    calls = sum(role.calls for role in roles)
+    if calls > most:
+        # Without further tries, since baselines fail to answer more often than models.
+        roles = [_scaled_role(role, most, calls) for role in roles]
+    return StageForecast(
+        task=full.task.name,
+        stage=stage.name,
+        items=items,
+        exact=stage_users.items is not None,
+        least_calls=least,
+        most_calls=most,
+        roles=_priced(full, roles, (least, most)),
+        a_user=a_user,
+    )
 
 
 def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:

@@ -149,32 +149,30 @@ class Folder(jinja2.BaseLoader):
     def compile(self, name: str) -> Compiled:
         """The compiled prompt of that name, with a digest over all files that it needs."""
         try:
-            return self._compile(name)
+            sources = self._closure(name)
+            own = sources[name]
+            assert own is not None
+            template = self._environment.get_template(name)
+            contents = {
+                part: digest_bytes(source.data) if source else None
+                for part, source in sources.items()
+            }
+            variables: set[str] = set()
+            for source in sources.values():
+                if source:
+                    # An included file sees the names that this one imports and sets.
+                    made = source.defines | own.defines
+                    variables |= meta.find_undeclared_variables(source.tree) - made
+            return Compiled(
+                template=template,
+                digest=digest({"rendering": RENDERING_VERSION, "name": name, "files": contents}),
+                variables=frozenset(variables),
+                has_turns=self._has_turns(own, sources),
+            )
         except PromptError:
             raise
         except Exception as error:
             raise _render_error(error, None, {}, file=self._path / name) from error
-
-    def _compile(self, name: str) -> Compiled:
-        sources = self._closure(name)
-        own = sources[name]
-        assert own is not None
-        template = self._environment.get_template(name)
-        contents = {
-            part: digest_bytes(source.data) if source else None for part, source in sources.items()
-        }
-        variables: set[str] = set()
-        for source in sources.values():
-            if source:
-                # An included file sees the names that this one imports and sets.
-                made = source.defines | own.defines
-                variables |= meta.find_undeclared_variables(source.tree) - made
-        return Compiled(
-            template=template,
-            digest=digest({"rendering": RENDERING_VERSION, "name": name, "files": contents}),
-            variables=frozenset(variables),
-            has_turns=self._has_turns(own, sources),
-        )
 
     def load(
         self,

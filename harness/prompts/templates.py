@@ -126,7 +126,18 @@ class Templates:
 
     def _load(self, name: str) -> Template | None:
         if name in self._replaced:
-            return self._from_elsewhere(name, self._replaced[name].resolve())
+            file = self._replaced[name].resolve()
+            if not file.is_file():
+                raise PromptError(
+                    "this template file does not exist",
+                    where=str(file),
+                    expected=f"a file for {name}",
+                )
+            for path in (*self._paths, *self._homes):
+                if file.is_relative_to(path.resolve()):
+                    part = file.relative_to(path.resolve()).as_posix()
+                    return self._compiled(path, part, called=name)
+            return self._compiled(file.parent, file.name, called=name)
         holders = [path for path in self._paths if (path / name).is_file()]
         if not holders:
             return None
@@ -139,17 +150,6 @@ class Templates:
                 hint="rename the benchmark of one plugin, or uninstall one of the plugins",
             )
         return self._compiled(holders[0], name, called=name)
-
-    def _from_elsewhere(self, name: str, file: Path) -> Template:
-        if not file.is_file():
-            raise PromptError(
-                "this template file does not exist", where=str(file), expected=f"a file for {name}"
-            )
-        for path in (*self._paths, *self._homes):
-            if file.is_relative_to(path.resolve()):
-                part = file.relative_to(path.resolve()).as_posix()
-                return self._compiled(path, part, called=name)
-        return self._compiled(file.parent, file.name, called=name)
 
     def _compiled(self, home: Path, part: str, *, called: str) -> Template:
         if home not in self._folders:

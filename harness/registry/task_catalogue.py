@@ -315,28 +315,27 @@ class Catalogue:
         for name, given in self._sources.items():
             try:
                 document = self._named(name)
-                entries.append(self._entry(document, given[0][1]))
+                resolved = document.values if document.is_group else self.resolved(document).values
+                members = tuple(name for _, name in references(document, "tasks"))
             except TaskError as error:
                 problems.append(str(error))
+                continue
+            tags = resolved.get("tags", ())
+            entry = Entry(
+                name=document.name,
+                file=document.file,
+                bundle=given[0][1].name,
+                description=str(resolved.get("description") or ""),
+                tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
+                benchmark=_if_of(str, resolved.get("benchmark")),
+                version=_if_of(int, resolved.get("version")),
+                abstract=resolved.get("abstract") is True,
+                members=members if document.is_group else None,
+                pattern=document.pattern,
+                about=str((document.written or {}).get("description") or ""),
+            )
+            entries.append(entry)
         return tuple(entries), tuple(problems)
-
-    def _entry(self, document: Document, bundle: Bundle) -> Entry:
-        values = document.values if document.is_group else self.resolved(document).values
-        members = [name for _, name in references(document, "tasks")]
-        tags = values.get("tags", ())
-        return Entry(
-            name=document.name,
-            file=document.file,
-            bundle=bundle.name,
-            description=str(values.get("description") or ""),
-            tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
-            benchmark=_if_of(str, values.get("benchmark")),
-            version=_if_of(int, values.get("version")),
-            abstract=values.get("abstract") is True,
-            members=tuple(members) if document.is_group else None,
-            pattern=document.pattern,
-            about=str((document.written or {}).get("description") or ""),
-        )
 
     def _in_file(self, file: Path) -> tuple[Document, ...]:
         """The tasks of a file with a matrix, or a file's one task or group."""

@@ -29,15 +29,6 @@ def unsized(address: str, length: str | None) -> Unavailable:
     )
 
 
-def empty(address: str) -> Unavailable:
-    """The error for a file without a byte."""
-    return Unavailable(
-        "the server sent an empty file",
-        where=address,
-        hint=f"open the address in a browser and look at what it gives; then {FOLDER}",
-    )
-
-
 def not_given(address: str, says: str) -> Unavailable:
     """The error for a page of Google Drive in place of the file; `says` is what it says."""
     if "quota" in says.lower() or "too many" in says.lower():

@@ -26,7 +26,7 @@ from harness.base.hashing import digest
 from harness.base.home import expanded, user_cache
 from harness.base.redaction import without_query
 from harness.contracts.task import DriveSpec, UrlSpec
-from harness.data.download_errors import empty
+from harness.data.download_errors import FOLDER
 from harness.data.download_watch import Watch
 from harness.data.fetching import Fetching
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
@@ -164,7 +164,11 @@ class _Cache:
             raise storage_error(part, error, option=VARIABLE) from error
         if not part.stat().st_size:
             self._forget()
-            raise empty(self.address)
+            raise Unavailable(
+                "the server sent an empty file",
+                where=self.address,
+                hint=f"open the address in a browser and look at what it gives; then {FOLDER}",
+            )
 
     def _keep(self, part: Path, folder: Path) -> None:
         """Move or unpack a whole file into its folder, which appears in one step."""

@@ -431,8 +431,7 @@ def _role_entries(
                 by_rule=binding.by_rule,
                 thinks=None if binding.model is None else thinks.get(binding.model),
             )
-            same = entries.setdefault(role, entry)
-            if same != entry:
+            if entries.setdefault(role, entry) != entry:
                 entries[f"{each.task.name}/{role}"] = entry
     return entries
 

@@ -136,8 +136,7 @@ def registered_by(
     }
     others = [one for one in manager.get_plugins() if one is not plugin]
     for kind, register in adders.items():
-        caller = manager.subset_hook_caller(f"register_{kind}", others)
-        caller(register=register)
+        manager.subset_hook_caller(f"register_{kind}", others)(register=register)
     return found
 
 

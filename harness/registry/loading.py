@@ -132,35 +132,25 @@ def _load(point: EntryPoint, manager: pluggy.PluginManager, registries: Registri
     for kind, registry in registries.by_kind().items():
         for key, registration in registered[kind]:
             registry.add(key, registration)
-    specified = _specified(manager)
+    specified = [
+        name for name in vars(hookspecs) if manager.parse_hookspec_opts(hookspecs, name) is not None
+    ]
     callers = manager.get_hookcallers(plugin) or ()
+    misspelt = []
+    for caller in callers:
+        optional = all(one.optionalhook for one in caller.get_hookimpls() if one.plugin is plugin)
+        if not caller.has_spec() and not optional:
+            near = did_you_mean(caller.name, specified)
+            misspelt.append(
+                f"{origin} implements {caller.name!r}, which is no hook"
+                + (f": {near}" if near else "")
+            )
     return LoadedPlugin(
         **_source(point),
         origin=origin,
         hooks=tuple(name for name in specified if name in {one.name for one in callers}),
-        problems=tuple(_misspelt(plugin, manager, origin)),
+        problems=tuple(misspelt),
     )
-
-
-def _specified(manager: pluggy.PluginManager) -> list[str]:
-    """The names of all hooks, in the order of hookspecs.py."""
-    return [
-        name for name in vars(hookspecs) if manager.parse_hookspec_opts(hookspecs, name) is not None
-    ]
-
-
-def _misspelt(plugin: object, manager: pluggy.PluginManager, origin: Origin) -> list[str]:
-    specified = _specified(manager)
-    problems = []
-    for caller in manager.get_hookcallers(plugin) or ():
-        optional = all(one.optionalhook for one in caller.get_hookimpls() if one.plugin is plugin)
-        if not caller.has_spec() and not optional:
-            near = did_you_mean(caller.name, specified)
-            problems.append(
-                f"{origin} implements {caller.name!r}, which is no hook"
-                + (f": {near}" if near else "")
-            )
-    return problems
 
 
 def _source(point: EntryPoint) -> dict[str, Any]:

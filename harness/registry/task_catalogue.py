@@ -378,10 +378,9 @@ class Catalogue:
     def _named(self, name: str) -> Document:
         given = self._sources[name]
         if len(given) > 1:
-            found = " and ".join(shown(document.file) for document, _ in given)
             raise TaskError(
                 f"several files define {name!r}",
-                found=found,
+                found=" and ".join(shown(document.file) for document, _ in given),
                 expected="one file for each name",
                 hint="rename one of them, uninstall its plugin, or give the path of the file",
             )

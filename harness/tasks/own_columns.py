@@ -137,5 +137,5 @@ def _with(task: Task, place: _Place, **changes: object) -> Task:
     table = task.data.tables[place.table]
     column = replace(_column(task, place), **changes)
     table = replace(table, columns={**table.columns, place.column: column})
-    data = replace(task.data, tables={**task.data.tables, place.table: table})
-    return replace(task, data=data)
+    tables = {**task.data.tables, place.table: table}
+    return replace(task, data=replace(task.data, tables=tables))

@@ -129,10 +129,9 @@ def prompts(trial: SampleRuns) -> Iterator[Finding]:
     one = trial.plugin
     templates = Templates(prompt_folders(one.plugins))
     for name in one.benchmarks:
-        stages = one.plugins.benchmark(name).stages
         asked = {
             f"{prompt}.{role}"
-            for stage in stages
+            for stage in one.plugins.benchmark(name).stages
             for prompt in stage.templates
             for role in (*stage.roles, *stage.judges)
         }

@@ -64,8 +64,7 @@ def check_plugin(
             "data": data,
         }  # fmt: skip
         trial = _trial(name, folder or Path(temporary), tuple(asked.items()))
-        one = trial.plugin
-        if one.loaded is None:
+        if trial.plugin.loaded is None:
             chosen = {"loads": CHECKS["loads"]}  # without a plugin, all other checks would pass
         elif versions is not None:
             chosen["versions"] = functools.partial(_unpinned, file=Path(versions))

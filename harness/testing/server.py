@@ -119,9 +119,8 @@ class FaultyServer:
         """Close the listening socket and every connection; listen again after so many seconds."""
         self._on_loop(self._hang_up())
         if seconds is not None:
-            later = self._loop.call_later
             self._loop.call_soon_threadsafe(
-                later, seconds, lambda: self._loop.create_task(self._listen())
+                self._loop.call_later, seconds, lambda: self._loop.create_task(self._listen())
             )
 
     def revive(self) -> None:
@@ -253,8 +252,12 @@ class _Connection(asyncio.Protocol):
             self._after(server.latency, lambda: self._right(asked, None))
         elif fault.kind == "reset":
             self.cut()
-        elif fault.kind == "reset_in_body":
-            self._half(asked)
+        elif fault.kind == "reset_in_body" and self._transport is not None:
+            payload = json.dumps(complete(asked, server.answer(asked.body))).encode()
+            head = _head(200, len(payload), {}, "application/json")
+            self._transport.write(head + payload[: len(payload) // 2])
+            # Cut only after the half was sent: an abort drops the rest of the buffer.
+            self._after(0.02, self.cut)
         elif fault.kind == "answer" and fault.body is None:
             self._after(fault.delay or server.latency, lambda: self._right(asked, fault))
         elif fault.kind == "answer":
@@ -285,15 +288,6 @@ class _Connection(asyncio.Protocol):
         self._send(
             fault.status, fault.body, headers=dict(fault.headers), content_type=fault.content_type
         )
-
-    def _half(self, asked: Asked) -> None:
-        if self._transport is None:
-            return
-        payload = json.dumps(complete(asked, self._server.answer(asked.body))).encode()
-        head = _head(200, len(payload), {}, "application/json")
-        self._transport.write(head + payload[: len(payload) // 2])
-        # Cut only after the half was sent: an abort drops the rest of the buffer.
-        self._after(0.02, self.cut)
 
     def _send(
         self,

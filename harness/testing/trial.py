@@ -231,8 +231,8 @@ class SampleRuns:
         found: dict[Any, Task] = {}
         for task in self.tasks:
             stages = self.plugin.plugins.benchmark(task.benchmark).stages
-            options = self.options(task)
-            prompts = frozenset[str]().union(*(stage.asked(options) for stage in stages))
+            asked = (stage.asked(self.options(task)) for stage in stages)
+            prompts = frozenset[str]().union(*asked)
             found.setdefault((task.benchmark, prompts, str(task.prompts)), task)
         return self._by_benchmark(found.values())
 

@@ -20,7 +20,6 @@ _canonical = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
 ).encode
 _sorted = msgspec.json.Encoder(order="sorted").encode
-_as_it_is = msgspec.json.Encoder().encode
 
 
 def canonical(value: Any) -> bytes:
@@ -36,7 +35,7 @@ def struct_texts(value: msgspec.Struct) -> tuple[bytes, bytes]:
     in the first, so that a reader gets back the value that was written.
     """
     plain = _is_plain(type(value))
-    text = _sorted(value) if plain else _as_it_is(value)
+    text = _sorted(value) if plain else msgspec.json.encode(value)
     if plain and _is_canonical(text):
         return text, text
     return text, canonical(msgspec.to_builtins(value, order="deterministic"))

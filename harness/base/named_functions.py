@@ -17,14 +17,8 @@ from harness.base.hashing import digest_bytes
 def named_function(reference: str, *, option: str) -> Callable[..., Any]:
     """The function that an option names; UsageError if there is none of that name."""
     module, name = _parts(reference, option)
-    with _current_folder():
-        try:
-            function: Callable[..., Any] | None = getattr(
-                importlib.import_module(module), name, None
-            )
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            raise _unusable(option, found=f"{reference}: {problem}") from error
+    with _current_folder(reference, option):
+        function: Callable[..., Any] | None = getattr(importlib.import_module(module), name, None)
     if function is None or not callable(function):
         raise _unusable(option, found=f"{reference}: {module} has no function of that name")
     return function
@@ -38,12 +32,8 @@ def function_digest(reference: str, *, option: str) -> str:
     module, _ = _parts(reference, option)
     if module.partition(".")[0] in sys.stdlib_module_names:
         raise _unusable(option, found=f"{reference}: {module} is a part of Python")
-    with _current_folder():
-        try:
-            spec = importlib.util.find_spec(module)
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            raise _unusable(option, found=f"{reference}: {problem}") from error
+    with _current_folder(reference, option):
+        spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         raise _unusable(option, found=f"{reference}: there is no file of {module}")
     return digest_bytes(Path(spec.origin).read_bytes())
@@ -57,11 +47,15 @@ def _parts(reference: str, option: str) -> tuple[str, str]:
 
 
 @contextmanager
-def _current_folder() -> Iterator[None]:
+def _current_folder(reference: str, option: str) -> Iterator[None]:
+    """Modules are found in the current folder too; any error of theirs is a UsageError."""
     before = sys.path.copy()
     sys.path.insert(0, str(Path.cwd()))
     try:
         yield
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise _unusable(option, found=f"{reference}: {problem}") from error
     finally:
         sys.path[:] = before
 

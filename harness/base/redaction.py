@@ -174,9 +174,8 @@ def _in_base64(secret: str) -> tuple[str, ...]:
 
 def _without_form(text: str, form: str, told: int) -> str:
     signs = _signs(form)
-    start = _start(form[:told])
     kept, at = [], 0
-    for found in start.finditer(text):
+    for found in _start(form[:told]).finditer(text):
         if found.start() < at:
             continue
         end = found.end()
@@ -214,17 +213,13 @@ def _sign(character: str) -> re.Pattern[str]:
 
 
 def known_secrets() -> tuple[str, ...]:
-    """The secrets of the environment, and those that were registered."""
-    return (*_registered, *environment_secrets())
-
-
-def environment_secrets() -> tuple[str, ...]:
-    """The values of environment variables that are named like secrets, except short ones."""
-    return tuple(
+    """The registered secrets, and the long values of variables that are named like secrets."""
+    of_environment = (
         value
         for name, value in os.environ.items()
         if _SECRET_VARIABLE.search(name.upper()) and len(value) >= _SHORTEST_SECRET
     )
+    return (*_registered, *of_environment)
 
 
 def _member_without_secret(found: re.Match[str]) -> str:

@@ -18,19 +18,12 @@ FIRST_PARTY = "harness"
 
 @dataclass(frozen=True)
 class Bundle:
-    """The task files and prompts of one package."""
+    """The folders of a top-level package's task files and prompts, and its own."""
 
     name: str
-    """The top-level Python package."""
-
     task_configs: Path | None
-    """The folder of task files."""
-
     prompts: Path | None
-    """The folder of prompts."""
-
     package: Path | None
-    """The package's folder."""
 
 
 def bundles(entry_points: Iterable[EntryPoint]) -> list[Bundle]:

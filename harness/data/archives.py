@@ -111,8 +111,14 @@ class _Unpacking:
                     self.write(packed, member.name)
 
     def write(self, packed: IO[bytes], member: str) -> None:
-        """Write a file; only its own errors become a StorageError, not those of reading."""
-        place = self._inside(member)
+        """Write a member, which must lie inside the folder; StorageError only if writing fails."""
+        parts = PurePosixPath(member).parts
+        outside = member.startswith("/") or ".." in parts or "\\" in member
+        if outside or re.match("[A-Za-z]:", member):
+            raise self.refused(
+                f"the member {member!r}, a name that leads out of the folder of the archive"
+            )
+        place = self.folder.joinpath(*parts)
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             written = place.open("wb", buffering=0)
@@ -133,20 +139,6 @@ class _Unpacking:
                         chunk = chunk[written.write(chunk) :]
                 except OSError as error:
                     raise storage_error(place, error, option=self.option) from error
-
-    def _inside(self, member: str) -> Path:
-        """The place of a member in the folder; DataError for a place outside it."""
-        parts = PurePosixPath(member).parts
-        if (
-            member.startswith("/")
-            or ".." in parts
-            or "\\" in member
-            or re.match("[A-Za-z]:", member)
-        ):
-            raise self.refused(
-                f"the member {member!r}, a name that leads out of the folder of the archive"
-            )
-        return self.folder.joinpath(*parts)
 
     def refused(self, found: str) -> DataError:
         return DataError(

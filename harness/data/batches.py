@@ -37,14 +37,15 @@ def checked_whole(array: pa.Array, column: Column) -> list[Any] | None:
 
     if column.values or (array.null_count and column.required):
         return None
-    if not pa.types.is_dictionary(array.type) and _repeats(array):
-        array = array.dictionary_encode()
+    kind = array.type
+    hashed = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
+    if hashed and len(array) > SAMPLE and len(array[:SAMPLE].unique()) <= SAMPLE // 4:
+        array = array.dictionary_encode()  # so that each of few values is checked only once
     if pa.types.is_dictionary(array.type):
         known = checked_whole(array.dictionary, column)
         if known is None:
             return None
         return [None if at is None else known[at] for at in array.indices.to_pylist()]
-    kind = array.type
     if column.one_of and pa.types.is_nested(kind):
         return None
     values: list[Any]
@@ -59,12 +60,3 @@ def checked_whole(array: pa.Array, column: Column) -> list[Any] | None:
     if column.one_of and not {str(one) for one in set(values) - {None}} <= set(column.one_of):
         return None
     return values
-
-
-def _repeats(array: pa.Array) -> bool:
-    """Whether the column seems to have few distinct values, so that each is checked only once."""
-    import pyarrow as pa
-
-    kind = array.type
-    hashed = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
-    return hashed and len(array) > SAMPLE and len(array[:SAMPLE].unique()) <= SAMPLE // 4

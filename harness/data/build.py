@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,14 +60,15 @@ def built(spec: BuildSpec, tool: BuildTool, *, task: str, fetching: Fetching) ->
     Several processes may ask for the same data at once: one builds it.
     """
     inputs = msgspec.to_builtins(spec.inputs)
-    asked = _root() / f"{digest([spec.tool, tool.plugin, dict(tool.options), inputs])}.json"
+    place = downloads_folder() / "built"
+    asked = place / f"{digest([spec.tool, tool.plugin, dict(tool.options), inputs])}.json"
     found = _kept(asked)
     if found is not None:
         return found
     if fetching.look:
         raise Unavailable(
             f"the data of task '{task}' was not built yet",
-            found=f"looked in {_root()}",
+            found=f"looked in {place}",
             hint=f"`harness data fetch {task}` builds it, and so does a run",
         )
     waiting = f"another process builds the data of task '{task}'"
@@ -79,7 +80,8 @@ def _kept(asked: Path) -> Built | None:
     """What was built for a task that asked the same; None if that is not there."""
     try:
         key = msgspec.json.decode(asked.read_bytes(), type=str)
-        record = msgspec.json.decode((_root() / key / "record.json").read_bytes(), type=BuildRecord)
+        folder = asked.parent / key
+        record = msgspec.json.decode((folder / "record.json").read_bytes(), type=BuildRecord)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
@@ -89,8 +91,8 @@ def _kept(asked: Path) -> Built | None:
             found=str(error),
             hint="remove the file; the data is then built again",
         ) from error
-    folder = _root() / key / "data"
-    return Built(folder=folder, digest=key, record=record) if folder.is_dir() else None
+    data = folder / "data"
+    return Built(folder=data, digest=key, record=record) if data.is_dir() else None
 
 
 def _build(
@@ -108,51 +110,36 @@ def _build(
     )
     read = {name: [(one.file, one.digest) for one in each] for name, each in inputs.items()}
     key = digest([spec.tool, tool.plugin, record.options, read])
-    folder = _root() / key
+    folder = asked.parent / key
     if not (folder / "data").is_dir():  # another task may ask for the same from elsewhere
         count = sum(map(len, files.values()))
         fetching.begin(f"building data from {count} files, once: harness data {spec.tool}")
-        _run(tool, record, files, folder, work=asked.with_suffix(".work"), say=fetching.say)
+        # The folder appears in one step; until then, all is in `work`. What a tool that continues
+        # left unfinished stays there for the same inputs.
+        work = asked.with_suffix(".work")
+        begun, ended = work / key, False
+        for old in work.glob("*"):
+            if old != begun or not tool.continues:
+                shutil.rmtree(old, ignore_errors=True)
+        make_folder(begun, option=VARIABLE)
+        try:
+            tool.run(files, begun / "data", ProgressLines(fetching.say))
+            atomic_write(begun / "record.json", msgspec.json.encode(record), option=VARIABLE)
+            if not (folder / "data").is_dir():
+                shutil.rmtree(folder, ignore_errors=True)  # a person removed the data alone
+                begun.replace(folder)
+            ended = True
+        except OSError as error:
+            raise storage_error(folder, error, option=VARIABLE) from error
+        finally:
+            if ended or not tool.continues:
+                shutil.rmtree(work, ignore_errors=True)
         fetching.say(f"  built, kept in {folder}")
     atomic_write(asked, msgspec.json.encode(key), option=VARIABLE)
     return Built(folder=folder / "data", digest=key, record=record)
 
 
-def _run(
-    tool: BuildTool,
-    record: BuildRecord,
-    files: Mapping[str, Sequence[Path]],
-    folder: Path,
-    *,
-    work: Path,
-    say: Callable[[str], None],
-) -> None:
-    """Make the folder, which appears in one step; until then, all is in `work`.
-
-    What a tool that continues left unfinished stays there for the same inputs.
-    """
-    begun = work / folder.name
-    for old in work.glob("*"):
-        if old != begun or not tool.continues:
-            shutil.rmtree(old, ignore_errors=True)
-    make_folder(begun, option=VARIABLE)
-    ended = False
-    try:
-        tool.run(files, begun / "data", ProgressLines(say))
-        atomic_write(begun / "record.json", msgspec.json.encode(record), option=VARIABLE)
-        if not (folder / "data").is_dir():
-            shutil.rmtree(folder, ignore_errors=True)  # a person removed the data alone
-            begun.replace(folder)
-        ended = True
-    except OSError as error:
-        raise storage_error(folder, error, option=VARIABLE) from error
-    finally:
-        if ended or not tool.continues:
-            shutil.rmtree(work, ignore_errors=True)
-
-
 def _files(source: InputSpec, task: str, fetching: Fetching) -> Iterator[tuple[Path, InputFile]]:
-    """The files of an input, fetched, each with its description."""
     if source.hub is not None:
         from harness.data.hub import fetch_files
 
@@ -167,7 +154,3 @@ def _files(source: InputSpec, task: str, fetching: Fetching) -> Iterator[tuple[P
         for path in sorted(path for path in download.folder.rglob("*") if path.is_file()):
             name = path.relative_to(download.folder).as_posix()
             yield path, InputFile(without_query(remote.address), name, download.digest)
-
-
-def _root() -> Path:
-    return downloads_folder() / "built"

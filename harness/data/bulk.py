@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -34,28 +34,13 @@ TYPES: Mapping[str, str] = {
     "object": "JSON",
     "any": "JSON",
 }
-"""DuckDB's types of columns."""
-
-_UNPACKED = "unpacked"
-"""The name of the file into which a packed one is unpacked: DuckDB does not notice a cut-off .zst
-file, and does not check the checksum of a .gz file."""
-
-_CLEANED = "cleaned"
-"""The name of the copy of a file in which spaces stand for carriage returns inside lines."""
 
 _BARE_RETURN = re.compile(rb"\r(?!\n|\Z)")
-
-_RARE = "\x1f"
-"""A delimiter that no text should hold: with it, whole lines are read."""
-
-_GLOB = frozenset("*?[")
-"""In the path of a file, DuckDB takes these for a pattern."""
 
 _AS_NAMED = "hive_partitioning=false"
 """Else, for DuckDB, a folder `user=bob` is a column `user`."""
 
 _NUMBERS = "file_row_number"
-"""The column in which DuckDB numbers the rows of a Parquet file."""
 
 _WHOLE = r"[+-]?[0-9]+(\.0*)?"
 
@@ -116,7 +101,6 @@ _KINDS = {
     "DOUBLE": "fraction",
     "BOOLEAN": "truth",
 }
-"""What a column of a Parquet file holds, by DuckDB's type."""
 
 
 def bulk_query(
@@ -133,8 +117,8 @@ def bulk_query(
     columns = table.columns
     if not isinstance(source, FileSource) or not columns:
         return None
-    if _GLOB & {*str(source.path.absolute()), *str(folder)}:
-        return None
+    if set("*?[") & {*str(source.path.absolute()), *str(folder)}:
+        return None  # DuckDB takes such a path for a pattern
     if any("" in column.values for column in columns.values()):
         return None  # DuckDB takes an empty cell for an absent one
     if any(column.one_of and column.type != "string" for column in columns.values()):
@@ -165,11 +149,11 @@ def _text(value: str) -> str:
 
 
 def _plain_file(source: FileSource, folder: Path) -> Path:
-    """The file for a query, unpacked if DuckDB would not notice that it is damaged."""
+    """The file for a query, unpacked if it is packed: DuckDB notices no damage of such a file."""
     check_unchanged(source.path, source.stamp)
     if source.path.suffix.lower() not in PACKINGS:
         return source.path.absolute()  # DuckDB takes a relative `file:/…` for an address
-    place = folder / _UNPACKED
+    place = folder / "unpacked"
     with unpacked(source.path) as packed, place.open("wb") as plain:
         shutil.copyfileobj(packed, plain)
     return place
@@ -182,7 +166,7 @@ def _without_returns(file: Path, folder: Path) -> Path:
     """
     if not _holds(file, b"\r"):
         return file
-    place = folder / _CLEANED
+    place = folder / "cleaned"
     with file.open("rb") as stream, place.open("wb") as copy:
         for chunk in iter(partial(stream.read, CHUNK), b""):
             more = chunk
@@ -193,12 +177,6 @@ def _without_returns(file: Path, folder: Path) -> Path:
                 more = spaced.replace(b"\r\n", b"\n").removesuffix(b"\r")
             copy.write(more)
     return place
-
-
-def _begins_blank(file: Path) -> bool:
-    """Whether the first line is blank, which DuckDB takes for the header."""
-    with file.open("rb") as stream:
-        return stream.read(len(BOM) + 1).removeprefix(BOM)[:1] in (b"\r", b"\n")
 
 
 def _has_spaces_at_quotes(file: Path, delimiter: bytes) -> bool:
@@ -236,28 +214,33 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
     listed = "line: 'VARCHAR'"
     if not whole:
         listed = ", ".join(f"{cell}: 'VARCHAR'" for cell in cells.values())
+    # No text should hold this one: with it, whole lines are read.
+    delimiter = "\x1f" if whole else source.delimiter()
     mark = "'\"'" if written.quotes else "''"
     encoding = "latin-1" if written.encoding == "iso-8859-1" else "utf-8"
     file = _plain_file(source, folder)
     if written.bare_returns == "space":
         file = _without_returns(file, folder)
-    if not written.header and _begins_blank(file):
-        return None
+    if not written.header:
+        with file.open("rb") as stream:
+            if stream.read(len(BOM) + 1).removeprefix(BOM)[:1] in (b"\r", b"\n"):
+                return None  # DuckDB takes a blank first line for the header
     if written.quotes and _has_spaces_at_quotes(file, source.delimiter().encode(encoding)):
         return None
     read = (
         f"read_csv({_text(str(file))}, {_AS_NAMED}, auto_detect=false, columns={{{listed}}}, "
-        f"header={not written.header}, delim={_text(_RARE if whole else source.delimiter())}, "
+        f"header={not written.header}, delim={_text(delimiter)}, "
         f"quote={mark}, escape={mark}, nullstr='', encoding='{encoding}', strict_mode=true)"
     )
     doubts = []
     if whole:
         read, doubts = _split(read, source.delimiter(), tuple(cells.values())), ["fewer"]
-    raw = {
-        field.name: _meant_text(cells[field.key], columns[field.name]) if field.key else None
-        for field in fields
-    }
-    return _select(columns, raw, _by_type(columns, _FROM_TEXT), read, doubts=doubts)
+    found = {}
+    for field in fields:
+        if field.key:
+            column = columns[field.name]
+            found[field.name] = _meant_text(cells[field.key], column), _FROM_TEXT[column.type]
+    return _select(columns, found, read, doubts=doubts)
 
 
 def _split(lines: str, delimiter: str, cells: Sequence[str]) -> str:
@@ -286,14 +269,17 @@ def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path)
     file = _plain_file(source, folder)
     listed = f"format='newline_delimited', columns={{{listed}}}"
     read = f"read_json({_text(str(file))}, {_AS_NAMED}, {listed})"
-    values = {
-        name: _meant_json(
-            f"coalesce({', '.join(map(quoted, any_of))})", meanings(name, columns[name])
+    found = {}
+    for name, any_of in names.items():
+        cell = f"coalesce({', '.join(map(quoted, any_of))})"
+        cases = "".join(
+            f" WHEN {_text(written)} THEN {_text(msgspec.json.encode(value).decode())}::JSON"
+            for written, value in meanings(name, columns[name]).items()
         )
-        for name, any_of in names.items()
-    }
+        meant = f"(CASE {cell} ->> '$'{cases} ELSE {cell} END)" if cases else cell
+        found[name] = meant, _FROM_JSON[columns[name].type]
     doubts = [doubt for any_of in names.values() if (doubt := _of_two_names(file, any_of))]
-    return _select(columns, values, _by_type(columns, _FROM_JSON), read, doubts=doubts)
+    return _select(columns, found, read, doubts=doubts)
 
 
 def _of_two_names(file: Path, names: Sequence[str]) -> str | None:
@@ -309,7 +295,6 @@ def _of_two_names(file: Path, names: Sequence[str]) -> str | None:
 
 
 def _holds(file: Path, text: bytes) -> bool:
-    """Whether a text occurs anywhere in a file."""
     return any(text in part for part in _overlapping(file, len(text)))
 
 
@@ -325,24 +310,18 @@ def _parquet(source: FileSource, table: Table, connection: duckdb.DuckDBPyConnec
         names = {name for (name,) in connection.execute(schema).fetchall()}
     except duckdb.Error:
         return None
-    found = {name: kind for name, kind, *_ in described if name != _NUMBERS}
-    if not found.keys() <= names:
+    kinds = {name: kind for name, kind, *_ in described if name != _NUMBERS}
+    if not kinds.keys() <= names:
         return None  # DuckDB renames one of two columns whose names differ in case only
-    columns, raw, ways = table.columns, {}, {}
-    for field in table.fields(tuple(found), columns, text=False, where=source.label):
-        column = columns[field.name]
-        raw[field.name] = _meant_text(quoted(field.key), column) if field.key else None
+    columns, found = table.columns, {}
+    for field in table.fields(tuple(kinds), columns, text=False, where=source.label):
         if field.key:
-            kind = _KINDS.get(found[field.key], "other")
+            column, kind = columns[field.name], _KINDS.get(kinds[field.key], "other")
             way = _FROM_PARQUET.get(column.type, {}).get(kind)
             if way is None or (column.values and kind != "text"):
                 return None
-            ways[field.name] = way
-    return _select(columns, raw, ways, read, more=f"{_NUMBERS} AS rowid, ")
-
-
-def _by_type(columns: Mapping[str, Column], ways: Mapping[str, str]) -> dict[str, str]:
-    return {name: ways[column.type] for name, column in columns.items()}
+            found[field.name] = _meant_text(quoted(field.key), column), way
+    return _select(columns, found, read, more=f"{_NUMBERS} AS rowid, ")
 
 
 def _meant_text(cell: str, column: Column) -> str:
@@ -353,35 +332,26 @@ def _meant_text(cell: str, column: Column) -> str:
     return f"(CASE {cell}{cases} ELSE {cell} END)" if cases else cell
 
 
-def _meant_json(cell: str, meant: Mapping[str, Any]) -> str:
-    """A cell of JSON, or the value that its text stands for."""
-    cases = "".join(
-        f" WHEN {_text(written)} THEN {_text(msgspec.json.encode(value).decode())}::JSON"
-        for written, value in meant.items()
-    )
-    return f"(CASE {cell} ->> '$'{cases} ELSE {cell} END)" if cases else cell
-
-
 def _select(
     columns: Mapping[str, Column],
-    raw: Mapping[str, str | None],
-    ways: Mapping[str, str],
+    found: Mapping[str, tuple[str, str]],
     read: str,
     *,
     more: str = "",
     doubts: Iterable[str] = (),
 ) -> str:
-    """The query for the values of columns, given by the expressions of their cells.
+    """The query for the values of columns; each found one has its cell and the value of that.
 
     A row that fulfils one of the `doubts` is unfit.
     """
     chosen, unfit = [], [*doubts]
     for name, column in columns.items():
-        cell = raw[name]
-        value = f"NULL::{TYPES[column.type]}" if cell is None else ways[name].format(cell)
-        chosen.append(f"{value} AS {quoted(name)}")
-        if cell is None:
+        if name not in found:
+            chosen.append(f"NULL::{TYPES[column.type]} AS {quoted(name)}")
             continue
+        cell, way = found[name]
+        value = way.format(cell)
+        chosen.append(f"{value} AS {quoted(name)}")
         wrong = [f"{value} IS NULL"]
         if not column.required:
             wrong = [f"({cell} IS NOT NULL AND {value} IS NULL)"]

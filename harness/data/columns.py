@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -35,31 +36,17 @@ LARGEST_EXACT = 2**53
 """Floats are exact for whole numbers up to here."""
 
 
+@dataclass(eq=False)
 class Unfit(Exception):
     """A value that does not fit its column; `expected` describes a valid one.
 
     `choices` are the valid values, if the task lists them.
     """
 
-    def __init__(
-        self,
-        problem: str,
-        expected: str,
-        hint: str | None = None,
-        *,
-        choices: tuple[str, ...] = (),
-    ) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.expected = expected
-        self.hint = hint
-        self.choices = choices
-
-
-def stand_ins(column: Column) -> dict[str, Any]:
-    """The typed value for each text in the column's `values`; raises Unfit for one that is none."""
-    convert = converter(column, text=True)
-    return {written: convert(meant) for written, meant in column.values.items()}
+    problem: str
+    expected: str
+    hint: str | None = None
+    choices: tuple[str, ...] = ()
 
 
 def as_written(cell: Any) -> str:
@@ -95,23 +82,19 @@ def converter(column: Column, *, text: bool) -> Convert:
 
 def _string(value: Any) -> str:
     if isinstance(value, str):
-        return _clean(value)
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise Unfit(
+                    "the text holds half of a surrogate pair", "text that can be written as UTF-8"
+                ) from None
+        return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, (datetime, date, time)):
         return value.isoformat()
     raise Unfit("not a string", "text, or a whole number used as an id")
-
-
-def _clean(value: str) -> str:
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise Unfit(
-                "the text holds half of a surrogate pair", "text that can be written as UTF-8"
-            ) from None
-    return value
 
 
 def _integer(value: Any) -> int:

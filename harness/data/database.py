@@ -34,7 +34,6 @@ MOST_THREADS = 8
 """Each thread holds buffers of its own."""
 
 PREFIX = "harness-tables-"
-"""How the names of temporary folders begin."""
 
 ADDED = ("row", "rowid", "unfit")
 """The columns that a database or the reading of a file adds to those of a table."""
@@ -102,6 +101,8 @@ class Database:
         return self._connection.sql(query, params=params)
 
     def _load(self, name: str) -> None:
+        import duckdb
+
         if name in self._loaded:
             return
         table = self._tables[name]
@@ -115,28 +116,23 @@ class Database:
         parts, before = [], 0
         for source in table.sources:
             part = f"part_{next(self._numbers)}"
-            rows = self._read(part, table, source)
+            try:
+                rows = self._read_in_bulk(part, table, source)
+                if rows is None:
+                    rows = self._read_by_rows(part, table, source)
+            except duckdb.Error as error:
+                raise DataError(
+                    f"table '{name}' cannot be held in the temporary folder",
+                    where=str(self._folder),
+                    found=str(error).splitlines()[0],
+                    hint="if its disk is full, name a folder with more room in the variable TMPDIR",
+                ) from error
             parts.append(f"SELECT {columns}, rowid + {before + 1} AS row FROM {part}")
             before += rows
         if not before:
             next(table.rows())  # raises the error of an empty table
         self._connection.execute(f"CREATE VIEW {quoted(name)} AS {' UNION ALL '.join(parts)}")
         self._loaded.add(name)
-
-    def _read(self, part: str, table: Table, source: Source) -> int:
-        """The number of rows of a source, which are in a new table of the name `part`."""
-        import duckdb
-
-        try:
-            rows = self._read_in_bulk(part, table, source)
-            return self._read_by_rows(part, table, source) if rows is None else rows
-        except duckdb.Error as error:
-            raise DataError(
-                f"table '{table.name}' cannot be held in the temporary folder",
-                where=str(self._folder),
-                found=str(error).splitlines()[0],
-                hint="if its disk is full, name a folder with more room in the variable TMPDIR",
-            ) from error
 
     def _read_in_bulk(self, part: str, table: Table, source: Source) -> int | None:
         """The number of rows that DuckDB read from a source into a new table.

@@ -21,7 +21,7 @@ from harness.data.wording import join_names, nearest
 if TYPE_CHECKING:
     import duckdb
 
-    from harness.contracts.task import Column, KnownFact
+    from harness.contracts.task import KnownFact
     from harness.data.database import Database
 
 T = TypeVar("T")
@@ -90,7 +90,6 @@ class TaskData:
         return (*self._why_other(), *too_few)
 
     def _why_other(self) -> Iterator[str]:
-        """The reasons why this is not known to be the published data."""
         if self.settled:
             return
         if self.built:
@@ -98,14 +97,11 @@ class TaskData:
             return
         if not self.known:
             yield f"{OTHER}: the task knows no digest or count of it"
-        lacking = dict.fromkeys(
-            f"'{one.table}'" for one in self.known if one.table not in self.tables
-        )
-        if lacking:
+        there = [fact for fact in self.known if fact.table in self.tables]
+        if len(there) < len(self.known):
+            lacking = dict.fromkeys(f"'{one.table}'" for one in self.known if one not in there)
             yield f"{OTHER}: it has no table {', '.join(lacking)}"
-        for fact in self.known:
-            if fact.table not in self.tables:
-                continue
+        for fact in there:
             try:
                 found = self._measured(fact)
             except DataError as error:
@@ -118,24 +114,22 @@ class TaskData:
         rows = self.pinned.get(fact.table, {}).get("rows")
         found = Measured(rows or 0, 0, "")
         if fact.column is not None or (fact.rows is not None and rows is None):
-            found = self._measure(fact.table, fact.column)
+            key = measure, self._identity(fact.table), fact.column
+            if key not in self.shared:
+                table = self.tables[fact.table]
+                kind = "string" if fact.column is None else table.columns[fact.column].type
+                database = self.shared.get(self._key(tuple(self.tables), _database))
+                loaded = database if kind in ("string", "integer") else None
+                self.shared[key] = (
+                    measure_loaded(loaded, fact.table, fact.column)
+                    if loaded is not None and loaded.holds(fact.table)
+                    else measure(table, fact.column)
+                )
+            found = self.shared[key]
         if fact.column is None and fact.digest is not None:
             files = self.described(fact.table).get("files", ())
             digests = [file.get("sha256", "unknown") for file in files]
             found = found._replace(digest=", ".join(digests))
-        return found
-
-    def _measure(self, name: str, column: str | None) -> Measured:
-        key = measure, self._identity(name), column
-        if key not in self.shared:
-            database = self.shared.get(self._key(tuple(self.tables), _database))
-            kind = "string" if column is None else self.tables[name].columns[column].type
-            self.shared[key] = (
-                measure_loaded(database, name, column)
-                if database is not None and database.holds(name) and kind in ("string", "integer")
-                else measure(self.tables[name], column)
-            )
-        found: Measured = self.shared[key]
         return found
 
     def has(self, name: str) -> bool:
@@ -205,7 +199,7 @@ class TaskData:
         a part of a larger one.
         """
         bounds = [bound for bound in (self.size, self.limit) if bound is not None]
-        ids_kept, there = sampling.choose(ids, seed=self.seed, most=min(bounds) if bounds else None)
+        kept, there = sampling.choose(ids, seed=self.seed, most=min(bounds, default=None))
         if not there:
             raise DataError(
                 f"the data of task '{self.task}' leaves no {of} to choose from",
@@ -213,8 +207,8 @@ class TaskData:
                 found="; ".join(self.noted) or None,
                 expected=f"data that leaves at least one of the {of}",
             )
-        self.chosen[of] = {"chosen": len(ids_kept), "of": there}
-        return ids_kept
+        self.chosen[of] = {"chosen": len(kept), "of": there}
+        return kept
 
     def note(self, fact: str, number: int) -> None:
         """Note a count for readers of the scores: rows left out, users with too little data, …
@@ -275,7 +269,12 @@ class TaskData:
                     "fingerprint": digest([one["sha256"] for one in files]),
                     "files": files,
                 }
-            if own := _own_columns(self.tables[name].columns):
+            own = {
+                key: {"called": column.called, "values": column.values}
+                for key, column in self.tables[name].columns.items()
+                if column.called is not None or column.values
+            }
+            if own:
                 fingerprint = digest([self._hashes[name]["fingerprint"], own])
                 self._hashes[name] |= {"fingerprint": fingerprint, "columns": own}
         return self._hashes[name]
@@ -305,12 +304,3 @@ def _database(*tables: Table) -> Database:
     from harness.data.database import Database
 
     return Database({table.name: table for table in tables})
-
-
-def _own_columns(columns: Mapping[str, Column]) -> dict[str, dict[str, Any]]:
-    """The columns that the data calls otherwise, or whose values it writes otherwise."""
-    return {
-        name: {"called": column.called, "values": column.values}
-        for name, column in columns.items()
-        if column.called is not None or column.values
-    }

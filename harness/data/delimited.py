@@ -11,7 +11,7 @@ import csv
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from harness.base.errors import DataError
 from harness.contracts.task import DelimitedSpec
@@ -28,17 +28,6 @@ STAND_IN = "\ufdd0"
 Unicode keeps free of any meaning in text."""
 
 _BARE_RETURN = re.compile(r"\r(?!\n|$)")
-
-
-class _Reader(Protocol):
-    """The cells of each row, none for a blank line; `line_num` counts the lines read so far."""
-
-    @property
-    def line_num(self) -> int: ...
-
-    def __iter__(self) -> Iterator[list[str]]: ...
-
-    def __next__(self) -> list[str]: ...
 
 
 class _Unquoted:
@@ -138,7 +127,8 @@ def read_delimited(
         yield before + 1, {name: cells[position] for position, name in chosen}
 
 
-def _reader(path: Path, delimiter: str, written: DelimitedSpec) -> _Reader:
+def _reader(path: Path, delimiter: str, written: DelimitedSpec) -> Any:
+    """The cells of each row, none for a blank line; `line_num` counts the lines read so far."""
     encoding = written.encoding
     lines = (line.decode(encoding) for line in text_lines(path, encoding=encoding))
     if written.bare_returns == "space":
@@ -152,7 +142,7 @@ def _reader(path: Path, delimiter: str, written: DelimitedSpec) -> _Reader:
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
-def _header(path: Path, reader: _Reader, written: DelimitedSpec) -> tuple[str, ...]:
+def _header(path: Path, reader: Any, written: DelimitedSpec) -> tuple[str, ...]:
     if written.header:
         return written.header
     try:

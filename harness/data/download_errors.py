@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from harness.base.errors import DataError, Unavailable
+from harness.base.errors import Unavailable
 from harness.base.redaction import without_query
 
 FOLDER = "give the folder that holds the file, unpacked, with --data DIR"
-"""What to do with a file that a person fetched."""
 
 
 def refused(address: str, status: int) -> Unavailable:
@@ -19,15 +18,6 @@ def refused(address: str, status: int) -> Unavailable:
     )
 
 
-def page_instead(address: str) -> Unavailable:
-    """The error for a web page where a file was expected."""
-    return Unavailable(
-        "the server sent a web page in place of the file",
-        where=address,
-        hint=f"open the address in a browser and do what the page asks for; then {FOLDER}",
-    )
-
-
 def unsized(address: str, length: str | None) -> Unavailable:
     """The error for a server that does not say how long a file is, so that its end may be cut."""
     return Unavailable(
@@ -36,15 +26,6 @@ def unsized(address: str, length: str | None) -> Unavailable:
         found="no Content-Length" if length is None else f"Content-Length: {length}",
         hint="give the file's `digest` in the task's `data.sources`; or fetch it yourself, and "
         + FOLDER,
-    )
-
-
-def empty(address: str) -> Unavailable:
-    """The error for a file without a byte."""
-    return Unavailable(
-        "the server sent an empty file",
-        where=address,
-        hint=f"open the address in a browser and look at what it gives; then {FOLDER}",
     )
 
 
@@ -75,30 +56,4 @@ def unreachable(address: str, error: Exception) -> Unavailable:
         found=without_query(str(error)),
         hint="repeat the command when the server can be reached: it continues where it stopped; or "
         + FOLDER,
-    )
-
-
-def another_file(address: str, found: str, expected: str, *, stated: bool) -> DataError:
-    """The error for a file with another digest than the one stated or first seen."""
-    known = "the task names" if stated else "was fetched from this address before"
-    return DataError(
-        f"the file is not the one that {known}",
-        where=address,
-        found=found,
-        expected=expected,
-        hint="fetch it again; if the owner publishes a new file, state its `digest` "
-        "in the task's `data.sources`, or give the folder of the data with "
-        "--data DIR",
-    )
-
-
-def not_fetched(address: str, name: str, digest: str | None, task: str, why: str) -> Unavailable:
-    """The error for a file that is not in the cache and may not be fetched."""
-    return Unavailable(
-        f"task '{task}' needs the file '{name}', which is not in the cache",
-        where=address,
-        found=why,
-        expected=f"the file with {digest}" if digest else "the file; no digest is stated",
-        hint=f"`harness data fetch {task}` where there is a network, into the same folder; or give "
-        "the folder of the data with --data DIR",
     )

@@ -35,9 +35,31 @@ class Watch:
         if total is not None and not self._sized:
             self._sized = True
             self._say(f"  {total:,} bytes")
-            self._check_space(total - written)
+            missing, free = total - written, shutil.disk_usage(self._folder).free
+            if missing > free:
+                raise StorageError(
+                    "the disk has no room for the download",
+                    where=str(self._folder),
+                    found=f"{free:,} bytes free",
+                    expected=f"{missing:,} bytes for {self._address}",
+                    hint=f"free some space, or choose another folder with {self._option}",
+                )
         if not self._allowed and (written if total is None else total) > LARGE:
-            self._ask(f"more than {LARGE:,} bytes" if total is None else f"{total:,} bytes")
+            size = f"more than {LARGE:,} bytes" if total is None else f"{total:,} bytes"
+            answer = agreed(f"fetch {size} from {self._address}?")
+            if answer is None:
+                raise UsageError(
+                    "a large download must be asked for",
+                    where=self._address,
+                    found=size,
+                    expected="--download, or local data with --data",
+                )
+            if not answer:
+                raise UsageError(
+                    "the download was refused",
+                    where=self._address,
+                    expected="local data with --data",
+                )
             self._allowed = True
         now = time.monotonic()
         if self._reported is None:
@@ -45,28 +67,3 @@ class Watch:
         elif now - self._reported > REPORT_SECONDS:
             self._say(f"  {written:,}{'' if total is None else f' of {total:,}'} bytes")
             self._reported = now
-
-    def _check_space(self, missing: int) -> None:
-        free = shutil.disk_usage(self._folder).free
-        if missing > free:
-            raise StorageError(
-                "the disk has no room for the download",
-                where=str(self._folder),
-                found=f"{free:,} bytes free",
-                expected=f"{missing:,} bytes for {self._address}",
-                hint=f"free some space, or choose another folder with {self._option}",
-            )
-
-    def _ask(self, size: str) -> None:
-        answer = agreed(f"fetch {size} from {self._address}?")
-        if answer is None:
-            raise UsageError(
-                "a large download must be asked for",
-                where=self._address,
-                found=size,
-                expected="--download, or local data with --data",
-            )
-        if not answer:
-            raise UsageError(
-                "the download was refused", where=self._address, expected="local data with --data"
-            )

@@ -21,12 +21,12 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from harness.base.errors import DataError, StorageError
+from harness.base.errors import DataError, StorageError, Unavailable
 from harness.base.hashing import digest
 from harness.base.home import expanded, user_cache
 from harness.base.redaction import without_query
 from harness.contracts.task import DriveSpec, UrlSpec
-from harness.data.download_errors import another_file, empty, not_fetched
+from harness.data.download_errors import FOLDER
 from harness.data.download_watch import Watch
 from harness.data.fetching import Fetching
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
@@ -34,9 +34,6 @@ from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 Remote = UrlSpec | DriveSpec
 
 VARIABLE = "HARNESS_DOWNLOADS"
-"""The variable with the folder of downloads."""
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -83,7 +80,16 @@ def fetched(remote: Remote, *, task: str, fetching: Fetching) -> Download:
         looked = f"looked in {downloads_folder()}"
         if not fetching.look:
             looked = f"nothing was fetched, because {why}; {looked}"
-        raise not_fetched(cache.address, file_name(remote), remote.digest, task, looked)
+        raise Unavailable(
+            f"task '{task}' needs the file '{file_name(remote)}', which is not in the cache",
+            where=cache.address,
+            found=looked,
+            expected=f"the file with {remote.digest}"
+            if remote.digest
+            else "the file; no digest is stated",
+            hint=f"`harness data fetch {task}` where there is a network, into the same folder; or "
+            "give the folder of the data with --data DIR",
+        )
     with locked(cache.lock, f"another process fetches {cache.address}", fetching.say):
         return cache.kept() or cache.fetch(fetching)
 
@@ -115,16 +121,30 @@ class _Cache:
         if not (whole.exists() and part.exists()):
             self._transfer(part, fetching)
             whole.touch()
-        seen = self._checked(part)
-        folder = self._folder(seen.digest)
+        known = self._known()
+        found = _digest_of(part, "sha256" if known is None else known.partition(":")[0])
+        if known not in (None, found):
+            self._forget()
+            stated = self._remote.digest is not None
+            before = "the task names" if stated else "was fetched from this address before"
+            raise DataError(
+                f"the file is not the one that {before}",
+                where=self.address,
+                found=found,
+                expected=known,
+                hint="fetch it again; if the owner publishes a new file, state its `digest` "
+                "in the task's `data.sources`, or give the folder of the data with "
+                "--data DIR",
+            )
+        seen = Seen(self.address, found, part.stat().st_size)
+        folder = self._folder(found)
         self._keep(part, folder)
         make_folder(self._seen.parent, option=VARIABLE)
         atomic_write(self._seen, msgspec.json.encode(seen), option=VARIABLE)
-        fetching.say(f"  fetched {seen.bytes:,} bytes with {seen.digest}, kept in {folder}")
-        return Download(folder=folder, digest=seen.digest)
+        fetching.say(f"  fetched {seen.bytes:,} bytes with {found}, kept in {folder}")
+        return Download(folder=folder, digest=found)
 
     def _transfer(self, part: Path, fetching: Fetching) -> None:
-        """Fetch a whole file as `part`."""
         from harness.data.drive_file import fetch_drive_file
         from harness.data.web_file import WebFile
 
@@ -139,21 +159,16 @@ class _Cache:
                 checked = self._known() is not None
                 WebFile(remote.address, part, watch, checked=checked).fetch()
         except OSError as error:
-            if error.errno in _FULL:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 self._forget()
             raise storage_error(part, error, option=VARIABLE) from error
         if not part.stat().st_size:
             self._forget()
-            raise empty(self.address)
-
-    def _checked(self, part: Path) -> Seen:
-        """What was fetched, with its digest; DataError, and nothing kept, if it is another one."""
-        known = self._known()
-        found = _digest_of(part, "sha256" if known is None else known.partition(":")[0])
-        if known is None or found == known:
-            return Seen(self.address, found, part.stat().st_size)
-        self._forget()
-        raise another_file(self.address, found, known, stated=self._remote.digest is not None)
+            raise Unavailable(
+                "the server sent an empty file",
+                where=self.address,
+                hint=f"open the address in a browser and look at what it gives; then {FOLDER}",
+            )
 
     def _keep(self, part: Path, folder: Path) -> None:
         """Move or unpack a whole file into its folder, which appears in one step."""
@@ -167,40 +182,35 @@ class _Cache:
                 unpack(part, made, option=VARIABLE)
             else:
                 part.replace(made / self._name)
-            self._check_contents(made)
+            for name, stated in self._remote.contents.items():
+                parts = PurePosixPath(name).parts
+                files = [one for one in made.rglob(parts[-1]) if one.parts[-len(parts) :] == parts]
+                kind, many = stated.partition(":")[0], f"{len(files)} such files"
+                found = _digest_of(files[0], kind) if len(files) == 1 else many
+                if found != stated:
+                    raise DataError(
+                        f"the file '{name}' in the download is not the one that the task names",
+                        where=self.address,
+                        found=found,
+                        expected=stated,
+                        hint="correct `contents` in the task's `data.sources`, or give the data "
+                        "with --data",
+                    )
             folder.parent.mkdir(parents=True, exist_ok=True)
             if not folder.is_dir():  # another address may have the same file
                 made.replace(folder)
-        except OSError as error:
-            raise self._kept_until_room(storage_error(folder, error, option=VARIABLE)) from error
-        except StorageError as error:
-            raise self._kept_until_room(error) from error
+        except (OSError, StorageError) as error:  # what was fetched stays until there is room
+            shutil.rmtree(made, ignore_errors=True)
+            if isinstance(error, OSError):
+                full = storage_error(folder, error, option=VARIABLE)
+            else:
+                full = error
+            full.hint = f"{full.hint}; what was fetched is kept, and not fetched again"
+            raise full from error
         except DataError:
             self._forget()
             raise
         self._forget()
-
-    def _kept_until_room(self, error: StorageError) -> StorageError:
-        """The error for a disk that cannot hold the unpacked file; what was fetched stays."""
-        shutil.rmtree(self._work / ".made", ignore_errors=True)
-        error.hint = f"{error.hint}; what was fetched is kept, and not fetched again"
-        return error
-
-    def _check_contents(self, made: Path) -> None:
-        for name, stated in self._remote.contents.items():
-            parts = PurePosixPath(name).parts
-            files = [one for one in made.rglob(parts[-1]) if one.parts[-len(parts) :] == parts]
-            kind = stated.partition(":")[0]
-            found = _digest_of(files[0], kind) if len(files) == 1 else f"{len(files)} such files"
-            if found != stated:
-                raise DataError(
-                    f"the file '{name}' in the download is not the one that the task names",
-                    where=self.address,
-                    found=found,
-                    expected=stated,
-                    hint="correct `contents` in the task's `data.sources`, or give the data with "
-                    "--data",
-                )
 
     def _forget(self) -> None:
         shutil.rmtree(self._work, ignore_errors=True)

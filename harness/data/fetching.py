@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from harness.contracts.task import BuildSpec
 
 OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
-"""The variables of the hub's libraries that turn off the network."""
 
 _TRUE = {"1", "true", "yes", "on"}
 

@@ -21,7 +21,6 @@ ENTRIES = (".json",)
 """The endings of files that may be one JSON object."""
 
 GLOB = frozenset("*?[")
-"""The characters that make a glob of a name."""
 
 MOST_FOLDERS = 1_000
 """How many folders in a folder are searched for tables."""
@@ -38,7 +37,16 @@ def find_tables(
         found = {name: files_of(place, name, table, task=task) for name, table in tables.items()}
         return {name: paths for name, paths in found.items() if paths}
     if not place.exists():
-        raise _absent(place)
+        parent = place.parent
+        around = sorted(path.name for path in parent.iterdir()) if parent.is_dir() else []
+        near = nearest(place.name, around)
+        raise DataError(
+            "the file or folder of --data does not exist",
+            where=str(place),
+            found=None if parent.is_dir() else f"'{parent}' does not exist either",
+            expected="an existing file or folder",
+            hint=f"'{parent / near}' is the nearest name" if near else None,
+        )
     if not place.is_file():
         raise DataError(
             "not a regular file; a run reads its data more than once",
@@ -124,10 +132,13 @@ def _matches(folder: Path, name: str, table: TableSpec, *, task: str) -> tuple[P
                 expected="a name or glob inside the folder",
             )
         for suffix in SUFFIXES:
-            found = sorted(
-                (path for path in folder.glob(pattern + suffix) if _counts(path, folder)),
-                key=lambda path: path.relative_to(folder).as_posix(),
-            )
+            paths = folder.glob(pattern + suffix)
+            # Hidden files are those of an editor or a file manager.
+            found = [
+                path
+                for path in sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
+                if path.is_file() and "/." not in f"/{path.relative_to(folder).as_posix()}"
+            ]
             if found:
                 return tuple(found)
     return ()
@@ -155,7 +166,6 @@ def _holds(folder: Path, tables: Mapping[str, TableSpec], *, task: str) -> bool:
 
 
 def _inside(folder: Path, tables: Mapping[str, TableSpec], *, task: str) -> list[Path]:
-    """The folders in a folder that hold the tables of a task."""
     there = (one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
     return sorted(
         one for one in itertools.islice(there, MOST_FOLDERS) if _holds(one, tables, task=task)
@@ -174,30 +184,10 @@ def _other_level(folder: Path, tables: Mapping[str, TableSpec], *, task: str) ->
     return None
 
 
-def check_inside(folder: Path, tables: Mapping[str, tuple[Path, ...]]) -> None:
-    """Raise DataError for a file that is a link to a place outside the folder."""
-    home = folder.resolve()
-    for path in (path for paths in tables.values() for path in paths):
-        if not path.resolve().is_relative_to(home):
-            raise DataError(
-                "a file of the task's data is a link to a place outside its folder",
-                where=str(path),
-                found=str(path.resolve()),
-                expected=f"a file in {folder}",
-                hint="copy it there, or name the folder on the command line with --data DIR",
-            )
-
-
 def patterns(name: str, table: TableSpec) -> tuple[str, ...]:
     """The names and globs of a table's files: its own, or its name in any format."""
     one_object = table.entries is not None or table.rows_at is not None
     return table.files or tuple(name + suffix for suffix in (ENTRIES if one_object else FORMATS))
-
-
-def _counts(path: Path, folder: Path) -> bool:
-    """Whether a match is data, and not a hidden file of an editor or file manager."""
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return not hidden and path.is_file()
 
 
 def _content(folder: Path) -> str:
@@ -215,16 +205,3 @@ def _nearest_file(folder: Path, wanted: tuple[str, ...]) -> str | None:
     wanted_stems = [PurePosixPath(one).name.partition(".")[0] for one in wanted]
     near = next((found for one in wanted_stems if (found := nearest(one, stems))), None)
     return f"'{stems[near]}' is the nearest name" if near else None
-
-
-def _absent(place: Path) -> DataError:
-    parent = place.parent
-    around = sorted(path.name for path in parent.iterdir()) if parent.is_dir() else []
-    near = nearest(place.name, around)
-    return DataError(
-        "the file or folder of --data does not exist",
-        where=str(place),
-        found=None if parent.is_dir() else f"'{parent}' does not exist either",
-        expected="an existing file or folder",
-        hint=f"'{parent / near}' is the nearest name" if near else None,
-    )

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from harness.data.fetching import Fetching
 
 CACHE = "HF_HOME"
-"""The variable with the folder of the hub's cache."""
 
 BATCH_ROWS = 1024
 
@@ -148,8 +147,6 @@ class _Listing:
 
 @dataclass(frozen=True)
 class _Repo:
-    """A task's data set on the hub."""
-
     name: str
     revision: str | None
     task: str
@@ -193,8 +190,11 @@ class _Repo:
         """The files that match the patterns, each once, in the patterns' order."""
         names = sorted(listing.sizes)
         chosen: dict[str, None] = {}
+        # A glob: * and ? stay in one folder, **/ spans any number.
+        signs = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
         for pattern in patterns:
-            expression = _translated(pattern)
+            parts = re.split(r"(\*\*/|\*|\?)", pattern)
+            expression = re.compile("".join(signs.get(part, re.escape(part)) for part in parts))
             found = [name for name in names if expression.fullmatch(name)]
             if not found:
                 raise DataError(
@@ -316,10 +316,3 @@ def _splits(
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [""])[0]
-
-
-def _translated(pattern: str) -> re.Pattern[str]:
-    """A glob over paths in a repository: * and ? stay in one folder, **/ spans any number."""
-    signs = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
-    parts = re.split(r"(\*\*/|\*|\?)", pattern)
-    return re.compile("".join(signs.get(part, re.escape(part)) for part in parts))

@@ -61,7 +61,9 @@ class _Inside:
         parser = ijson.basic_parse_coro(events)
         builder, begun, level = None, 0, 0
         for piece in self._pieces():
-            half = _half_pair(piece)
+            escapes = _ESCAPE.finditer(piece) if b"\\u" in piece else ()
+            # The parser would replace half of a surrogate pair.
+            half = next((one.start() for one in escapes if one["half"]), None)
             wrong = self._send(parser, piece if half is None else piece[:half])
             for event, value in events:
                 if builder is None:
@@ -85,7 +87,16 @@ class _Inside:
         if wrong is not None:
             raise self._error("malformed JSON", wrong, "one whole JSON object, in UTF-8")
         if not self._found:
-            raise self._absent()
+            near = nearest(self._keys[0], self._first_keys) if self._keys else None
+            raise DataError(
+                f"the file has no {self._name}, under which the task expects the rows",
+                where=str(self._path),
+                found=f"an object with {join_names(self._first_keys)}"
+                if self._first_keys
+                else None,
+                expected="one JSON object with a list of objects there, or one object",
+                hint=f"'{near}' is the nearest name" if near and near != self._keys[0] else None,
+            )
 
     def _begins_row(self, event: str, value: Any) -> bool:
         """Whether a row begins with this event; otherwise it is a step on the way to one."""
@@ -167,20 +178,3 @@ class _Inside:
             found=found,
             expected=expected,
         )
-
-    def _absent(self) -> DataError:
-        near = nearest(self._keys[0], self._first_keys) if self._keys else None
-        return DataError(
-            f"the file has no {self._name}, under which the task expects the rows",
-            where=str(self._path),
-            found=f"an object with {join_names(self._first_keys)}" if self._first_keys else None,
-            expected="one JSON object with a list of objects there, or one object",
-            hint=f"'{near}' is the nearest name" if near and near != self._keys[0] else None,
-        )
-
-
-def _half_pair(piece: bytes) -> int | None:
-    """Where a piece has an escape of half a surrogate pair, which the parser would replace."""
-    if b"\\u" not in piece:
-        return None
-    return next((one.start() for one in _ESCAPE.finditer(piece) if one["half"]), None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -27,7 +26,6 @@ from harness.data.wording import kind_of, place, preview
 Rows = Iterator[tuple[int, dict[str, Any]]]
 
 _DECODE_FAILURES = (msgspec.MsgspecError, UnicodeError, RecursionError)
-_SPACE = " \t\r\n"
 _MARGIN = 16
 """An error this near the end of the text read so far may only mean that more must be read."""
 
@@ -59,17 +57,28 @@ def read_json(path: Path) -> Rows:
 
     Files called .json often hold one object a line; these are read as such.
     """
-    first = _start(path)[:1]
-    if first == b"[":
-        return _Array(path).rows()
-    if first == b"{":
-        return _lines_or_one_object(path)
-    raise DataError(
-        "the file has no rows",
-        where=str(path),
-        found=f"a file that begins with {preview(first.decode('utf-8', 'replace'))}",
-        expected="an array of objects, or one object a line",
-    )
+    start = _start(path)[:1]
+    if start == b"[":
+        return Walk(path).rows()
+    if start != b"{":
+        raise DataError(
+            "the file has no rows",
+            where=str(path),
+            found=f"a file that begins with {preview(start.decode('utf-8', 'replace'))}",
+            expected="an array of objects, or one object a line",
+        )
+    first = next((line for line in text_lines(path) if not line.isspace()), b"")
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        raise DataError(
+            "the file is neither an array of objects nor one object a line",
+            where=str(path),
+            found="a first line that is not a whole object",
+            expected="[{…}, {…}] or one {…} on each line",
+            hint="write only the list of rows, without an object around it",
+        ) from None
+    return read_json_lines(path)
 
 
 def begins_with_object(path: Path) -> bool:
@@ -88,29 +97,17 @@ def _start(path: Path) -> bytes:
     return start
 
 
-def _lines_or_one_object(path: Path) -> Rows:
-    first = next((line for line in text_lines(path) if not line.isspace()), b"")
-    try:
-        json.loads(first)
-    except (ValueError, RecursionError):
-        raise DataError(
-            "the file is neither an array of objects nor one object a line",
-            where=str(path),
-            found="a first line that is not a whole object",
-            expected="[{…}, {…}] or one {…} on each line",
-            hint="write only the list of rows, without an object around it",
-        ) from None
-    return read_json_lines(path)
+class Walk:
+    """The walk over one array or object: the text that is read but not used yet, and its place.
 
+    With `names`, each row is an entry of an object: key and value under these names.
+    """
 
-class Walk(ABC):
-    """The walk over one array or object: the text that is read but not used yet, and its place."""
-
-    whole = "array"
-    close = "]"
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, names: tuple[str, str] | None = None) -> None:
         self._path = path
+        self._names = names
+        self._whole, self._close = ("array", "]") if names is None else ("object", "}")
+        self._met: set[str] = set()
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._scan = json.JSONDecoder().raw_decode
         self._text = ""
@@ -129,28 +126,53 @@ class Walk(ABC):
             row = 0
             while True:
                 mark = self._next_mark(stream, row)
-                if mark == self.close and row == 0:
+                if mark == self._close and row == 0:
                     break
                 row += 1
-                if mark == self.close:
+                if mark == self._close:
                     self._fail(
-                        f"a comma before the closing {self.close}",
+                        f"a comma before the closing {self._close}",
                         "a comma between rows only",
                         row=row,
                     )
                 yield self._line, self._row(stream, row)
                 mark = self._next_mark(stream, row)
-                if mark not in (",", self.close):
-                    self._fail(f"{mark!r} follows an element", f"a comma or {self.close}", row=row)
-                if mark == self.close:
+                if mark not in (",", self._close):
+                    self._fail(f"{mark!r} follows an element", f"a comma or {self._close}", row=row)
+                if mark == self._close:
                     break
                 self._take(1)
             self._take(1)
-            self._finish(stream, row)
+            self._skip_space(stream)
+            if self._used < len(self._text):
+                only = f"only one {self._whole}"
+                self._fail(f"text after the end of the {self._whole}", only, row=row)
 
-    @abstractmethod
-    def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
-        """The columns of the row that begins here."""
+    def _row(self, stream: IO[bytes], row: int) -> Any:
+        mark = self._text[self._used]
+        if self._names is None:
+            if mark != "{":
+                self._fail(f"an element that begins with {mark!r}", "an object", row=row)
+            return self._value(stream, row)
+        name, held = self._names
+        if mark != '"':
+            self._fail(f"an entry that begins with {mark!r}", "a key in quotes", row=row)
+        line = self._line
+        key = self._value(stream, row, column=name)
+        if key in self._met:
+            raise DataError(
+                "a key occurs twice",
+                where=place(str(self._path), row=row, line=line, column=name),
+                found=preview(key),
+                expected="each key once",
+            )
+        self._met.add(key)
+        mark = self._next_mark(stream, row, inside=True)
+        if mark != ":":
+            self._fail(f"{mark!r} follows a key", "a colon", row=row)
+        self._take(1)
+        self._next_mark(stream, row, inside=True)
+        return {name: key, held: self._value(stream, row, column=held)}
 
     def _value(self, stream: IO[bytes], row: int, *, column: str | None = None) -> Any:
         """The whole JSON value that begins here; `column` is its column if it is not a row."""
@@ -168,7 +190,17 @@ class Walk(ABC):
             except json.JSONDecodeError as error:
                 cut = error.msg.startswith("Unterminated string")
                 if self._ended or not (cut or error.pos >= len(self._text) - _MARGIN):
-                    raise self._broken(error, row, column) from None
+                    raise DataError(
+                        "malformed JSON",
+                        where=place(
+                            str(self._path),
+                            row=row,
+                            line=self._line + self._text.count("\n", self._used, error.pos),
+                            column=column,
+                        ),
+                        found=_describe(error, self._text),
+                        expected="a JSON object" if column is None else "a JSON value",
+                    ) from None
             except RecursionError:
                 self._fail("objects nested too deeply", "fewer levels", row=row)
             except ValueError:
@@ -190,22 +222,17 @@ class Walk(ABC):
         self._skip_space(stream)
         if self._used >= len(self._text):
             raise DataError(
-                f"the {self.whole} is never closed",
+                f"the {self._whole} is never closed",
                 where=place(str(self._path), row=row, line=self._line),
                 found=f"the end of the file after {row - inside} whole rows",
-                expected=f"a {self.close} after the last row",
+                expected=f"a {self._close} after the last row",
                 hint="the file may have been cut off: fetch or write it again",
             )
         return self._text[self._used]
 
-    def _finish(self, stream: IO[bytes], row: int) -> None:
-        self._skip_space(stream)
-        if self._used < len(self._text):
-            self._fail(f"text after the end of the {self.whole}", f"only one {self.whole}", row=row)
-
     def _skip_space(self, stream: IO[bytes]) -> None:
         while True:
-            while self._used < len(self._text) and self._text[self._used] in _SPACE:
+            while self._used < len(self._text) and self._text[self._used] in " \t\r\n":
                 self._take(1)
             if self._used < len(self._text) or self._ended:
                 return
@@ -222,28 +249,17 @@ class Walk(ABC):
         try:
             text = self._decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
-            line = (
-                self._line
-                + self._text.count("\n", self._used)
-                + error.object.count(b"\n", 0, error.start)
-            )
-            offset = self._bytes - pending + error.start
+            lines = self._text.count("\n", self._used) + error.object.count(b"\n", 0, error.start)
             raise bad_utf8(
-                self._path, byte=error.object[error.start], offset=offset, line=line
+                self._path,
+                byte=error.object[error.start],
+                offset=self._bytes - pending + error.start,
+                line=self._line + lines,
             ) from None
         self._bytes += len(chunk)
         self._ended = not chunk
         self._text = self._text[self._used :] + text
         self._used = 0
-
-    def _broken(self, error: json.JSONDecodeError, row: int, column: str | None) -> DataError:
-        line = self._line + self._text.count("\n", self._used, error.pos)
-        return DataError(
-            "malformed JSON",
-            where=place(str(self._path), row=row, line=line, column=column),
-            found=_describe(error, self._text),
-            expected="a JSON object" if column is None else "a JSON value",
-        )
 
     def _fail(self, found: str, expected: str, *, row: int) -> NoReturn:
         raise DataError(
@@ -252,15 +268,6 @@ class Walk(ABC):
             found=found,
             expected=expected,
         )
-
-
-class _Array(Walk):
-    def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
-        mark = self._text[self._used]
-        if mark != "{":
-            self._fail(f"an element that begins with {mark!r}", "an object", row=row)
-        value: dict[str, Any] = self._value(stream, row)
-        return value
 
 
 def malformed(
@@ -320,54 +327,17 @@ def read_entries(path: Path, *, names: tuple[str, str]) -> Rows:
     Entries are read one at a time; all keys are held in memory to find repeated ones.
     """
     start = _start(path)
-    if start[:1] == b"[":
-        raise _no_single_object(path, names, "an array")
-    if start[:1] != b"{":
-        raise _no_single_object(
-            path, names, f"a file that begins with {preview(start[:1].decode('utf-8', 'replace'))}"
-        )
     first, _, rest = start.partition(b"\n")
-    if first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{"):
-        raise _no_single_object(path, names, "one object a line")
-    return _Entries(path, names).rows()
-
-
-class _Entries(Walk):
-    """The walk over the entries of one object, which remembers the keys."""
-
-    whole = "object"
-    close = "}"
-
-    def __init__(self, path: Path, names: tuple[str, str]) -> None:
-        super().__init__(path)
-        self._key, self._held = names
-        self._met: set[str] = set()
-
-    def _row(self, stream: IO[bytes], row: int) -> dict[str, Any]:
-        mark = self._text[self._used]
-        if mark != '"':
-            self._fail(f"an entry that begins with {mark!r}", "a key in quotes", row=row)
-        line = self._line
-        key = self._value(stream, row, column=self._key)
-        if key in self._met:
-            raise DataError(
-                "a key occurs twice",
-                where=place(str(self._path), row=row, line=line, column=self._key),
-                found=preview(key),
-                expected="each key once",
-            )
-        self._met.add(key)
-        mark = self._next_mark(stream, row, inside=True)
-        if mark != ":":
-            self._fail(f"{mark!r} follows a key", "a colon", row=row)
-        self._take(1)
-        self._next_mark(stream, row, inside=True)
-        return {self._key: key, self._held: self._value(stream, row, column=self._held)}
-
-
-def _no_single_object(path: Path, names: tuple[str, str], found: str) -> DataError:
+    if start[:1] == b"[":
+        found = "an array"
+    elif start[:1] != b"{":
+        found = f"a file that begins with {preview(start[:1].decode('utf-8', 'replace'))}"
+    elif first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{"):
+        found = "one object a line"
+    else:
+        return Walk(path, names).rows()
     key, held = names
-    return DataError(
+    raise DataError(
         "the file of this table must hold one JSON object, whose entries are the rows",
         where=str(path),
         found=found,

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from harness.data.table import Table
 
 SHOWN = 12
-"""How many digits of a digest are shown."""
 
 
 class Measured(NamedTuple):

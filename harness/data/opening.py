@@ -46,6 +46,8 @@ class ZstdFrames(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        import zstandard
+
         while not self._ready:
             if not self._packed:
                 self._packed = self._stream.read(CHUNK)
@@ -54,7 +56,7 @@ class ZstdFrames(io.RawIOBase):
                         raise EOFError("the file ends in the middle of a frame")
                     return 0
             if self._frame is None:
-                self._frame = self._new_frame()
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
             self._ready = self._frame.decompress(self._packed)
             self._packed = b""
             if self._frame.eof:
@@ -68,12 +70,6 @@ class ZstdFrames(io.RawIOBase):
     def close(self) -> None:
         self._stream.close()
         super().close()
-
-    @staticmethod
-    def _new_frame() -> Any:
-        import zstandard
-
-        return zstandard.ZstdDecompressor().decompressobj()
 
 
 @contextmanager

@@ -43,19 +43,16 @@ class Source(Protocol):
 
     def columns(self) -> tuple[str, ...] | None:
         """The names of the columns; None if each row has its own."""
-        ...
 
     def rows(
         self, wanted: Collection[str] | None
     ) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
         """Line number, if there are lines, and cells of each row, always from the first row."""
-        ...
 
     def batches(
         self, wanted: Collection[str] | None, *, rows: int
     ) -> Iterator[pa.RecordBatch] | None:
         """The same as columns, at most `rows` rows at a time; None if only rows can be read."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

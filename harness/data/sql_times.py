@@ -16,8 +16,6 @@ _HOUR = r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?"
 _DATE = f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:{_HOUR}{_ZONE}?)?"
 """The usual ways to write a date; Python reads the others."""
 
-_LARGEST = 2**63 - 1
-
 _INSTEAD = {
     "neither": "a number, or a date such as 2024-05-31",
     "too large": "a number below 2^63",
@@ -88,7 +86,7 @@ def _first_rows(database: Database, moments: str) -> dict[str, int]:
         "large": f"abs(exact) > {LARGEST_EXACT}",
         "fraction": "CASE WHEN exact IS NULL THEN number <> trunc(number) "
         "ELSE exact <> trunc(exact) END",
-        "too large": f"abs(number) >= {LARGEST_EXACT} AND coalesce(abs(exact) > {_LARGEST}, true)",
+        "too large": f"abs(number) >= {LARGEST_EXACT} AND coalesce(abs(exact) > {2**63 - 1}, true)",
         "neither": "said IS NOT NULL AND date IS NULL",
     }
     firsts = ", ".join(f"min(row) FILTER ({rule})" for rule in kinds.values())

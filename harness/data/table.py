@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError
 from harness.data.batches import BATCH_ROWS, Batch, checked_whole
-from harness.data.columns import Convert, Unfit, as_written, converter, stand_ins
+from harness.data.columns import Convert, Unfit, as_written, converter
 from harness.data.wording import (
     columns_option,
     join_names,
     nearest,
     place,
     preview,
-    values_option,
 )
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ MOST_ROWS = 100_000
 
 MOST_VALUES = 5
 """How many of the bad values are listed, the most frequent first."""
-
-NEW_LINE = "\n            "
-"""Continues the `found` of an error on a new line."""
 
 
 def further_unfit(rows: Iterable[Sequence[tuple[str, Any]]]) -> str:
@@ -60,7 +57,7 @@ def further_unfit(rows: Iterable[Sequence[tuple[str, Any]]]) -> str:
     more = len(values) - MOST_VALUES
     rest = f" and {more:,} other values" if more > 0 else ""
     return (
-        f"{NEW_LINE}{unfit:,} of the next {seen:,} rows cannot be used either: "
+        f"\n            {unfit:,} of the next {seen:,} rows cannot be used either: "
         f"{', '.join(values[:MOST_VALUES])}{rest}"
     )
 
@@ -127,23 +124,18 @@ class Table:
 
         `row` is the number that `rows` gave. Finding the line reads the table again.
         """
+        read = (
+            (source.label, number, line)
+            for source in self.sources
+            for number, (line, _) in enumerate(source.rows(None), 1)
+        )
+        label, number, line = next(itertools.islice(read, row - 1, None), (self.name, row, None))
         return DataError(
             "a value that cannot be used",
-            where=self._place(row, column),
+            where=place(label, row=number, line=line, column=column),
             found=preview(value),
             expected=expected,
         )
-
-    def _place(self, number: int, column: str) -> str:
-        before = 0
-        for source in self.sources:
-            row = 0
-            for line, _ in source.rows(None):
-                row += 1
-                if before + row == number:
-                    return place(source.label, row=row, line=line, column=column)
-            before += row
-        return place(self.name, row=number, column=column)
 
     def _empty(self) -> DataError:
         return DataError(
@@ -179,7 +171,7 @@ class Table:
                 first = min(unfit, key=lambda bad: bad.row)
                 left = itertools.chain([batch.slice(first.row - before)], batches)
                 rest = (cells for part in left for cells in part.to_pylist())
-                raise first.error(further_unfit(self._wrong(names, source, rest)))
+                raise self._unfit(first, names, source, rest)
             yield columns
             before += batch.num_rows
 
@@ -225,7 +217,7 @@ class Table:
                 }
             except _BadRow as bad:
                 rest = (behind for _, behind in rows)
-                raise bad.error(further_unfit(self._wrong(names, source, rest))) from None
+                raise self._unfit(bad, names, source, rest) from None
             yield values
 
     def fields(
@@ -236,6 +228,18 @@ class Table:
         of = self.name if self.of_run else None
         fields = _fields(self.columns, present, text=text, where=where, table=of)
         return [field for field in fields if field.name in names]
+
+    def _unfit(
+        self,
+        bad: _BadRow,
+        names: Collection[str],
+        source: Source,
+        rest: Iterable[Mapping[str, Any]],
+    ) -> DataError:
+        """The error for a bad row, which counts the bad ones of the rest as well."""
+        further = further_unfit(self._wrong(names, source, rest))
+        bad.error.found = f"{bad.error.found}{further}"
+        return bad.error
 
     def _wrong(
         self, names: Collection[str], source: Source, rest: Iterable[Mapping[str, Any]]
@@ -296,28 +300,24 @@ class Field:
             return self.value(cell)
         except Unfit as unfit:
             if unfit.choices and self.table is not None:
-                option = values_option(self.table, self.name, as_written(cell))
-                unfit.hint = f"if it stands for one of these: {option}"
-            where = place(source.label, row=row, line=line, column=self.key)
-            raise _BadRow(unfit, row=row, where=where, found=preview(cell)) from None
+                meaning = shlex.quote(f"{self.table}.{self.name}.{as_written(cell)}=MEANING")
+                unfit.hint = f"if it stands for one of these: --values {meaning}"
+            error = DataError(
+                unfit.problem,
+                where=place(source.label, row=row, line=line, column=self.key),
+                found=preview(cell),
+                expected=unfit.expected,
+                hint=unfit.hint,
+            )
+            raise _BadRow(row, error) from None
 
 
 class _BadRow(Exception):
     """A row with a cell that cannot be used; the rows after it are not checked yet."""
 
-    def __init__(self, unfit: Unfit, *, row: int, where: str, found: str) -> None:
+    def __init__(self, row: int, error: DataError) -> None:
         self.row = row
-        self._unfit, self._where, self._found = unfit, where, found
-
-    def error(self, further: str) -> DataError:
-        """The error for the user, followed by the text about further rows."""
-        return DataError(
-            self._unfit.problem,
-            where=self._where,
-            found=self._found + further,
-            expected=self._unfit.expected,
-            hint=self._unfit.hint,
-        )
+        self.error = error
 
 
 def _parts(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
@@ -363,8 +363,9 @@ def _fields(
 
 def meanings(name: str, column: Column) -> dict[str, Any]:
     """What texts in a column stand for, as typed values; DataError if one cannot be typed."""
+    convert = converter(column, text=True)
     try:
-        return stand_ins(column)
+        return {written: convert(meant) for written, meant in column.values.items()}
     except Unfit as unfit:
         raise DataError(
             f"the values of column '{name}' stand for something that is none of its values: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from harness.base.redaction import without_query
 from harness.contracts.identity import COMMIT
 from harness.data.dataset import BUILD, SAMPLE, Origin, TaskData
 from harness.data.fetching import Fetching
-from harness.data.files import check_inside, find_tables, holder_of, patterns
+from harness.data.files import find_tables, holder_of, patterns
 from harness.data.fingerprint import stamp_of
 from harness.data.source import FileSource, Source
 from harness.data.table import Table
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
         TableSpec,
         UrlSpec,
     )
-
-Make = Callable[..., TaskData]
-"""Makes a task's data of what differs between its sources."""
 
 
 def open_dataset(
@@ -57,7 +55,7 @@ def open_dataset(
     """
     if limit is not None and limit < 1:
         raise UsageError("the limit is too small", found=f"--limit {limit}", expected="1 or more")
-    made = partial(
+    make = partial(
         TaskData,
         task=task,
         size=spec.size,
@@ -67,9 +65,19 @@ def open_dataset(
         known=spec.known,
         of_run=of_run,
     )
-    if data is None or data == BUILD:
-        sources = spec.sources if data is None else _building(spec, task)
-        return _open_sources(spec, sources, made, task=task, fetching=fetching or Fetching())
+    opener = _Opener(spec, task, make, fetching or Fetching())
+    if data is None:
+        return opener.first_of(spec.sources)
+    if data == BUILD:
+        building = [source for source in spec.sources if source.build is not None]
+        if not building:
+            raise DataError(
+                f"task '{task}' has no source that builds its data",
+                found="--data build",
+                hint="name the tasks that have one, as --data TASK=build; for a folder with the "
+                "name build, use --data ./build",
+            )
+        return opener.first_of(building)
     origin: Origin = "local"
     about = {"path": data}
     replaced = published(spec)
@@ -80,39 +88,7 @@ def open_dataset(
         origin = "sample"
         folder = _sample_folder(spec, package, task=task)
         about = {"sample": str(spec.sample)}
-    return _open_folder(
-        spec, made, folder, about, origin=origin, task=task, inside=data in (spec.folder, SAMPLE)
-    )
-
-
-def _open_folder(
-    spec: DataSpec,
-    made: Make,
-    folder: Path,
-    about: Mapping[str, Any],
-    *,
-    origin: Origin,
-    task: str,
-    inside: bool,
-) -> TaskData:
-    """The data in a folder or file; with `inside`, links that lead out of it are refused."""
-    found = find_tables(folder, spec.tables, task=task)
-    if inside:
-        check_inside(folder, found)
-    files = {name: _file_sources(paths, spec.tables[name]) for name, paths in found.items()}
-    absent = {
-        name: f"{join_names(patterns(name, table))} in {folder}"
-        for name, table in spec.tables.items()
-        if name not in found
-    }
-    return made(
-        origin=origin,
-        about=about,
-        tables=_tables(spec.tables, files),
-        files=files,
-        pinned={},
-        absent=absent,
-    )
+    return opener.folder(folder, about, origin=origin, inside=data in (spec.folder, SAMPLE))
 
 
 def name_of(source: SourceSpec) -> str:
@@ -138,147 +114,153 @@ def published(spec: DataSpec) -> str | None:
     return None
 
 
-def _open_sources(
-    spec: DataSpec, sources: Sequence[SourceSpec], made: Make, *, task: str, fetching: Fetching
-) -> TaskData:
-    """The data of the first source that has it; the error of the last names the others."""
-    if not sources:
-        ways = "--data FILE or --data DIR" if len(spec.tables) == 1 else "--data DIR"
-        raise DataError(
-            f"task '{task}' needs data that is not on the hub",
-            expected=f"{ways}; the task's documentation says where to get the data",
-            hint="for a first try, use the bundled sample: --data sample" if spec.sample else None,
+@dataclass(frozen=True)
+class _Opener:
+    """Opens the sources of one task's data; `make` adds what does not depend on the source."""
+
+    spec: DataSpec
+    task: str
+    make: Callable[..., TaskData]
+    fetching: Fetching
+
+    def folder(
+        self, folder: Path, about: Mapping[str, Any], *, origin: Origin, inside: bool = True
+    ) -> TaskData:
+        """The data in a folder or file; with `inside`, links that lead out of it are refused."""
+        tables = self.spec.tables
+        found = find_tables(folder, tables, task=self.task)
+        home = folder.resolve()
+        for path in (path for paths in found.values() for path in paths):
+            if inside and not path.resolve().is_relative_to(home):
+                raise DataError(
+                    "a file of the task's data is a link to a place outside its folder",
+                    where=str(path),
+                    found=str(path.resolve()),
+                    expected=f"a file in {folder}",
+                    hint="copy it there, or name the folder on the command line with --data DIR",
+                )
+        files = {name: _file_sources(paths, tables[name]) for name, paths in found.items()}
+        return self.make(
+            origin=origin,
+            about=about,
+            tables=_tables(tables, files),
+            files=files,
+            pinned={},
+            absent={
+                name: f"{join_names(patterns(name, table))} in {folder}"
+                for name, table in tables.items()
+                if name not in found
+            },
         )
-    failed: list[tuple[str, Unavailable]] = []
-    for source in sources:
-        name, key = name_of(source), msgspec.json.encode(source)
-        if key in fetching.failed:
-            failed.append((name, fetching.failed[key]))
-            continue
-        try:
-            return _open_source(spec, source, made, task=task, fetching=fetching)
-        except Unavailable as error:
-            failed.append((name, error))
-            if source is not sources[-1]:
-                fetching.say(f"no data from {name}: {error.problem}")
-            if (source.url or source.drive) and fetching.why_offline() is None:
-                fetching.failed[key] = error
-    raise _none_has_it(task, failed)
 
-
-def _open_source(
-    spec: DataSpec, source: SourceSpec, made: Make, *, task: str, fetching: Fetching
-) -> TaskData:
-    if source.hub is not None:
-        return _open_hub(spec, source.hub, made, task=task, fetching=fetching)
-    if source.ask is not None:
-        terms = source.ask.terms
+    def first_of(self, sources: Sequence[SourceSpec]) -> TaskData:
+        """The data of the first source that has it; the error of the last names the others."""
+        spec, fetching = self.spec, self.fetching
+        if not sources:
+            ways = "--data FILE or --data DIR" if len(spec.tables) == 1 else "--data DIR"
+            raise DataError(
+                f"task '{self.task}' needs data that is not on the hub",
+                expected=f"{ways}; the task's documentation says where to get the data",
+                hint="for a first try, use the bundled sample: --data sample"
+                if spec.sample
+                else None,
+            )
+        failed: list[tuple[str, Unavailable]] = []
+        for source in sources:
+            name, key = name_of(source), msgspec.json.encode(source)
+            if key in fetching.failed:
+                failed.append((name, fetching.failed[key]))
+                continue
+            try:
+                return self._source(source)
+            except Unavailable as error:
+                failed.append((name, error))
+                if source is not sources[-1]:
+                    fetching.say(f"no data from {name}: {error.problem}")
+                if (source.url or source.drive) and fetching.why_offline() is None:
+                    fetching.failed[key] = error
+        if len(failed) == 1:
+            raise failed[0][1]
         raise Unavailable(
-            f"task '{task}' needs data that only a person can get",
-            found=f"terms of its owner: {terms}" if terms else None,
-            hint=_lines(f"{number}. {step}" for number, step in enumerate(source.ask.steps, 1)),
+            f"task '{self.task}' cannot get its data from any of its {len(failed)} sources",
+            found=_lines(
+                f"{name}: {': '.join(filter(None, [error.problem, error.found]))}"
+                for name, error in failed
+            ),
+            expected=failed[-1][1].expected,
+            hint=_lines(dict.fromkeys(error.hint for _, error in failed if error.hint)),
         )
-    if source.url is not None:
-        return _open_download(spec, source.url, made, "url", task=task, fetching=fetching)
-    if source.drive is not None:
-        return _open_download(spec, source.drive, made, "drive", task=task, fetching=fetching)
-    if source.build is not None:
-        return _open_build(spec, source.build, made, task=task, fetching=fetching)
-    raise DataError(f"task '{task}': a source of the data is of no known kind")
 
+    def _source(self, source: SourceSpec) -> TaskData:
+        if source.hub is not None:
+            return self._hub(source.hub)
+        if source.ask is not None:
+            terms = source.ask.terms
+            raise Unavailable(
+                f"task '{self.task}' needs data that only a person can get",
+                found=f"terms of its owner: {terms}" if terms else None,
+                hint=_lines(f"{number}. {step}" for number, step in enumerate(source.ask.steps, 1)),
+            )
+        if source.url is not None:
+            return self._download(source.url, "url")
+        if source.drive is not None:
+            return self._download(source.drive, "drive")
+        if source.build is not None:
+            return self._build(source.build)
+        raise DataError(f"task '{self.task}': a source of the data is of no known kind")
 
-def _open_download(
-    spec: DataSpec,
-    remote: UrlSpec | DriveSpec,
-    made: Make,
-    origin: Origin,
-    *,
-    task: str,
-    fetching: Fetching,
-) -> TaskData:
-    from harness.data.downloads import fetched
+    def _download(self, remote: UrlSpec | DriveSpec, origin: Origin) -> TaskData:
+        from harness.data.downloads import fetched
 
-    download = fetched(remote, task=task, fetching=fetching)
-    about = {"address": without_query(remote.address), "digest": download.digest}
-    place = download.folder if len(spec.tables) > 1 else download.place
-    holder = holder_of(place, spec.tables, task=task) or place  # an archive may have a folder more
-    data = _open_folder(spec, made, holder, about, origin=origin, task=task, inside=True)
-    paths = [source.path for files in data.files.values() for source in files]
-    stated = {download.folder / name for name in remote.contents}
-    data.settled = remote.digest is not None or stated.issuperset(paths)
-    return data
+        tables = self.spec.tables
+        download = fetched(remote, task=self.task, fetching=self.fetching)
+        about = {"address": without_query(remote.address), "digest": download.digest}
+        place = download.folder if len(tables) > 1 else download.place
+        # An archive may have a folder more.
+        data = self.folder(holder_of(place, tables, task=self.task) or place, about, origin=origin)
+        paths = [source.path for files in data.files.values() for source in files]
+        stated = {download.folder / name for name in remote.contents}
+        data.settled = remote.digest is not None or stated.issuperset(paths)
+        return data
 
+    def _hub(self, hub: HubSpec) -> TaskData:
+        from harness.data.hub import open_hub
 
-def _open_hub(
-    spec: DataSpec, hub: HubSpec, made: Make, *, task: str, fetching: Fetching
-) -> TaskData:
-    from harness.data.hub import open_hub
-
-    opened = open_hub(hub, spec.tables, task=task, fetching=fetching)
-    files = {name: _file_sources(paths, spec.tables[name]) for name, paths in opened.files.items()}
-    splits = {name: (split,) for name, split in opened.splits.items()}
-    return made(
-        origin="hub",
-        about=opened.about,
-        tables=_tables(spec.tables, {**files, **splits}),
-        files=files,
-        pinned=opened.pinned,
-        settled=bool(COMMIT.fullmatch(hub.revision or ""))
-        and hub.revision == opened.about["revision"],
-        absent=dict.fromkeys(
-            (name for name in spec.tables if name not in opened.pinned),
-            f"`split` or `hub_files` in the task's table, for the hub's '{hub.repo}'",
-        ),
-    )
-
-
-def _open_build(
-    spec: DataSpec, build: BuildSpec, made: Make, *, task: str, fetching: Fetching
-) -> TaskData:
-    from harness.data.build import built
-
-    if fetching.tools is None:
-        raise Unavailable(
-            f"task '{task}' needs data that `harness data {build.tool}` builds",
-            hint="build it with `harness data fetch`, then give the folder with --data",
+        tables = self.spec.tables
+        opened = open_hub(hub, tables, task=self.task, fetching=self.fetching)
+        files = {name: _file_sources(paths, tables[name]) for name, paths in opened.files.items()}
+        splits = {name: (split,) for name, split in opened.splits.items()}
+        return self.make(
+            origin="hub",
+            about=opened.about,
+            tables=_tables(tables, {**files, **splits}),
+            files=files,
+            pinned=opened.pinned,
+            settled=bool(COMMIT.fullmatch(hub.revision or ""))
+            and hub.revision == opened.about["revision"],
+            absent=dict.fromkeys(
+                (name for name in tables if name not in opened.pinned),
+                f"`split` or `hub_files` in the task's table, for the hub's '{hub.repo}'",
+            ),
         )
-    found = built(build, fetching.tools(build), task=task, fetching=fetching)
-    about = {"digest": found.digest, **msgspec.to_builtins(found.record)}
-    if (replaced := published(spec)) is not None:
-        about["in_place_of"] = replaced
-    return _open_folder(spec, made, found.folder, about, origin=BUILD, task=task, inside=True)
 
+    def _build(self, build: BuildSpec) -> TaskData:
+        from harness.data.build import built
 
-def _building(spec: DataSpec, task: str) -> tuple[SourceSpec, ...]:
-    """The sources that build a task's data; DataError without one."""
-    building = tuple(source for source in spec.sources if source.build is not None)
-    if not building:
-        raise DataError(
-            f"task '{task}' has no source that builds its data",
-            found="--data build",
-            hint="name the tasks that have one, as --data TASK=build; for a folder with the name "
-            "build, use --data ./build",
-        )
-    return building
-
-
-def _none_has_it(task: str, failed: Sequence[tuple[str, Unavailable]]) -> Unavailable:
-    """The error of the only source; of several, one with the reason and the hint of each."""
-    if len(failed) == 1:
-        return failed[0][1]
-    reasons = [
-        f"{name}: {': '.join(filter(None, [error.problem, error.found]))}" for name, error in failed
-    ]
-    return Unavailable(
-        f"task '{task}' cannot get its data from any of its {len(failed)} sources",
-        found=_lines(reasons),
-        expected=failed[-1][1].expected,
-        hint=_lines(dict.fromkeys(error.hint for _, error in failed if error.hint)),
-    )
+        tools = self.fetching.tools
+        if tools is None:
+            raise Unavailable(
+                f"task '{self.task}' needs data that `harness data {build.tool}` builds",
+                hint="build it with `harness data fetch`, then give the folder with --data",
+            )
+        found = built(build, tools(build), task=self.task, fetching=self.fetching)
+        about = {"digest": found.digest, **msgspec.to_builtins(found.record)}
+        if (replaced := published(self.spec)) is not None:
+            about["in_place_of"] = replaced
+        return self.folder(found.folder, about, origin=BUILD)
 
 
 def _lines(parts: Iterable[str]) -> str:
-    """The parts of an error, one in each line, under its first one."""
     return f"\n{' ' * 12}".join(parts)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,18 @@ def token_counter(name: str | None) -> TokenCounter:
     """
     if name is None:
         return TokenCounter(name=WORDS, count=lambda texts: [len(text.split()) for text in texts])
-    load = _loader(name)
+    if find_spec("tokenizers") is not None:
+        load = _with_tokenizers
+    elif find_spec("transformers") is not None:
+        load = _with_transformers
+    else:
+        raise UsageError(
+            "no package for tokenizers is installed",
+            where="--tokenizer",
+            found=name,
+            expected="the package tokenizers or transformers",
+            hint="pip install tokenizers; or omit --tokenizer to count words",
+        )
     try:
         count = load(name)
     except Exception as error:  # third-party code, which reads files and asks the hub
@@ -51,23 +63,6 @@ def token_counter(name: str | None) -> TokenCounter:
             hint="omit --tokenizer to count words",
         ) from error
     return TokenCounter(name=name, count=count)
-
-
-def _loader(name: str) -> Callable[[str], Callable[[list[str]], list[int]]]:
-    """The function that loads tokenizers with an installed package."""
-    from importlib.util import find_spec
-
-    if find_spec("tokenizers") is not None:
-        return _with_tokenizers
-    if find_spec("transformers") is not None:
-        return _with_transformers
-    raise UsageError(
-        "no package for tokenizers is installed",
-        where="--tokenizer",
-        found=name,
-        expected="the package tokenizers or transformers",
-        hint="pip install tokenizers; or omit --tokenizer to count words",
-    )
 
 
 def _with_tokenizers(name: str) -> Callable[[list[str]], list[int]]:

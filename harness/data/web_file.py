@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from harness.base.errors import Unavailable
 from harness.base.redaction import without_query
-from harness.data.download_errors import page_instead, refused, unreachable, unsized
+from harness.data.download_errors import FOLDER, refused, unreachable, unsized
 
 TIMEOUT = (15, 60)
 """Seconds to wait for a connection, and for the next bytes."""
@@ -25,9 +26,6 @@ CHUNK = 1 << 16
 
 Watched = Callable[[int, int | None], None]
 """Is called with the bytes so far and with the size if known; raises to end the download."""
-
-_TOO_BUSY = {408, 429}
-_NO_SUCH_RANGE = 416
 
 
 class WebFile:
@@ -58,9 +56,9 @@ class WebFile:
                 return self._attempt()
             except (RequestException, ConnectionError, TimeoutError) as error:
                 status = getattr(getattr(error, "response", None), "status_code", 0)
-                if status == _NO_SUCH_RANGE:
+                if status == 416:  # no such range
                     self._part.unlink()
-                elif 400 <= status < 500 and status not in _TOO_BUSY:
+                elif 400 <= status < 500 and status not in (408, 429):
                     raise refused(self._shown, status) from error
                 idle = 0 if self._written > before else idle + 1
                 if idle == ATTEMPTS:
@@ -96,13 +94,20 @@ class WebFile:
         if response.status_code != 206 or not rest:
             self._file.truncate(0)
             self._written = 0
-            self._validator.write_text(_validator(headers))
+            # A strong ETag or the date shows that a file is still the same.
+            tag = str(headers.get("etag", ""))
+            strong = tag if tag.startswith('"') else str(headers.get("last-modified", ""))
+            self._validator.write_text(strong)
         if response.status_code == 206 and not rest:
             raise ConnectionError("the server sent another part of the file")
         # Some servers call a .gz file an encoding of its content: it is kept as it lies there.
         response.raw.headers.pop("content-encoding", None)
         if str(headers.get("content-type", "")).startswith("text/html"):
-            raise page_instead(self._shown)
+            raise Unavailable(
+                "the server sent a web page in place of the file",
+                where=self._shown,
+                hint="open the address in a browser and do what the page asks for; then " + FOLDER,
+            )
         lengths = {one.strip() for one in str(headers.get("content-length", "")).split(",")} - {""}
         chunked = "chunked" in str(headers.get("transfer-encoding", "")).lower()
         if not all(map(str.isdecimal, lengths)) or len(lengths) > 1:
@@ -125,9 +130,3 @@ class WebFile:
 
     def flush(self) -> None:
         """Do nothing: every chunk is written at once."""
-
-
-def _validator(headers: Any) -> str:
-    """What shows that a file is still the same: its strong ETag or its date; else empty."""
-    tag = str(headers.get("etag", ""))
-    return tag if tag.startswith('"') else str(headers.get("last-modified", ""))

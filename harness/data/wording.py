@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import Any
 
 MOST_CHARACTERS = 80
-"""The most characters of a found value that an error shows."""
 
 MOST_NAMES = 12
 """The most names that an error lists before it counts the rest."""
@@ -70,8 +69,3 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 def columns_option(table: str, column: str, name: str) -> str:
     """The option that names a column of the data."""
     return f"--columns {shlex.quote(f'{table}.{column}={name}')}"
-
-
-def values_option(table: str, column: str, written: str) -> str:
-    """The option that says what a value in the data stands for, with MEANING to be filled in."""
-    return f"--values {shlex.quote(f'{table}.{column}.{written}=MEANING')}"

@@ -6,6 +6,7 @@ import functools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
 
 NAMED = 3
-"""The number of unusable lines that an error lists."""
-
-ModelOf = Callable[[BatchQuestion], Model]
-"""The model that a question was meant for."""
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,8 +60,7 @@ def import_answers(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -
         )
     _check_lines(files, asked)
     model_of = models_of(manifest, plugins)
-    store = Store.open(folder.answers)
-    try:
+    with closing(Store.open(folder.answers)) as store:
         mailbox = BatchAnswers(store)
         known = _with_answer(mailbox, asked)
         causes: dict[str, str | None] = {}
@@ -80,11 +76,12 @@ def import_answers(folder: RunFolder, files: Sequence[Path], plugins: Plugins) -
                     failed[key] = min(found.cause, failed.get(key, found.cause))
                 else:
                     # Of several answers to one question the same one is kept, whatever their order.
-                    held = min(found, mailbox.answer(key) or found, key=_rank)
+                    several = found, mailbox.answer(key) or found
+                    held = min(
+                        several, key=lambda one: (one.reply is None, msgspec.json.encode(one))
+                    )
                     mailbox.put(key, held)
                     causes[key] = None if held.failure is None else held.failure.cause
-    finally:
-        store.close()
     return ImportResult(
         replies=sum(cause is None for cause in causes.values()),
         final=_counted(causes.values()),
@@ -98,11 +95,8 @@ def answered_keys(folder: RunFolder) -> set[str]:
     """The keys of the questions that have an answer in the run folder."""
     if not folder.answers.exists():
         return set()
-    store = Store.open(folder.answers)
-    try:
+    with closing(Store.open(folder.answers)) as store:
         return _with_answer(BatchAnswers(store), batch_questions(folder.asked))
-    finally:
-        store.close()
 
 
 def _with_answer(mailbox: BatchAnswers, keys: Iterable[str]) -> set[str]:
@@ -203,7 +197,7 @@ def _outcome(line: dict[str, Any], model: Model) -> BatchAnswer | CallError:
         return BatchAnswer(failure=CallFailed(failure.cause, failure.detail))
 
 
-def models_of(manifest: Manifest, plugins: Plugins) -> ModelOf:
+def models_of(manifest: Manifest, plugins: Plugins) -> Callable[[BatchQuestion], Model]:
     """Finds the model of a question from the settings in the run's manifest, on first use."""
     settings = msgspec.convert(
         manifest.settings, RunSettings, dec_hook=lambda kind, value: kind(value)
@@ -222,10 +216,6 @@ def models_of(manifest: Manifest, plugins: Plugins) -> ModelOf:
         return found
 
     return lambda asked: model(asked.task, asked.role)
-
-
-def _rank(arrived: BatchAnswer) -> tuple[bool, bytes]:
-    return arrived.reply is None, msgspec.json.encode(arrived)
 
 
 def _preview(lines: Sequence[str]) -> str:

@@ -70,8 +70,16 @@ class BatchJobs:
         """
         waiting = [job for job in self._jobs.values() if self._is_to_submit(job)]
         services = [self._service(job) for job in waiting]
-        for job, service in zip(waiting, services, strict=True):
-            yield self._submitted(job, service)
+        for one, service in zip(waiting, services, strict=True):
+            job, batch_id = one, None
+            if job.file_id is None:
+                job = self._keep(replace(job, file_id=service.upload(Path(job.path))))
+            else:
+                batch_id = service.find(job.file_id)
+            assert job.file_id is not None, "uploaded now or before"
+            batch_id = batch_id or service.create(job.file_id, job.endpoint)
+            now = clock.utc().replace(microsecond=0)
+            yield self._keep(replace(job, batch_id=batch_id, submitted_at=now))
 
     def statuses(self) -> Iterator[JobStatus]:
         """Every job with its status; only batches that have not ended are looked up."""
@@ -89,7 +97,14 @@ class BatchJobs:
         """Import the answers of all batches that ended since; each batch is downloaded once."""
         current = [each for each in self.statuses() if each.job.ended is None]
         ended = [each for each in current if each.status.ended]
-        files = [self._downloaded(each.job) for each in ended]
+        files = []
+        for job in (each.job for each in ended):
+            path = self._folder.batch_answers(job.id)
+            files.append(path)
+            if not path.exists():
+                assert job.batch_id is not None, "only a batch ends"
+                with atomic_writer(path) as file:
+                    file.writelines(self._service(job).answers(job.batch_id))
         intake = import_answers(self._folder, files, self._plugins) if files else None
         for each in ended:
             self._keep(replace(each.job, ended=each.status))
@@ -99,31 +114,12 @@ class BatchJobs:
             intake=intake,
         )
 
-    def _submitted(self, job: Job, service: Batches) -> Job:
-        batch_id = None if job.file_id is None else service.find(job.file_id)
-        if job.file_id is None:
-            path = Path(job.path)
-            job = self._keep(replace(job, file_id=service.upload(path)))
-        assert job.file_id is not None, "uploaded now or before"
-        batch_id = batch_id or service.create(job.file_id, job.endpoint)
-        now = clock.utc().replace(microsecond=0)
-        return self._keep(replace(job, batch_id=batch_id, submitted_at=now))
-
-    def _downloaded(self, job: Job) -> Path:
-        path = self._folder.batch_answers(job.id)
-        if not path.exists():
-            assert job.batch_id is not None, "only a batch ends"
-            with atomic_writer(path) as file:
-                file.writelines(self._service(job).answers(job.batch_id))
-        return path
-
     def _keep(self, job: Job) -> Job:
         self._jobs[job.id] = job
         keep_jobs(self._folder, list(self._jobs.values()))
         return job
 
     def _service(self, job: Job) -> Batches:
-        """The batch service of the model that a file's requests ask."""
         if job.id not in self._services:
             asked = next(one for one in self._asked.values() if one.job == job.id)
             service = self._model_of(asked).batches()

@@ -123,9 +123,19 @@ class BatchRequests:
             return
         context = run.context
         line = {"custom_id": question.key, **question.model.batch_line(question.request)}
-        sheet = self._sheets.get(question.model) or self._begin(
-            question.model, players_of(context.bindings)[question.role].label, str(line["url"])
-        )
+        if question.model not in self._sheets:
+            name = secrets.token_hex(6)
+            path = self._out.with_name(f".{self._out.name}.{name}.tmp")
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                file = path.open("xb")
+            except OSError as error:
+                raise storage_error(self._out, error, option=OPTION) from error
+            label = players_of(context.bindings)[question.role].label
+            self._sheets[question.model] = _Sheet(
+                id=name, model=label, endpoint=str(line["url"]), path=path, file=file
+            )
+        sheet = self._sheets[question.model]
         asked = BatchQuestion(
             key=question.key,
             task=run.task,
@@ -182,18 +192,6 @@ class BatchRequests:
             sheet.file.close()
             with suppress(OSError):
                 sheet.path.unlink(missing_ok=True)
-
-    def _begin(self, model: Model, label: str, endpoint: str) -> _Sheet:
-        name = secrets.token_hex(6)
-        path = self._out.with_name(f".{self._out.name}.{name}.tmp")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("xb")
-        except OSError as error:
-            raise storage_error(self._out, error, option=OPTION) from error
-        sheet = _Sheet(id=name, model=label, endpoint=endpoint, path=path, file=file)
-        self._sheets[model] = sheet
-        return sheet
 
     def _note(self) -> None:
         path = self._folder.asked

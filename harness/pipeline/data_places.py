@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 
 from harness.base.errors import UsageError, did_you_mean
@@ -141,14 +142,11 @@ def _tasks_by_group(groups: Iterable[Group], tasks: Sequence[str]) -> dict[str, 
     """The tasks of each group, those of groups in it included."""
     by_name = {group.name: group for group in groups}
 
-    def within(group: Group) -> Iterable[str]:
-        for member in group.members:
-            if member in by_name:
-                yield from within(by_name[member])
-            else:
-                yield member
+    def within(name: str) -> Iterable[str]:
+        if name not in by_name:
+            return [name]
+        return chain.from_iterable(map(within, by_name[name].members))
 
     return {
-        name: [task for task in dict.fromkeys(within(group)) if task in tasks]
-        for name, group in by_name.items()
+        name: [task for task in dict.fromkeys(within(name)) if task in tasks] for name in by_name
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -29,9 +29,8 @@ from harness.pipeline.executors.choice import machines_of
 from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.executors.planned import PlannedRun
 from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan, StageRun
+from harness.pipeline.plan import Plan
 from harness.pipeline.preparation import Prepared, PreparedTask, check_prices, prepare, with_data_of
-from harness.pipeline.roles import Binding
 from harness.pipeline.settings import FailureLimits, RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import Journals, records_of, stage_runs
@@ -91,7 +90,6 @@ def all_together(costs: Sequence[ExpectedCost], *, shared_by: int = 1) -> Expect
 
 
 REHEARSED = 5
-"""The number of users in the rehearsal."""
 
 CHARACTERS_A_TOKEN = 4
 """A rough average of English prose; listed with the assumptions of every forecast."""
@@ -149,8 +147,6 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class _Asked:
-    """The calls to one role of one stage in the rehearsal."""
-
     calls: int = 0
     characters: int = 0
     completion: int = 0
@@ -234,6 +230,14 @@ async def rehearse(
         forecasts, seen = await _rehearse_task(full, part, plugins)
         stages += forecasts
         rehearsed = max(rehearsed, seen)
+    apart = [
+        f"{each.task}/{each.stage} {each.a_user[0]} to {each.a_user[1]}"
+        for each in stages
+        if each.a_user is not None
+        and each.a_user[0] < each.a_user[1]
+        and task_and_repeat(each.task)[1] == 1
+    ]
+    differ = f"these users differ, so the estimate is rough; items per user: {', '.join(apart)}"
     return Forecast(
         stages=tuple(stages),
         rehearsed_users=rehearsed,
@@ -242,7 +246,7 @@ async def rehearse(
             f"about {CHARACTERS_A_TOKEN} characters per token",
             "later stages have as many items and calls per user as with baseline respondents for "
             f"{rehearsed} users",
-            *_spread(stages),
+            *([differ] if apart else ()),
             "every completion reaches its token limit",
             "no call is answered from the store, although answered calls cost nothing",
             *(ASSUMPTIONS if settings.prices is not None else ()),
@@ -250,19 +254,6 @@ async def rehearse(
         currency=settings.prices.currency if settings.prices is not None else None,
         max_cost=settings.budget.cost,
     )
-
-
-def _spread(stages: Sequence[StageForecast]) -> Iterator[str]:
-    """The range of items per rehearsed user where it is wide: the estimates are as rough."""
-    apart = [
-        f"{each.task}/{each.stage} {each.a_user[0]} to {each.a_user[1]}"
-        for each in stages
-        if each.a_user is not None
-        and each.a_user[0] < each.a_user[1]
-        and task_and_repeat(each.task)[1] == 1
-    ]
-    if apart:
-        yield f"these users differ, so the estimate is rough; items per user: {', '.join(apart)}"
 
 
 async def _rehearse_task(
@@ -276,15 +267,21 @@ async def _rehearse_task(
         def journals(number: int, name: str) -> Path:
             return Path(folder) / f"{number}-{name}"
 
-        await _run(stage_runs(part, contexts, journals))
-        for context in contexts:
-            _raise_prompt_errors(context, journals)
-        rehearsed = {
-            context.stage.name: [record.item for record in records_of(context, journals)]
-            for context in contexts
-        }
-    users = _users(full, contexts, rehearsed)
-    forecasts = _forecast(full, contexts, rehearsed, users=users, baseline=baseline)
+        planned = PlannedRun(
+            plan=Plan(runs=stage_runs(part, contexts, journals), resource=lambda model: None),
+            limits=dict.fromkeys(FailureLimits.__struct_fields__, 1.0),
+            on_stage_start=lambda run: None,
+            on_stage_end=lambda run: None,
+        )
+        client = Client(store=None, run_id="rehearsal")
+        await LocalExecutor(planned, client=client, memo=Memory(None)).run()
+        rehearsed = {context.stage.name: _made(context, journals) for context in contexts}
+    users: dict[str, _Users] = {}
+    forecasts = []
+    for context in contexts:
+        items = rehearsed[context.stage.name]
+        users[context.stage.name] = _users(full, context, items, users)
+        forecasts.append(_forecast(full, context, items, users[context.stage.name], baseline))
     return forecasts, max((len(each.rehearsed) for each in users.values()), default=0)
 
 
@@ -307,20 +304,9 @@ def _bind_baselines(
     return replace(part, bindings=bindings).contexts("rehearsal", (thoughtful,))
 
 
-async def _run(runs: Sequence[StageRun]) -> None:
-    client = Client(store=None, run_id="rehearsal")
-    everything = dict.fromkeys(FailureLimits.__struct_fields__, 1.0)
-    planned = PlannedRun(
-        plan=Plan(runs=runs, resource=lambda model: None),
-        limits=everything,
-        on_stage_start=lambda run: None,
-        on_stage_end=lambda run: None,
-    )
-    await LocalExecutor(planned, client=client, memo=Memory(None)).run()
-
-
-def _raise_prompt_errors(context: StageContext, journals: Journals) -> None:
-    """Raise PromptError where a prompt of the stage could not be rendered."""
+def _made(context: StageContext, journals: Journals) -> list[Item]:
+    """The items of a stage's records; PromptError if a prompt of it could not be rendered."""
+    items = []
     for record in records_of(context, journals):
         outcome = record.outcome
         if isinstance(outcome, Broken) and outcome.cause == PromptError.__name__:
@@ -329,115 +315,85 @@ def _raise_prompt_errors(context: StageContext, journals: Journals) -> None:
                 where=f"{context.task.name}/{context.stage.name}",
                 found=problem_in(outcome.detail),
             )
+        items.append(record.item)
+    return items
 
 
 def _users(
-    full: PreparedTask,
-    contexts: Sequence[StageContext],
-    rehearsed: Mapping[str, Sequence[Item]],
-) -> dict[str, _Users]:
-    """The users of each stage.
+    full: PreparedTask, context: StageContext, items: Sequence[Item], users: Mapping[str, _Users]
+) -> _Users:
+    """The users of a stage, whose rehearsed items are given.
 
     A later stage has the users of those earlier stages with which it shares a user: an earlier
     stage with one item for all users says nothing about the items per user.
     """
-    users: dict[str, _Users] = {}
-    for context in contexts:
-        stage = context.stage
-        seen = frozenset(item.user for item in rehearsed[stage.name])
-        before = [users[name] for name in stage.after if name in users]
-        if before:
-            shared = [each for each in before if each.rehearsed & seen] or before
-            users[stage.name] = _Users(
-                frozenset().union(*(each.everyone for each in shared)),
-                frozenset().union(*(each.rehearsed for each in shared)),
-            )
-        else:
-            everything = list(stage.items({}, full.data, context.options))
-            users[stage.name] = _Users(
-                frozenset(item.user for item in everything),
-                seen,
-                items=(len(everything), *_bounds(context, everything)),
-            )
-    return users
+    stage, seen = context.stage, frozenset(item.user for item in items)
+    before = [users[name] for name in stage.after if name in users]
+    if before:
+        shared = [each for each in before if each.rehearsed & seen] or before
+        return _Users(
+            frozenset().union(*(each.everyone for each in shared)),
+            frozenset().union(*(each.rehearsed for each in shared)),
+        )
+    everything = list(stage.items({}, full.data, context.options))
+    counts = (len(everything), *_bounds(context, everything))
+    return _Users(frozenset(item.user for item in everything), seen, items=counts)
 
 
 def _forecast(
     full: PreparedTask,
-    contexts: Sequence[StageContext],
-    rehearsed: Mapping[str, Sequence[Item]],
-    *,
-    users: Mapping[str, _Users],
+    context: StageContext,
+    rehearsed: Sequence[Item],
+    stage_users: _Users,
     baseline: _RecordingBaseline,
-) -> list[StageForecast]:
-    forecasts = []
-    for context in contexts:
-        stage = context.stage
-        stage_users, seen = users[stage.name], len(rehearsed[stage.name])
-        a_user = None
-        if stage_users.items is not None:
-            items, least, most = stage_users.items
-        else:
-            items = _scaled(seen, len(stage_users.everyone), len(stage_users.rehearsed))
-            bounds = _bounds(context, rehearsed[stage.name])
-            least, most = (_scaled(calls, items, seen) for calls in bounds)
-            a_user = _a_user(rehearsed[stage.name], stage_users)
-        asking = [full.bindings[role] for role in (*stage.roles, *stage.judges)]
-        asking = [binding for binding in asking if binding.models]
-        # A panel makes one call for each of its models.
-        least *= min((len(binding.models) for binding in asking), default=0)
-        most *= max((len(binding.models) for binding in asking), default=0)
-        roles = [
-            _scaled_role(
-                _role_forecast(binding, baseline.asked[stage.name, binding.role]), items, seen
-            )
-            for binding in asking
-        ]
-        calls = sum(role.calls for role in roles)
-        if calls > most:
-            # Without further tries, since baselines fail to answer more often than models.
-            roles = [_scaled_role(role, most, calls) for role in roles]
-        forecasts.append(
-            StageForecast(
-                task=full.task.name,
-                stage=stage.name,
-                items=items,
-                exact=stage_users.items is not None,
-                least_calls=least,
-                most_calls=most,
-                roles=_priced(full, roles, (least, most)),
-                a_user=a_user,
-            )
+) -> StageForecast:
+    stage, seen = context.stage, len(rehearsed)
+    a_user = None
+    if stage_users.items is not None:
+        items, least, most = stage_users.items
+    else:
+        items = _scaled(seen, len(stage_users.everyone), len(stage_users.rehearsed))
+        bounds = _bounds(context, rehearsed)
+        least, most = (_scaled(calls, items, seen) for calls in bounds)
+        of = Counter(item.user for item in rehearsed)
+        many = [of[user] for user in stage_users.rehearsed]
+        a_user = (min(many), max(many)) if any(many) else None
+    bindings = (full.bindings[role] for role in (*stage.roles, *stage.judges))
+    asking = [binding for binding in bindings if binding.models]
+    # A panel makes one call for each of its models.
+    least *= min((len(binding.models) for binding in asking), default=0)
+    most *= max((len(binding.models) for binding in asking), default=0)
+    roles = []
+    for binding in asking:
+        asked = baseline.asked[stage.name, binding.role]
+        role = RoleForecast(
+            role=binding.role,
+            label=binding.shown or binding.label,
+            calls=asked.calls,
+            prompt_tokens=asked.characters // CHARACTERS_A_TOKEN,
+            most_completion_tokens=asked.completion,
+            first_prompt=asked.first,
         )
-    return forecasts
-
-
-def _a_user(items: Iterable[Item], stage_users: _Users) -> tuple[int, int] | None:
-    """The fewest and the most items of one rehearsed user; None where no item is about one."""
-    of = Counter(item.user for item in items)
-    many = [of[user] for user in stage_users.rehearsed]
-    return (min(many), max(many)) if any(many) else None
+        roles.append(_scaled_role(role, items, seen))
+    calls = sum(role.calls for role in roles)
+    if calls > most:
+        # Without further tries, since baselines fail to answer more often than models.
+        roles = [_scaled_role(role, most, calls) for role in roles]
+    return StageForecast(
+        task=full.task.name,
+        stage=stage.name,
+        items=items,
+        exact=stage_users.items is not None,
+        least_calls=least,
+        most_calls=most,
+        roles=_priced(full, roles, (least, most)),
+        a_user=a_user,
+    )
 
 
 def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
-    """The fewest and the most calls that these items make."""
-    least = most = 0
-    for item in items:
-        calls = context.calls(item)
-        least += calls[0]
-        most += calls[1]
-    return least, most
-
-
-def _role_forecast(binding: Binding, asked: _Asked) -> RoleForecast:
-    return RoleForecast(
-        role=binding.role,
-        label=binding.shown or binding.label,
-        calls=asked.calls,
-        prompt_tokens=asked.characters // CHARACTERS_A_TOKEN,
-        most_completion_tokens=asked.completion,
-        first_prompt=asked.first,
-    )
+    calls = [context.calls(item) for item in items]
+    return sum(least for least, _ in calls), sum(most for _, most in calls)
 
 
 def _scaled_role(role: RoleForecast, whole: int, part: int) -> RoleForecast:

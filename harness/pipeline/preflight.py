@@ -67,8 +67,6 @@ DEFAULT_OF = "the default of"
 """How the place of a model begins that only a task names."""
 
 GIB = 1024**3
-LITTLE = 1 * GIB
-"""Below this free space, a long run may not finish."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +194,6 @@ def _of_data(error: DataError) -> Finding:
 
 
 def _of_role(roles: str, error: HarnessError) -> Iterator[Finding]:
-    """The findings of an error of these roles' model."""
     for one in error.findings if isinstance(error, NotReady) else [bad_by(roles, error)]:
         if one.about != WEIGHTS:
             yield one
@@ -469,7 +466,7 @@ def folder(about: str, path: Path, *, option: str) -> Iterator[Finding]:
     where = f"{path}; {free / GIB:.1f} GiB free" + (
         f"; on {kind}, over the network" if kind else ""
     )
-    if free < LITTLE:
+    if free < GIB:  # a long run may not finish
         yield (doubtful if free else bad)(about, where, f"free some space, or {advice}")
     else:
         yield good(about, where)

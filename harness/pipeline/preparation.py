@@ -30,7 +30,7 @@ from harness.prompts.task_prompts import Overrides, check_prompts_used, template
 from harness.registry.data_tools import build_tool
 from harness.registry.task_catalogue import Catalogue, Selection
 from harness.tasks.changes import apply_changes, changes_in, format_changes
-from harness.tasks.check import check_against_benchmark
+from harness.tasks.check import mismatches
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
 from harness.tasks.own_columns import own_columns_of, with_own_columns
@@ -182,22 +182,22 @@ def prepare(
         benchmark, options = binder.known(task)
         dataset, data = loader.load(task, benchmark, options, place=places.of[task.name])
         bound = binder.bind(task, benchmark.stages_for(data, options), settings)
-        check_suits(task, benchmark, data, options, bound.bindings)
-        prepared.append(
-            PreparedTask(
-                **vars(bound),
-                dataset=dataset,
-                data=data,
-                changes=changes[task.name],
-                own_columns=own_columns_of(task, settings.columns, settings.values),
-            )
+        one = PreparedTask(
+            **vars(bound),
+            dataset=dataset,
+            data=data,
+            changes=changes[task.name],
+            own_columns=own_columns_of(task, settings.columns, settings.values),
         )
-    binder.refuse_useless()
+        check_suits(one)
+        prepared.append(one)
+    binder.roles.check_used_roles()
+    binder.overrides.refuse_useless()
     return Prepared(
         settings=settings,
         tasks=_repeated(prepared, settings),
         groups=selection.groups,
-        notes=(*places.notes, *binder.notes),
+        notes=(*places.notes, *binder.roles.notes),
     )
 
 
@@ -236,18 +236,15 @@ def bind_tasks(
 
 
 def _selected(settings: RunSettings, plugins: Plugins) -> Selection:
-    """The tasks and groups that the settings name."""
     return Catalogue(plugins, include_path=settings.include_path).select(settings.tasks)
 
 
 def _tasks_of(settings: RunSettings, plugins: Plugins, selection: Selection) -> tuple[Task, ...]:
-    """The selected tasks with the changes and the columns of the settings."""
     tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
     return with_own_columns(tasks, settings.columns, settings.values)
 
 
 def _repeated(tasks: Sequence[T], settings: RunSettings) -> tuple[T, ...]:
-    """The tasks once for each repeat of the run."""
     return tuple(
         replace(each, task=repeat_of(each.task, number), repeat=number)
         for number in range(1, settings.num_repeats + 1)
@@ -272,27 +269,22 @@ class _TaskBinder:
     ) -> None:
         homes = () if settings.prompts is None else (settings.prompts,)
         self._templates = Templates(prompt_folders(plugins), homes=homes)
-        self._overrides = Overrides(settings.prompts, self._templates)
-        self._binder = RoleBinder(settings, plugins, engines=engines)
+        self.overrides = Overrides(settings.prompts, self._templates)
+        self.roles = RoleBinder(settings, plugins, engines=engines)
         self._bound: dict[str, tuple[Benchmark, msgspec.Struct, dict[str, Binding]]] = {}
         for task in tasks:
             benchmark = plugins.benchmark(task.benchmark)
             options = typed_options(task, benchmark.options)
-            check_against_benchmark(task, benchmark)
+            for error in mismatches(task, benchmark):
+                raise error
             always = [stage for stage in benchmark.stages if stage.when is None]
-            own = templates_of(self._overrides.over(task, always, options), self._templates)
-            bindings = self._binder.bind(task, benchmark, always)
+            own = templates_of(self.overrides.over(task, always, options), self._templates)
+            bindings = self.roles.bind(task, benchmark, always)
             check_prompts(benchmark, always, bindings, own)
             self._bound[task.name] = benchmark, options, bindings
-        self._binder.check_known_roles(benchmark for benchmark, *_ in self._bound.values())
-
-    @property
-    def notes(self) -> list[str]:
-        """Lines for the user about roles that share an engine, or that nobody asks."""
-        return self._binder.notes
+        self.roles.check_known_roles(benchmark for benchmark, *_ in self._bound.values())
 
     def known(self, task: Task) -> tuple[Benchmark, msgspec.Struct]:
-        """The benchmark of a task, and the task's options."""
         benchmark, options, _ = self._bound[task.name]
         return benchmark, options
 
@@ -300,9 +292,9 @@ class _TaskBinder:
         """The task bound for these stages; `settings` become those of the task."""
         benchmark, options, bindings = self._bound[task.name]
         check_prompts_used(task, stages, options)
-        asking = self._overrides.over(task, stages, options)
+        asking = self.overrides.over(task, stages, options)
         own = templates_of(asking, self._templates)
-        all_bindings = bindings | self._binder.bind(task, benchmark, stages)
+        all_bindings = bindings | self.roles.bind(task, benchmark, stages)
         check_prompts(benchmark, stages, all_bindings, own)
         return BoundTask(
             task=asking,
@@ -314,34 +306,25 @@ class _TaskBinder:
             settings=settings,
         )
 
-    def refuse_useless(self) -> None:
-        """Raise an error for a role or a prompt of the command that no task asks."""
-        self._binder.check_used_roles()
-        self._overrides.refuse_useless()
-
 
 def _changes_by_task(
     before: Sequence[Task], tasks: Sequence[Task], settings: RunSettings, plugins: Plugins
 ) -> dict[str, dict[str, Any]]:
-    """The changes by `--set` that gave each task anything but what it had before."""
-    found = {}
+    """The changes by `--set` that gave each task anything but what it had, or had by default."""
+    found: dict[str, dict[str, Any]] = {}
     for old, task in zip(before, tasks, strict=True):
-        benchmark = plugins.benchmark(task.benchmark)
+        kind = plugins.benchmark(task.benchmark).options
+        found[task.name] = {}
         made = changes_in(task, settings.changes, among=tasks, benchmark=plugins.benchmark)
-        found[task.name] = {
-            path: to for path, to in made.items() if _changed(old, {path: to}, benchmark)
-        }
+        for path, to in made.items():
+            (then,) = apply_changes((old,), {path: to}, benchmark=plugins.benchmark)
+            sides = [
+                (msgspec.structs.replace(one, options={}), typed_options(one, kind))
+                for one in (old, then)
+            ]
+            if sides[0] != sides[1]:
+                found[task.name][path] = to
     return found
-
-
-def _changed(task: Task, change: Mapping[str, Any], benchmark: Benchmark) -> bool:
-    """Whether a change gives the task anything but what it has, or has by default."""
-    (then,) = apply_changes((task,), change, benchmark=lambda name: benchmark)
-    sides = [
-        (msgspec.structs.replace(one, options={}), typed_options(one, benchmark.options))
-        for one in (task, then)
-    ]
-    return sides[0] != sides[1]
 
 
 def check_prices(prepared: Prepared) -> None:
@@ -411,25 +394,17 @@ def check_prompts(
                 )
 
 
-def check_suits(
-    task: Task,
-    benchmark: Benchmark,
-    data: Any,
-    options: msgspec.Struct,
-    bindings: Mapping[str, Binding],
-) -> None:
+def check_suits(prepared: PreparedTask) -> None:
     """Raise what the benchmark raises if the models of its roles do not suit the task."""
-    if benchmark.suits is None:
+    suits = prepared.benchmark.suits
+    if suits is None:
         return
-    identities = {
-        role: binding.model.identity
-        for role, binding in bindings.items()
-        if binding.model is not None
-    }
+    models = ((role, binding.model) for role, binding in prepared.bindings.items())
+    identities = {role: model.identity for role, model in models if model is not None}
     try:
-        benchmark.suits(data, options, identities)
+        suits(prepared.data, prepared.options, identities)
     except HarnessError as error:
-        error.where = error.where or f"task {task.name}"
+        error.where = error.where or f"task {prepared.task.name}"
         raise
 
 
@@ -469,7 +444,20 @@ class _Loader:
         )
         if key not in self._loaded:
             dataset = self.open(task, place=place)
-            self._loaded[key] = dataset, _load(benchmark, dataset, options)
+            try:
+                self._loaded[key] = dataset, benchmark.load(dataset, options)
+            except HarnessError:
+                raise
+            except Exception as error:
+                about = next(iter(dataset.about.values()), "")
+                raise PluginError(
+                    f"the benchmark {benchmark.name!r} cannot load its data",
+                    where=f"task {dataset.task}, {dataset.origin} data: {about}",
+                    found=traceback.format_exc(limit=-4).strip(),
+                    hint="correct `load` in the benchmark's code; for rows that it cannot use, it "
+                    "raises `table.bad(…)`, which names the row. `harness plugins` names the "
+                    "benchmark's package",
+                ) from error
         return self._loaded[key]
 
     def open(self, task: Task, *, place: str | None) -> TaskData:
@@ -484,20 +472,3 @@ class _Loader:
             fetching=self._fetching,
             of_run=True,
         )
-
-
-def _load(benchmark: Benchmark, dataset: TaskData, options: msgspec.Struct) -> Any:
-    """What a benchmark's `load` makes of the data; PluginError where its code raises."""
-    try:
-        return benchmark.load(dataset, options)
-    except HarnessError:
-        raise
-    except Exception as error:
-        place = next(iter(dataset.about.values()), "")
-        raise PluginError(
-            f"the benchmark {benchmark.name!r} cannot load its data",
-            where=f"task {dataset.task}, {dataset.origin} data: {place}",
-            found=traceback.format_exc(limit=-4).strip(),
-            hint="correct `load` in the benchmark's code; for rows that it cannot use, it raises "
-            "`table.bad(…)`, which names the row. `harness plugins` names the benchmark's package",
-        ) from error

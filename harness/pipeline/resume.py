@@ -84,19 +84,20 @@ class LockedFolder:
             finished = {one.key for one in known if one.items is not None}
             open_stages: set[str] = set()
             for context in stages:
-                if (
+                is_left = (
                     settings.retry_failures
                     or context.key not in finished
-                    or open_stages.intersection(context.stage.after)
-                    or (not self.done and self._lacks_answers(context))
-                ):
+                    or bool(open_stages.intersection(context.stage.after))
+                )
+                if not is_left and not self.done:
+                    stage = context.stage.name
+                    journal = self.folder.journal(task, context.number, stage)
+                    made = recorded(journal, context.key).values()
+                    is_left = any(one and one.unanswered for one in made)
+                if is_left:
                     open_stages.add(context.stage.name)
                     left.append(context)
         return left
-
-    def _lacks_answers(self, context: StageContext) -> bool:
-        journal = self.folder.journal(context.task.name, context.number, context.stage.name)
-        return any(one and one.unanswered for one in recorded(journal, context.key).values())
 
     def delivered(self) -> None:
         """Keep that the result of the run was delivered; its own answers are in its records."""
@@ -372,7 +373,9 @@ def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path)
         return False  # a batch may take a day
     if all(model.identity.scope != "run" for model in prepared.models):
         return False
-    written = _last_written(path)
+    # This process wrote the lock a moment ago.
+    files = (file for file in path.rglob("*") if file.is_file() and file.name != LOCK)
+    written = datetime.fromtimestamp(max(file.stat().st_mtime for file in files), UTC)
     if clock.utc() - written < STALE:
         return False
     state = "was not printed" if manifest.status == "done" else "is unfinished"
@@ -383,13 +386,6 @@ def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path)
         problem=True,
     )
     return True
-
-
-def _last_written(path: Path) -> datetime:
-    # This process wrote the lock a moment ago.
-    files = (file for file in path.rglob("*") if file.is_file() and file.name != LOCK)
-    newest = max(file.stat().st_mtime for file in files)
-    return datetime.fromtimestamp(newest, UTC)
 
 
 def _task_entry(
@@ -435,8 +431,7 @@ def _role_entries(
                 by_rule=binding.by_rule,
                 thinks=None if binding.model is None else thinks.get(binding.model),
             )
-            same = entries.setdefault(role, entry)
-            if same != entry:
+            if entries.setdefault(role, entry) != entry:
                 entries[f"{each.task.name}/{role}"] = entry
     return entries
 

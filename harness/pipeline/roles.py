@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -110,15 +110,6 @@ def named_as_recorded(binding: Binding) -> Binding:
     return replace(binding, label=f"{kind} of {name}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Opened:
-    """A model that holds a resource while its engine runs, and the role that it was made for."""
-
-    model: Model
-    spec: Spec
-    role: str
-
-
 class UnboundRole(UsageError):
     """A role has no model or judge."""
 
@@ -153,7 +144,8 @@ class RoleBinder:
         self._engines = engines or SharedEngines()
         self._models: dict[str, Model] = {}
         self._failed: dict[str, NotReady] = {}
-        self._opened: list[_Opened] = []
+        # The models that hold a resource while their engines run, and the roles they were made for.
+        self._opened: list[tuple[Model, Spec, str]] = []
         self._bound: set[str] = set()
         self._conflicts: list[UsageError] = []
         self.notes: list[str] = []
@@ -176,7 +168,16 @@ class RoleBinder:
             try:
                 bindings[role] = self.bind_role(role, task, as_judge=role in judges)
             except UnboundRole as error:
-                raise _with_reason(error, role, stages) from error
+                asking = [stage for stage in stages if role in (*stage.roles, *stage.judges)]
+                if all(stage.when is not None for stage in asking):
+                    names = ", ".join(repr(stage.name) for stage in asking)
+                    error.found = (
+                        f"this data and these options call for the stage {names}, which asks the "
+                        "role"
+                    )
+                hints = [stage.role_hint for stage in asking if stage.role_hint]
+                error.hint = "; ".join(hints) or error.hint
+                raise
         for role in judges:
             self._check_self_judging(bindings[role], task)
         # Last: advice on engine arguments is useless for a model that may not judge.
@@ -263,7 +264,16 @@ class RoleBinder:
 
     def _judging(self, spec: Spec, role: str) -> Binding:
         if spec.kind not in self._plugins.judges:
-            self._check_judge_kind(spec.kind, role)
+            if spec.kind not in self._plugins.models and not self._plugins.broken:
+                known = (*self._plugins.judges, *self._plugins.models)
+                raise UsageError(
+                    f"no plugin offers a judge or a kind of model named {spec.kind!r}",
+                    where=f"role {role}",
+                    expected=f"one of {', '.join(known)}",
+                    hint=did_you_mean(spec.kind, known)
+                    or f"a server's model is named by {giving_option(role)} "
+                    f"openai:base_url=URL,model={spec.kind}",
+                )
             return self._judge_over(MODEL_JUDGE, spec, role, label=spec.label)
         registration = self._plugins.judge(spec.kind)
         if registration.on == "alone":
@@ -302,32 +312,19 @@ class RoleBinder:
             again = sum(other.label == one.label for other in found[:number])
             label = f"{one.label} #{again + 1}" if again else one.label
             members.append(replace(one, label=label))
+        judges = ((one.label, one.judge) for one in members)
         parts = JudgeParts(
             members=tuple(
-                Member(label=one.label, judge=one.judge) for one in members if one.judge is not None
+                Member(label=label, judge=judge) for label, judge in judges if judge is not None
             )
         )
-        judge = made(self._plugins.judge(spec.kind), parts)
         return Binding(
             role=role,
             label=f"{spec.kind}:{'+'.join(one.label for one in members)}",
             model=None,
-            judge=judge,
+            judge=made(self._plugins.judge(spec.kind), parts),
             members=tuple(members),
             shown=f"{spec.kind}:{'+'.join(one.shown or one.label for one in members)}",
-        )
-
-    def _check_judge_kind(self, kind: str, role: str) -> None:
-        if kind in self._plugins.models or self._plugins.broken:
-            return
-        known = (*self._plugins.judges, *self._plugins.models)
-        raise UsageError(
-            f"no plugin offers a judge or a kind of model named {kind!r}",
-            where=f"role {role}",
-            expected=f"one of {', '.join(known)}",
-            hint=did_you_mean(kind, known)
-            or f"a server's model is named by {giving_option(role)} "
-            f"openai:base_url=URL,model={kind}",
         )
 
     def _judge_over(self, adapter: str, spec: Spec, role: str, *, label: str) -> Binding:
@@ -356,7 +353,13 @@ class RoleBinder:
             return self._spec_of(wanted.same_as, task, seen=(*seen, role))
         if wanted is not None and wanted.default is not None:
             _check_names_no_file(wanted.default, role, task)
-            return self._default_spec(wanted.default)
+            kind = wanted.default.partition(":")[0]
+            if kind in self._plugins.models or kind in self._plugins.judges:
+                return self._spec(wanted.default)
+            # Mere weights open in the candidate's place.
+            shared = self._plugins.model(self._candidate.kind).shared
+            place = {name: to for name, to in self._candidate.args.items() if name in shared}
+            return Spec(kind=self._candidate.kind, args={**place, "model": wanted.default})
         option = option_of(role)
         raise UnboundRole(
             f"the role {role!r} of task {task.name} has no model or judge",
@@ -370,15 +373,6 @@ class RoleBinder:
         if kind in self._plugins.judges and self._plugins.judge(kind).on == "judges":
             return Spec(kind=kind, args={}, rest=rest)
         return parse_spec(text)
-
-    def _default_spec(self, text: str) -> Spec:
-        """The spec of a task's default: mere weights open in the candidate's place."""
-        kind = text.partition(":")[0]
-        if kind in self._plugins.models or kind in self._plugins.judges:
-            return self._spec(text)
-        shared = self._plugins.model(self._candidate.kind).shared
-        place = {name: value for name, value in self._candidate.args.items() if name in shared}
-        return Spec(kind=self._candidate.kind, args={**place, "model": text})
 
     def _model(self, spec: Spec, role: str) -> Model:
         key = digest({"kind": spec.kind, "args": dict(spec.args)})
@@ -422,15 +416,27 @@ class RoleBinder:
         """An earlier model with the same weights on the same resource, else the model itself."""
         if model.occupies is None:
             return model
-        for first in self._opened:
-            if first.model.identity == model.identity and overlap(first.model, model):
-                self._conflicts += _conflicts(first, spec, role)
-                self.notes.append(
-                    f"{role}: has the weights of {first.role}, so one engine serves both, with the "
-                    f"arguments of {first.role}"
-                )
-                return first.model
-        self._opened.append(_Opened(model=model, spec=spec, role=role))
+        for first, opened, owner in self._opened:
+            if first.identity != model.identity or not overlap(first, model):
+                continue
+            for name, value in spec.args.items():
+                shared = opened.args.get(name)
+                if name not in IDENTITY_ARGS and value != shared:
+                    error = UsageError(
+                        f"{role} has the weights of {owner}, and one engine serves both",
+                        where=f"role {role}, as {spec.label}",
+                        found=f"{name}={value}",
+                        expected=f"{name}={shared}, as for {owner}, or no {name}="
+                        if shared is not None
+                        else f"no {name}=, or {name}={value} for {owner} as well",
+                    )
+                    self._conflicts.append(error)
+            self.notes.append(
+                f"{role}: has the weights of {owner}, so one engine serves both, with the "
+                f"arguments of {owner}"
+            )
+            return first
+        self._opened.append((model, spec, role))
         return model
 
     def _check_self_judging(self, judge: Binding, task: Task) -> None:
@@ -466,32 +472,6 @@ def _check_distinct(members: Sequence[Binding], kind: str, role: str) -> None:
                 expected="different judges; models of one name need different revision=",
             )
         seen[key] = one.label
-
-
-def _conflicts(first: _Opened, spec: Spec, role: str) -> Iterator[UsageError]:
-    """An error for each argument that conflicts with those of the role sharing the engine."""
-    for name, value in spec.args.items():
-        shared = first.spec.args.get(name)
-        if name not in IDENTITY_ARGS and value != shared:
-            yield UsageError(
-                f"{role} has the weights of {first.role}, and one engine serves both",
-                where=f"role {role}, as {spec.label}",
-                found=f"{name}={value}",
-                expected=f"{name}={shared}, as for {first.role}, or no {name}="
-                if shared is not None
-                else f"no {name}=, or {name}={value} for {first.role} as well",
-            )
-
-
-def _with_reason(error: UnboundRole, role: str, stages: Sequence[Stage]) -> UnboundRole:
-    """The error with the stages that ask the role, where data and options call for these."""
-    asking = [stage for stage in stages if role in (*stage.roles, *stage.judges)]
-    if all(stage.when is not None for stage in asking):
-        names = ", ".join(repr(stage.name) for stage in asking)
-        error.found = f"this data and these options call for the stage {names}, which asks the role"
-    hints = [stage.role_hint for stage in asking if stage.role_hint]
-    error.hint = "; ".join(hints) or error.hint
-    return error
 
 
 def _check_names_no_file(text: str, role: str, task: Task) -> None:

@@ -26,11 +26,18 @@ def stage_runs(
 ) -> list[StageRun]:
     """The stage runs of a task, in the benchmark's order."""
     check_order(prepared.benchmark)
+
+    def items(context: StageContext) -> Iterator[Item]:
+        stage = context.stage
+        upstream = [other for other in contexts if other.stage.name in stage.after]
+        records = {other.stage.name: records_of(other, journals) for other in upstream}
+        return iter(stage.items(Upstreams(stage, records), prepared.data, context.options))
+
     return [
         StageRun(
             context=context,
             journal=journals(context.number, context.stage.name),
-            items=functools.partial(_items, prepared, context, contexts, journals),
+            items=functools.partial(items, context),
             progress=StageProgress(task=prepared.task.name, stage=context.stage.name),
         )
         for context in contexts
@@ -62,18 +69,6 @@ def check_order(benchmark: Benchmark) -> None:
                 expected="a different name for each stage",
             )
         seen.add(stage.name)
-
-
-def _items(
-    prepared: PreparedTask,
-    context: StageContext,
-    contexts: Sequence[StageContext],
-    journals: Journals,
-) -> Iterator[Item]:
-    stage = context.stage
-    upstream = [other for other in contexts if other.stage.name in stage.after]
-    records = {other.stage.name: records_of(other, journals) for other in upstream}
-    return iter(stage.items(Upstreams(stage, records), prepared.data, context.options))
 
 
 class Upstreams(dict[str, JournalRecords[Any, Any]]):

@@ -42,8 +42,6 @@ TURN = re.compile(r"(?:system|user|assistant)(?:_\d+)?")
 TURN_FILTER = "turn of"
 """The filter around the content of each message; its space keeps it out of templates."""
 
-UNDEFINED_NAME = re.compile(r"'(\w+)' is undefined")
-
 Role = Literal["system", "user", "assistant"]
 T = TypeVar("T")
 
@@ -78,7 +76,9 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         )
         self.globals.pop("lipsum")
         self.filters.pop("random")
-        self.filters["tojson"] = _tojson
+        self.filters["tojson"] = lambda value, indent=None: json.dumps(
+            value, indent=indent, ensure_ascii=False, allow_nan=False
+        )
         self.filters[TURN_FILTER] = Turn.of
 
     def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
@@ -116,36 +116,26 @@ class Compiled:
             parts = list(template.root_render_func(context))
         except Exception as error:
             raise _render_error(error, template, variables) from error
-        if self.has_turns:
-            return self._turns(parts)
-        text = "".join(parts)
-        if not text:
-            raise self._empty()
-        return (Message("user", text),)
-
-    def _turns(self, parts: list[str]) -> tuple[Message, ...]:
+        if not self.has_turns:
+            parts = [Turn.of("".join(parts), "user")]
         messages = []
-        for part in parts:
+        for part in filter(None, parts):
             if type(part) is Turn:
-                if part:
-                    messages.append(Message(part.role, str(part)))
-            elif part and not part.isspace():
+                messages.append(Message(part.role, str(part)))
+            elif not part.isspace():
                 raise PromptError(
                     "the template has text outside the blocks that are messages",
-                    where=str(self.template.filename),
+                    where=str(template.filename),
                     found=repr(part.strip()[:80]),
                     expected="all text inside a block named system, user or assistant",
                 )
         if not messages:
-            raise self._empty()
+            raise PromptError(
+                "the rendered prompt is empty",
+                where=str(template.filename),
+                expected="at least one message with text",
+            )
         return tuple(messages)
-
-    def _empty(self) -> PromptError:
-        return PromptError(
-            "the rendered prompt is empty",
-            where=str(self.template.filename),
-            expected="at least one message with text",
-        )
 
 
 class Folder(jinja2.BaseLoader):
@@ -159,32 +149,30 @@ class Folder(jinja2.BaseLoader):
     def compile(self, name: str) -> Compiled:
         """The compiled prompt of that name, with a digest over all files that it needs."""
         try:
-            return self._compile(name)
+            sources = self._closure(name)
+            own = sources[name]
+            assert own is not None
+            template = self._environment.get_template(name)
+            contents = {
+                part: digest_bytes(source.data) if source else None
+                for part, source in sources.items()
+            }
+            variables: set[str] = set()
+            for source in sources.values():
+                if source:
+                    # An included file sees the names that this one imports and sets.
+                    made = source.defines | own.defines
+                    variables |= meta.find_undeclared_variables(source.tree) - made
+            return Compiled(
+                template=template,
+                digest=digest({"rendering": RENDERING_VERSION, "name": name, "files": contents}),
+                variables=frozenset(variables),
+                has_turns=self._has_turns(own, sources),
+            )
         except PromptError:
             raise
         except Exception as error:
             raise _render_error(error, None, {}, file=self._path / name) from error
-
-    def _compile(self, name: str) -> Compiled:
-        sources = self._closure(name)
-        own = sources[name]
-        assert own is not None
-        template = self._environment.get_template(name)
-        contents = {
-            part: digest_bytes(source.data) if source else None for part, source in sources.items()
-        }
-        variables: set[str] = set()
-        for source in sources.values():
-            if source:
-                # An included file sees the names that this one imports and sets.
-                made = source.defines | own.defines
-                variables |= meta.find_undeclared_variables(source.tree) - made
-        return Compiled(
-            template=template,
-            digest=digest({"rendering": RENDERING_VERSION, "name": name, "files": contents}),
-            variables=frozenset(variables),
-            has_turns=self._has_turns(own, sources),
-        )
 
     def load(
         self,
@@ -208,22 +196,21 @@ class Folder(jinja2.BaseLoader):
             if part in found:
                 continue
             found[part] = source = self._source(part)
-            if source is not None:
-                self._check_references(source)
-                waiting.extend(source.needs)
+            if source is None:
+                continue
+            for line, names in _required(source.tree):
+                if not any(self._source(each) for each in names):
+                    raise PromptError(
+                        "the template needs a file that does not exist",
+                        where=f"{source.file}:{line}",
+                        found=" or ".join(map(repr, names)),
+                        expected=" or ".join(str(self._path / each) for each in names),
+                        hint="name the files that a template includes, imports or extends relative "
+                        f"to its own folder of prompts, here {self._path}; no other folder is "
+                        "searched",
+                    )
+            waiting.extend(source.needs)
         return dict(sorted(found.items()))
-
-    def _check_references(self, source: Source) -> None:
-        for line, names in _required(source.tree):
-            if not any(self._source(name) for name in names):
-                raise PromptError(
-                    "the template needs a file that does not exist",
-                    where=f"{source.file}:{line}",
-                    found=" or ".join(repr(name) for name in names),
-                    expected=" or ".join(str(self._path / name) for name in names),
-                    hint="name the files that a template includes, imports or extends relative to "
-                    f"its own folder of prompts, here {self._path}; no other folder is searched",
-                )
 
     def _has_turns(self, own: Source, sources: Mapping[str, Source | None]) -> bool:
         seen: set[str] = set()
@@ -272,24 +259,25 @@ class Folder(jinja2.BaseLoader):
                 found=str(error),
                 hint="save the file as UTF-8",
             ) from error
-        tree = self._parse(text, name, file)
+        try:
+            tree = self._environment.parse(text, name, str(file))
+        except jinja2.TemplateSyntaxError as error:
+            raise PromptError(
+                f"the template has a syntax error: {error.message}", where=f"{file}:{error.lineno}"
+            ) from error
         return Source(
             file=file,
             data=data,
             tree=tree,
             needs=_needs(tree, file),
-            parents=_parents(tree),
+            parents=tuple(
+                node.template.value
+                for node in tree.find_all(nodes.Extends)
+                if isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
+            ),
             has_turns=_prepare_turns(tree, file),
             defines=frozenset(_defined_names(tree)),
         )
-
-    def _parse(self, text: str, name: str, file: Path) -> nodes.Template:
-        try:
-            return self._environment.parse(text, name, str(file))
-        except jinja2.TemplateSyntaxError as error:
-            raise PromptError(
-                f"the template has a syntax error: {error.message}", where=f"{file}:{error.lineno}"
-            ) from error
 
 
 def _needs(tree: nodes.Template, file: Path) -> tuple[str, ...]:
@@ -328,14 +316,6 @@ def _defined_names(tree: nodes.Template) -> Iterator[str]:
             yield from (name if isinstance(name, str) else name[1] for name in node.names)
 
 
-def _parents(tree: nodes.Template) -> tuple[str, ...]:
-    return tuple(
-        node.template.value
-        for node in tree.find_all(nodes.Extends)
-        if isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
-    )
-
-
 def _prepare_turns(tree: nodes.Template, file: Path) -> bool:
     """Whether any block is a message; makes each message one Turn, without its last newline."""
     turns = [block for block in tree.find_all(nodes.Block) if TURN.fullmatch(block.name)]
@@ -362,10 +342,6 @@ def _printable(value: T) -> T:
     return value
 
 
-def _tojson(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-
-
 def _render_error(
     error: Exception,
     template: jinja2.Template | None,
@@ -379,7 +355,7 @@ def _render_error(
         where = place
     elif isinstance(error, jinja2.TemplateSyntaxError):
         where = f"{error.filename or where}:{error.lineno}"
-    missing = UNDEFINED_NAME.fullmatch(str(error))
+    missing = re.fullmatch(r"'(\w+)' is undefined", str(error))
     if isinstance(error, jinja2.UndefinedError) and missing:
         return PromptError(
             f"the prompt needs the variable {missing[1]!r}, which was not given",

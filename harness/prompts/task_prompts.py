@@ -20,7 +20,6 @@ ASIDE = (".", "_")
 """How the names of files begin that are no prompts: hidden files, and parts to include."""
 
 NOTES = (".md", ".yaml")
-"""The suffixes of files that document prompts."""
 
 
 def overrides_in(folder: Path, templates: Templates) -> dict[str, dict[str, str]]:
@@ -30,7 +29,11 @@ def overrides_in(folder: Path, templates: Templates) -> dict[str, dict[str, str]
     """
     known = templates.everything()
     found: dict[str, dict[str, str]] = {}
-    for file in _files(folder):
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        aside = any(part.startswith(".") for part in parts) or file.name.startswith(ASIDE)
+        if aside or file.suffix in NOTES or not file.is_file():
+            continue
         name = file.relative_to(folder).as_posix()
         if not name.endswith(ENDING) or name.removesuffix(ENDING) not in known:
             near = did_you_mean(name, [f"{one}{ENDING}" for one in known])
@@ -51,14 +54,6 @@ def overrides_in(folder: Path, templates: Templates) -> dict[str, dict[str, str]
             hint="`harness prompts` lists the prompts that can be replaced",
         )
     return found
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for file in sorted(folder.rglob("*")):
-        parts = file.relative_to(folder).parts
-        aside = any(part.startswith(".") for part in parts) or file.name.startswith(ASIDE)
-        if file.is_file() and not aside and file.suffix not in NOTES:
-            yield file
 
 
 def templates_of(task: Task, templates: Templates) -> Templates:

@@ -119,15 +119,25 @@ class Templates:
 
     def digests(self, benchmark: str) -> dict[str, str]:
         """The digest of each of a benchmark's prompts, by `<prompt>.<role>`."""
-        digests = {}
-        for name in self.names(benchmark):
-            prompt, _, role = name.rpartition(".")
-            digests[name] = self.need(benchmark, prompt, role).digest
-        return digests
+        parts = {name: name.rpartition(".") for name in self.names(benchmark)}
+        return {
+            name: self.need(benchmark, of, role).digest for name, (of, _, role) in parts.items()
+        }
 
     def _load(self, name: str) -> Template | None:
         if name in self._replaced:
-            return self._from_elsewhere(name, self._replaced[name].resolve())
+            file = self._replaced[name].resolve()
+            if not file.is_file():
+                raise PromptError(
+                    "this template file does not exist",
+                    where=str(file),
+                    expected=f"a file for {name}",
+                )
+            for path in (*self._paths, *self._homes):
+                if file.is_relative_to(path.resolve()):
+                    part = file.relative_to(path.resolve()).as_posix()
+                    return self._compiled(path, part, called=name)
+            return self._compiled(file.parent, file.name, called=name)
         holders = [path for path in self._paths if (path / name).is_file()]
         if not holders:
             return None
@@ -141,19 +151,12 @@ class Templates:
             )
         return self._compiled(holders[0], name, called=name)
 
-    def _from_elsewhere(self, name: str, file: Path) -> Template:
-        if not file.is_file():
-            raise PromptError(
-                "this template file does not exist", where=str(file), expected=f"a file for {name}"
-            )
-        for path in (*self._paths, *self._homes):
-            if file.is_relative_to(path.resolve()):
-                part = file.relative_to(path.resolve()).as_posix()
-                return self._compiled(path, part, called=name)
-        return self._compiled(file.parent, file.name, called=name)
-
     def _compiled(self, home: Path, part: str, *, called: str) -> Template:
-        compiled = self._folder(home).compile(part)
+        if home not in self._folders:
+            from harness.prompts.environment import Folder
+
+            self._folders[home] = Folder(home)
+        compiled = self._folders[home].compile(part)
         return Template(
             name=called,
             file=home / part,
@@ -161,10 +164,3 @@ class Templates:
             variables=compiled.variables,
             _compiled=compiled,
         )
-
-    def _folder(self, path: Path) -> Folder:
-        if path not in self._folders:
-            from harness.prompts.environment import Folder
-
-            self._folders[path] = Folder(path)
-        return self._folders[path]

@@ -18,21 +18,16 @@ VARIABLES = "variables.yaml"
 
 def meanings(file: Path, variables: Iterable[str]) -> dict[str, str | None]:
     """The meaning of each of these variables of a prompt's file; None where none is given."""
-    content = _read(file.parent / VARIABLES)
+    source = file.parent / VARIABLES
+    content = _read(source)
     own = content.get(file.stem, {})
     if not isinstance(own, dict):
-        raise _invalid(
-            file.parent / VARIABLES, file.stem, own, "a mapping of variables to meanings"
-        )
-    return {
-        name: _meaning(file, name, own.get(name, content.get(name))) for name in sorted(variables)
-    }
-
-
-def _meaning(file: Path, name: str, text: Any) -> str | None:
-    if text is not None and not isinstance(text, str):
-        raise _invalid(file.parent / VARIABLES, name, text, "its meaning as text")
-    return text
+        raise _invalid(source, file.stem, own, "a mapping of variables to meanings")
+    found = {name: own.get(name, content.get(name)) for name in sorted(variables)}
+    for name, text in found.items():
+        if text is not None and not isinstance(text, str):
+            raise _invalid(source, name, text, "its meaning as text")
+    return found
 
 
 def _read(file: Path) -> dict[Any, Any]:

@@ -46,8 +46,11 @@ def registered_by(
     """The keys and registrations of one plugin by registry, such as `data_tools`."""
     found: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
 
+    def keep(kind: str, registration: Registration[Any], key: Any = None) -> None:
+        found[kind].append((key or registration.name, registration))
+
     def add_benchmark(name: str, factory: BenchmarkFactory) -> None:
-        found["benchmarks"].append((name, Registration(name=name, factory=factory, origin=origin)))
+        keep("benchmarks", Registration(name=name, factory=factory, origin=origin))
 
     def add_model(
         name: str,
@@ -57,10 +60,10 @@ def registered_by(
         arguments: Mapping[str, str] | None = None,
         shared: Collection[str] = (),
     ) -> None:
-        found["models"].append((name, ModelRegistration(
+        keep("models", ModelRegistration(
             name=name, factory=factory, origin=origin, description=description,
             arguments=dict(arguments or {}), shared=frozenset(shared),
-        )))  # fmt: skip
+        ))  # fmt: skip
 
     def add_judge(
         name: str,
@@ -70,11 +73,22 @@ def registered_by(
         description: str = "",
         arguments: Mapping[str, str] | None = None,
     ) -> None:
-        registration = JudgeRegistration(
+        keep("judges", JudgeRegistration(
             name=name, factory=factory, origin=origin, description=description,
             on=on, arguments=dict(arguments or {}),
-        )  # fmt: skip
-        found["judges"].append((name, registration))
+        ))  # fmt: skip
+
+    def add_embedder(
+        name: str,
+        factory: EmbedderFactory,
+        *,
+        description: str = "",
+        arguments: Mapping[str, str] | None = None,
+    ) -> None:
+        keep("embedders", EmbedderRegistration(
+            name=name, factory=factory, origin=origin, description=description,
+            arguments=dict(arguments or {}),
+        ))  # fmt: skip
 
     def add_respondent(
         benchmark: str,
@@ -89,13 +103,12 @@ def registered_by(
             name=name, factory=respond, origin=origin, benchmark=benchmark, prompt=prompt,
             role=role, version=version,
         )  # fmt: skip
-        found["respondents"].append((registration.key, registration))
+        keep("respondents", registration, registration.key)
 
     def add_analysis(benchmark: str, name: str, factory: AnalysisFactory, **about: Any) -> None:
-        registration = AnalysisRegistration(
+        keep("analyses", AnalysisRegistration(
             name=name, factory=factory, origin=origin, benchmark=benchmark, **about
-        )
-        found["analyses"].append((name, registration))
+        ))  # fmt: skip
 
     def add_data_tool(
         name: str, factory: DataToolFactory, *, description: str = "", command: str = DATA
@@ -104,19 +117,18 @@ def registered_by(
         registration = DataToolRegistration(
             name=name, factory=factory, origin=origin, description=description, command=command
         )
-        found["data_tools"].append(((command, name), registration))
+        keep("data_tools", registration, (command, name))
 
     def add_executor(name: str, factory: ExecutorFactory, *, description: str = "") -> None:
-        registration = Registration(
+        keep("executors", Registration(
             name=name, factory=factory, origin=origin, description=description
-        )
-        found["executors"].append((name, registration))
+        ))  # fmt: skip
 
     adders: dict[str, Callable[..., None]] = {
         "benchmarks": add_benchmark,
         "models": add_model,
         "judges": add_judge,
-        "embedders": _adds_embedders(found["embedders"], origin),
+        "embedders": add_embedder,
         "executors": add_executor,
         "respondents": add_respondent,
         "analyses": add_analysis,
@@ -124,28 +136,8 @@ def registered_by(
     }
     others = [one for one in manager.get_plugins() if one is not plugin]
     for kind, register in adders.items():
-        caller = manager.subset_hook_caller(f"register_{kind}", others)
-        caller(register=register)
+        manager.subset_hook_caller(f"register_{kind}", others)(register=register)
     return found
-
-
-def _adds_embedders(kept: list[tuple[Any, Any]], origin: Origin) -> Callable[..., None]:
-    """The function that a plugin registers its kinds of embedder with."""
-
-    def add_embedder(
-        name: str,
-        factory: EmbedderFactory,
-        *,
-        description: str = "",
-        arguments: Mapping[str, str] | None = None,
-    ) -> None:
-        registration = EmbedderRegistration(
-            name=name, factory=factory, origin=origin, description=description,
-            arguments=dict(arguments or {}),
-        )  # fmt: skip
-        kept.append((name, registration))
-
-    return add_embedder
 
 
 def check_command(command: str, *, tool: str) -> None:

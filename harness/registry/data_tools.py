@@ -59,8 +59,7 @@ def build_tool(plugins: Plugins, spec: BuildSpec) -> BuildTool:
     }
 
     def run(inputs: Mapping[str, Sequence[Path]], out: Path, progress: Progress) -> None:
-        settings = _settings(tool, spec, inputs, out)
-        run_tool(registration, partial(tool.run, settings, progress))
+        run_tool(registration, partial(tool.run, _settings(tool, spec, inputs, out), progress))
 
     origin = registration.origin
     versions = {one.distribution: one.version for one in plugins.loaded}

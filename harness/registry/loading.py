@@ -16,14 +16,26 @@ from harness.base.redaction import without_key_material
 from harness.base.resources import bundles, package_folder
 from harness.registry import hookspecs
 from harness.registry.collecting import registered_by
-from harness.registry.own_analyses import own_analyses
-from harness.registry.registrations import Origin, Registries
+from harness.registry.registrations import AnalysisRegistration, Origin, Registries
 from harness.registry.registry import BrokenPlugin, LoadedPlugin, Plugins, Source, line_of
 
 GROUP = "harness.plugins"
 
 CHOSEN = "HARNESS_PLUGINS"
 """The environment variable with the names of the plugins to load; all are loaded without it."""
+
+
+OWN = Origin(
+    plugin="harness",
+    distribution="user-understanding-harness",
+    module="harness.analysis",
+    package=package_folder("harness"),
+)
+OWN_ANALYSES = {
+    "forest": ("harness.analysis.forest.run", "each metric of each run, with its interval"),
+}
+"""The harness's own analyses, which exist without a plugin: the function that makes the report, and
+the description."""
 
 
 @functools.cache
@@ -43,20 +55,31 @@ def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plu
     `only` names the wanted plugins by entry point or distribution, separated by commas: the others
     are left out, with their tasks and prompts. UsageError for a name that no plugin has.
     """
+    from harness.analysis.analysis import analysis_from
+
     points = sorted(found, key=lambda point: (_distribution(point), point.name))
     wanted = _wanted(points, only)
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     registries = Registries()
-    for analysis in own_analyses():
-        registries.analyses.add(analysis.name, analysis)
+    for name, (function, description) in OWN_ANALYSES.items():
+        analysis = AnalysisRegistration(
+            name=name,
+            factory=functools.partial(analysis_from, function, name=name, description=description),
+            origin=OWN,
+            description=description,
+            benchmark=hookspecs.ANY_BENCHMARK,
+            report=True,
+        )
+        registries.analyses.add(name, analysis)
     loaded: list[LoadedPlugin] = []
     broken: list[BrokenPlugin] = []
     for point in wanted:
         try:
             loaded.append(_load(point, manager, registries))
         except (Exception, SystemExit) as error:  # foreign code: the other plugins still load
-            broken.append(_broken(point, error))
+            trace = without_key_material("".join(traceback.format_exception(error)))
+            broken.append(BrokenPlugin(**_source(point), error=line_of(error), traceback=trace))
     problems = [line for one in loaded for line in one.problems]
     problems += [line for one in registries.by_kind().values() for line in one.duplicates()]
     return Plugins(
@@ -109,42 +132,24 @@ def _load(point: EntryPoint, manager: pluggy.PluginManager, registries: Registri
     for kind, registry in registries.by_kind().items():
         for key, registration in registered[kind]:
             registry.add(key, registration)
-    specified = _specified(manager)
+    specified = [
+        name for name in vars(hookspecs) if manager.parse_hookspec_opts(hookspecs, name) is not None
+    ]
     callers = manager.get_hookcallers(plugin) or ()
+    misspelt = []
+    for caller in callers:
+        optional = all(one.optionalhook for one in caller.get_hookimpls() if one.plugin is plugin)
+        if not caller.has_spec() and not optional:
+            near = did_you_mean(caller.name, specified)
+            misspelt.append(
+                f"{origin} implements {caller.name!r}, which is no hook"
+                + (f": {near}" if near else "")
+            )
     return LoadedPlugin(
         **_source(point),
         origin=origin,
         hooks=tuple(name for name in specified if name in {one.name for one in callers}),
-        problems=tuple(_misspelt(plugin, manager, origin)),
-    )
-
-
-def _specified(manager: pluggy.PluginManager) -> list[str]:
-    """The names of all hooks, in the order of hookspecs.py."""
-    return [
-        name for name in vars(hookspecs) if manager.parse_hookspec_opts(hookspecs, name) is not None
-    ]
-
-
-def _misspelt(plugin: object, manager: pluggy.PluginManager, origin: Origin) -> list[str]:
-    specified = _specified(manager)
-    problems = []
-    for caller in manager.get_hookcallers(plugin) or ():
-        optional = all(one.optionalhook for one in caller.get_hookimpls() if one.plugin is plugin)
-        if not caller.has_spec() and not optional:
-            near = did_you_mean(caller.name, specified)
-            problems.append(
-                f"{origin} implements {caller.name!r}, which is no hook"
-                + (f": {near}" if near else "")
-            )
-    return problems
-
-
-def _broken(point: EntryPoint, error: BaseException) -> BrokenPlugin:
-    return BrokenPlugin(
-        **_source(point),
-        error=line_of(error),
-        traceback=without_key_material("".join(traceback.format_exception(error))),
+        problems=tuple(misspelt),
     )
 
 

@@ -29,9 +29,6 @@ R = TypeVar("R", bound="Registration[Any]")
 RespondentKey = tuple[str, str, str, str]
 """Benchmark, prompt, role and the respondent's name."""
 
-ToolKey = tuple[str, str]
-"""A command, and the name of one of its tools."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
@@ -200,7 +197,7 @@ class Registries:
     analyses: Registry[str, AnalysisRegistration] = field(
         default_factory=lambda: Registry("analysis")
     )
-    data_tools: Registry[ToolKey, DataToolRegistration] = field(
+    data_tools: Registry[tuple[str, str], DataToolRegistration] = field(
         default_factory=lambda: Registry("tool")
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +11,7 @@ import pluggy
 from harness.base.errors import HarnessError, PluginError, UnknownName, did_you_mean
 from harness.base.redaction import without_key_material
 from harness.base.resources import Bundle, top_level
-from harness.registry.hookspecs import DATA, BenchmarkFactory, ExecutorFactory
+from harness.registry.hookspecs import DATA, ExecutorFactory
 from harness.registry.missing_packages import hint_for
 from harness.registry.registrations import (
     AnalysisRegistration,
@@ -29,8 +28,6 @@ from harness.registry.registrations import (
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
-
-_KIND_AND_NAME = "a model behind a server is openai:NAME; `harness models` lists all kinds"
 
 R = TypeVar("R", bound=Registration[Any])
 
@@ -83,9 +80,8 @@ class Plugins(Registries):
         """Call every plugin's observer of an event; returns a line for each one that raised."""
         raised = []
         for implementation in reversed(getattr(self.manager.hook, hook_name).get_hookimpls()):
-            arguments = [event] * len(implementation.argnames)
             try:
-                implementation.function(*arguments)
+                implementation.function(*[event] * len(implementation.argnames))
             except Exception as error:  # an observer must not end a run
                 raised.append(
                     f"{implementation.plugin_name} failed in {hook_name}: {line_of(error)}"
@@ -112,17 +108,34 @@ class Plugins(Registries):
 
     def registered_by(self, plugin: LoadedPlugin) -> dict[str, tuple[Registration[Any], ...]]:
         """The registrations of a plugin by kind, such as `data_tools`; empty kinds are left out."""
-        found: dict[str, tuple[Registration[Any], ...]] = {}
-        for kind, registry in self.by_kind().items():
-            given = tuple(one for one in registry.everything() if one.origin is plugin.origin)
-            if given:
-                found[kind] = given
-        return found
+        found = {
+            kind: tuple(one for one in registry.everything() if one.origin is plugin.origin)
+            for kind, registry in self.by_kind().items()
+        }
+        return {kind: given for kind, given in found.items() if given}
 
     def benchmark(self, name: str) -> Benchmark:
         """The benchmark of that name; PluginError where no plugin registered it."""
         if name not in self._made:
-            self._made[name] = _make(self._registered(self.benchmarks, name))
+            registration = self._registered(self.benchmarks, name)
+            try:
+                benchmark = registration.factory()
+            except HarnessError:
+                raise
+            except Exception as error:
+                raise PluginError(
+                    f"the benchmark {name!r} cannot be made",
+                    where=str(registration.origin),
+                    found=line_of(error),
+                    hint=hint_for(error, registration.origin.distribution),
+                ) from error
+            if benchmark.name != name:
+                raise PluginError(
+                    f"the benchmark registered as {name!r} has the name {benchmark.name!r}",
+                    where=str(registration.origin),
+                    expected="the same name in register(…) and Benchmark(name=…)",
+                )
+            self._made[name] = benchmark
         return self._made[name]
 
     def model(self, name: str) -> ModelRegistration:
@@ -177,7 +190,7 @@ class Plugins(Registries):
             expected=f"one of {'; '.join(known)}"
             if known
             else "a respondent that its plugin registers",
-            hint=self._broken_lines(self.broken_behind(benchmark)),
+            hint="; ".join(map(str, self.broken_behind(benchmark))) or None,
         )
 
     def package_of(self, benchmark_name: str) -> Path:
@@ -217,6 +230,7 @@ class Plugins(Registries):
         known = [*others, *registry]
         behind = self.broken_behind(name) or self.broken
         left_out = ", ".join(one.entry_point for one in self.left_out)  # one may have the name
+        kinds = "a model behind a server is openai:NAME; `harness models` lists all kinds"
         # Task files name benchmarks, and the user names everything else.
         named_by_user = registry is not self.benchmarks
         raise (UnknownName if named_by_user and not behind else PluginError)(
@@ -224,35 +238,10 @@ class Plugins(Registries):
             where=where,
             expected=f"one of {', '.join(known)}" if known else "a name that a plugin registers",
             hint=did_you_mean(name, known)
-            or self._broken_lines(behind)
+            or "; ".join(map(str, behind))
             or (f"HARNESS_PLUGINS leaves out {left_out}" if left_out else None)
-            or (_KIND_AND_NAME if registry is self.models else None),
+            or (kinds if registry is self.models else None),
         )
-
-    @staticmethod
-    def _broken_lines(broken: Iterable[BrokenPlugin]) -> str | None:
-        return "; ".join(str(one) for one in broken) or None
-
-
-def _make(registration: Registration[BenchmarkFactory]) -> Benchmark:
-    try:
-        benchmark = registration.factory()
-    except HarnessError:
-        raise
-    except Exception as error:
-        raise PluginError(
-            f"the benchmark {registration.name!r} cannot be made",
-            where=str(registration.origin),
-            found=line_of(error),
-            hint=hint_for(error, registration.origin.distribution),
-        ) from error
-    if benchmark.name != registration.name:
-        raise PluginError(
-            f"the benchmark registered as {registration.name!r} has the name {benchmark.name!r}",
-            where=str(registration.origin),
-            expected="the same name in register(…) and Benchmark(name=…)",
-        )
-    return benchmark
 
 
 def line_of(error: BaseException) -> str:

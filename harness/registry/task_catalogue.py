@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -28,13 +28,10 @@ HOW_TO_LIST = "`harness tasks` lists all tasks"
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """The tasks and groups that `--tasks` chose, in the order first named."""
+    """The tasks and groups that `--tasks` chose, in the order first named, those of groups too."""
 
     tasks: tuple[Task, ...]
-    """The tasks, those of groups included."""
-
     groups: tuple[Group, ...]
-    """The groups, those inside other groups included."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,14 +175,28 @@ class Catalogue:
             self._check(base)
             self._check_enclosed(base)
         if resolved.values.get("abstract"):
+            lines = {name: self.resolved(self._named(name)).documents for name in self.names}
+            heirs = [
+                name for name, of in lines.items() if any(one.key == document.key for one in of)
+            ]
             raise TaskError(
                 f"{document.name!r} is abstract and cannot be run",
                 where=document.where(["abstract"], of_key=True),
                 expected="a task that can be run",
-                hint=self._heirs_hint(document),
+                hint=f"these tasks extend it: {', '.join(heirs)}" if heirs else None,
             )
         raise_first(completeness_errors(resolved.values, resolved.where))
-        return _task_of(resolved)
+        values = {key: value for key, value in resolved.values.items() if key not in OWN}
+        bases = tuple(Base(base.file, base.name) for base in resolved.documents[:-1])
+        try:
+            task = msgspec.convert({**values, "name": document.name}, Task, strict=True)
+        except msgspec.ValidationError as error:
+            raise TaskError(
+                f"the task {document.name!r} is invalid",
+                where=document.where(["task"]),
+                found=str(error),
+            ) from error
+        return msgspec.structs.replace(task, file=document.file, bases=bases)
 
     def group(self, document: Document) -> Group:
         """The group that a document describes, checked against the schema; its members exist."""
@@ -304,28 +315,27 @@ class Catalogue:
         for name, given in self._sources.items():
             try:
                 document = self._named(name)
-                entries.append(self._entry(document, given[0][1]))
+                resolved = document.values if document.is_group else self.resolved(document).values
+                members = tuple(name for _, name in references(document, "tasks"))
             except TaskError as error:
                 problems.append(str(error))
+                continue
+            tags = resolved.get("tags", ())
+            entry = Entry(
+                name=document.name,
+                file=document.file,
+                bundle=given[0][1].name,
+                description=str(resolved.get("description") or ""),
+                tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
+                benchmark=_if_of(str, resolved.get("benchmark")),
+                version=_if_of(int, resolved.get("version")),
+                abstract=resolved.get("abstract") is True,
+                members=members if document.is_group else None,
+                pattern=document.pattern,
+                about=str((document.written or {}).get("description") or ""),
+            )
+            entries.append(entry)
         return tuple(entries), tuple(problems)
-
-    def _entry(self, document: Document, bundle: Bundle) -> Entry:
-        values = document.values if document.is_group else self.resolved(document).values
-        members = [name for _, name in references(document, "tasks")]
-        tags = values.get("tags", ())
-        return Entry(
-            name=document.name,
-            file=document.file,
-            bundle=bundle.name,
-            description=str(values.get("description") or ""),
-            tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
-            benchmark=_if_of(str, values.get("benchmark")),
-            version=_if_of(int, values.get("version")),
-            abstract=values.get("abstract") is True,
-            members=tuple(members) if document.is_group else None,
-            pattern=document.pattern,
-            about=str((document.written or {}).get("description") or ""),
-        )
 
     def _in_file(self, file: Path) -> tuple[Document, ...]:
         """The tasks of a file with a matrix, or a file's one task or group."""
@@ -349,8 +359,12 @@ class Catalogue:
         for bundle in self._bundles:
             if bundle.task_configs and document.file.is_relative_to(bundle.task_configs.resolve()):
                 inside = (bundle.task_configs, bundle.prompts, bundle.package)
-                homes += [folder.resolve() for folder in inside if folder is not None]
-        for path, named, option in _places(document.values):
+                homes += [one.resolve() for one in inside if one is not None]
+        prompts = document.values.get("prompts", {}).items()
+        places = [(["prompts", name], file, "--prompts DIR") for name, file in prompts]
+        if (folder := document.values.get("data", {}).get("folder")) is not None:
+            places.append((["data", "folder"], folder, "--data DIR"))
+        for path, named, option in places:
             file = (home / named).resolve()
             if not any(file.is_relative_to(one) for one in homes):
                 raise TaskError(
@@ -364,10 +378,9 @@ class Catalogue:
     def _named(self, name: str) -> Document:
         given = self._sources[name]
         if len(given) > 1:
-            found = " and ".join(shown(document.file) for document, _ in given)
             raise TaskError(
                 f"several files define {name!r}",
-                found=found,
+                found=" and ".join(shown(document.file) for document, _ in given),
                 expected="one file for each name",
                 hint="rename one of them, uninstall its plugin, or give the path of the file",
             )
@@ -443,23 +456,6 @@ class Catalogue:
                 expected=f"a working plugin that offers the benchmark {benchmark!r}",
             )
 
-    def _heirs_hint(self, document: Document) -> str | None:
-        heirs = [
-            name
-            for name in self.names
-            if any(one.key == document.key for one in self.resolved(self._named(name)).documents)
-        ]
-        return f"these tasks extend it: {', '.join(heirs)}" if heirs else None
-
-
-def _places(values: Mapping[str, Any]) -> Iterator[tuple[list[str | int], str, str]]:
-    """The path of each file or folder that a task names, its name, and the option for another."""
-    for name, file in values.get("prompts", {}).items():
-        yield ["prompts", name], file, "--prompts DIR"
-    folder = values.get("data", {}).get("folder")
-    if folder is not None:
-        yield ["data", "folder"], folder, "--data DIR"
-
 
 def _included(folder: Path) -> Bundle:
     """The bundle of a folder of --include_path; TaskError if it has no task files."""
@@ -474,20 +470,6 @@ def _included(folder: Path) -> Bundle:
 
 def _yaml_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-
-
-def _task_of(resolved: Resolved) -> Task:
-    values = {key: value for key, value in resolved.values.items() if key not in OWN}
-    *bases, own = resolved.documents
-    try:
-        task = msgspec.convert({**values, "name": own.name}, Task, strict=True)
-    except msgspec.ValidationError as error:
-        raise TaskError(
-            f"the task {own.name!r} is invalid", where=own.where(["task"]), found=str(error)
-        ) from error
-    return msgspec.structs.replace(
-        task, file=own.file, bases=tuple(Base(base.file, base.name) for base in bases)
-    )
 
 
 def _if_of(kind: type, value: Any) -> Any:

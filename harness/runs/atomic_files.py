@@ -22,7 +22,6 @@ UNFINISHED = ".tmp"
 """How the names of incomplete files and of folders for them end; they begin with a dot."""
 
 RUNS = "--output_path"
-"""The option that names the folder of runs."""
 
 
 def storage_error(path: Path, error: OSError, *, option: str = RUNS) -> StorageError:

@@ -10,8 +10,8 @@ import asyncio
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -67,7 +67,7 @@ class JournalWriter:
             raise ValueError(f"record {record.id!r} cannot be written: {error}") from error
         self._seal(start)
 
-    def note(self, value: msgspec.Struct) -> None:
+    def note(self, value: msgspec.Struct | dict[str, Any]) -> None:
         """Append a line that is no record, such as an answer."""
         self._check()
         start = len(self._buffer)
@@ -87,11 +87,7 @@ class JournalWriter:
         These lines have the stage's key, so readers need a further line that drops each of them.
         """
         for key in keys:
-            self._check()
-            line = {"key": key.hex(), "stage": stage_key, "dropped": True}
-            start = len(self._buffer)
-            self._encoder.encode_into(line, self._buffer, -1)
-            self._seal(start)
+            self.note({"key": key.hex(), "stage": stage_key, "dropped": True})
 
     def flush(self) -> None:
         """Hand every line to the operating system, so that a killed process loses none."""
@@ -120,12 +116,7 @@ class JournalWriter:
     def __enter__(self) -> JournalWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _seal(self, start: int) -> None:
@@ -139,7 +130,9 @@ class JournalWriter:
         if self._rows >= _ROWS or len(self._buffer) >= _BYTES:
             self.flush()
         elif self._timer is None:
-            self._start_timer()
+            with suppress(RuntimeError):  # without a loop, the next batch or `close` writes
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(_SECONDS, self._on_timer)
 
     def _check(self) -> None:
         if self._file.broken is not None:
@@ -150,13 +143,6 @@ class JournalWriter:
                 where=str(self.path),
                 expected="records before `close`, or a new JournalWriter",
             )
-
-    def _start_timer(self) -> None:
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        self._timer = loop.call_later(_SECONDS, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None

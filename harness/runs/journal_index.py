@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
@@ -93,10 +93,13 @@ def scan(
     whoever writes on cuts it off, so what was damaged may have replaced an earlier record. Every
     line is checked as a whole, but with `Head` only its head is decoded.
     """
-    return chain.from_iterable(
-        _scan_file(part_path(path, number), number * FILE_SPAN, head, finished and not number)
-        for number in part_numbers(path)
-    )
+    decode = msgspec.json.Decoder(head).decode
+    read = decode if head is not Head else lambda line: decode(_start(line))
+    for number in part_numbers(path):
+        file, place = part_path(path, number), number * FILE_SPAN
+        for line, found in whole_lines(file, read, finished=finished and not number):
+            yield place, len(line), found
+            place += len(line)
 
 
 def whole_lines(
@@ -127,17 +130,6 @@ def whole_lines(
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise damaged(path, number, str(error)) from error
             yield line, found
-
-
-def _scan_file(
-    path: Path, place: int, head: type[HeadT], finished: bool
-) -> Iterator[tuple[int, int, HeadT]]:
-    """The lines of one file of a journal, the first of which is at `place`."""
-    decode = msgspec.json.Decoder(head).decode
-    read = decode if head is not Head else lambda line: decode(_start(line))
-    for line, found in whole_lines(path, read, finished=finished):
-        yield place, len(line), found
-        place += len(line)
 
 
 def _start(line: bytes) -> bytes:
@@ -368,16 +360,16 @@ class JournalRecords(Generic[ItemT, ValueT]):
         index = self._index
         if not len(index):
             return
+        decode = msgspec.json.Decoder(Head).decode
         with JournalFiles(index.path) as files:
             for start, stop in index.users():
+                positions = range(start, stop)
                 if stop - start > _LARGE:
-                    order = self._by_id(files, start, stop)
+                    order = sorted(positions, key=lambda at: _order(decode(self._line(files, at))))
                     yield from (self._read(files, position) for position in order)
                 else:
-                    yield from sorted(
-                        (self._read(files, position) for position in range(start, stop)),
-                        key=_order,
-                    )
+                    records = (self._read(files, position) for position in positions)
+                    yield from sorted(records, key=_order)
 
     def at(self, positions: Iterable[int]) -> Iterator[Record[ItemT, ValueT]]:
         """The records at these positions of the index, in the order in which they are given."""
@@ -401,38 +393,30 @@ class JournalRecords(Generic[ItemT, ValueT]):
         for user, records in groupby(self, key=lambda record: record.user):
             yield user, list(records)
 
-    def _by_id(self, files: JournalFiles, start: int, stop: int) -> list[int]:
-        """The positions of many records in the order of their users' names and their ids."""
-        decode = msgspec.json.Decoder(Head).decode
+    def _line(self, files: JournalFiles | MappedJournalFiles, position: int) -> bytes:
         index = self._index
-
-        def order(position: int) -> tuple[str, str]:
-            place, length = int(index.places[position]), int(index.lengths[position])
-            return _order(decode(files.read(place, length)))
-
-        return sorted(range(start, stop), key=order)
+        return files.read(int(index.places[position]), int(index.lengths[position]))
 
     def _read(
         self, files: JournalFiles | MappedJournalFiles, position: int
     ) -> Record[ItemT, ValueT]:
-        index = self._index
-        place = int(index.places[position])
-        line = files.read(place, int(index.lengths[position]))
+        line = self._line(files, position)
         try:
             record: Record[ItemT, ValueT] = self._decoder.decode(line)
-        except msgspec.ValidationError as error:
-            file, offset = file_at(index.path, place)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            index = self._index
+            file, offset = file_at(index.path, int(index.places[position]))
+            number = line_number(file, offset)
+            if not isinstance(error, msgspec.ValidationError):
+                raise damaged(file, number, str(error)) from error
             raise DataError(
                 "a record does not fit the types of its stage",
-                where=f"{file}:{line_number(file, offset)}",
+                where=f"{file}:{number}",
                 found=str(error),
                 hint="the benchmark's code changed since the run: raise the stage's `version`, so "
                 "that its records are made again from the stored answers, or repeat the command "
                 "with --fresh, or use the release of the plugin that the manifest names",
             ) from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            file, offset = file_at(index.path, place)
-            raise damaged(file, line_number(file, offset), str(error)) from error
         return record
 
 

@@ -10,7 +10,6 @@ import os
 from abc import ABC, abstractmethod
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 _DIGITS = 4
@@ -112,12 +111,7 @@ class _OpenFiles(ABC, Generic[FileT]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

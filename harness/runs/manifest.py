@@ -55,8 +55,12 @@ class TaskEntry(msgspec.Struct, frozen=True, kw_only=True):
     def task(self) -> Task:
         """The task, made from its definition; DataError if that is damaged."""
         fields = {name: value for name, value in self.definition.items() if name != "file"}
+        data = dict(fields["data"])
+        # Older runs wrote their only source as `hub` or `url`.
+        only = {kind: held for kind in ("hub", "url") if (held := data.pop(kind, None))}
+        fields["data"] = {"sources": [only] if only else [], **data}
         try:
-            return msgspec.convert({**fields, "data": _with_sources(fields["data"])}, Task)
+            return msgspec.convert(fields, Task)
         except msgspec.ValidationError as error:
             raise DataError(
                 "the manifest of the run defines a task that cannot be read",
@@ -65,13 +69,6 @@ class TaskEntry(msgspec.Struct, frozen=True, kw_only=True):
                 expected="the definition of a task, as a run writes it",
                 hint=DAMAGED,
             ) from error
-
-
-def _with_sources(data: dict[str, Any]) -> dict[str, Any]:
-    """The data of a definition; older runs wrote its only source as `hub` or `url`."""
-    only = {kind: data[kind] for kind in ("hub", "url") if data.get(kind)}
-    rest = {name: value for name, value in data.items() if name not in ("hub", "url")}
-    return {"sources": [only] if only else [], **rest}
 
 
 class RoleEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,7 +47,6 @@ def plain_name(name: str) -> str:
 
 
 def _marked(name: str) -> str:
-    """A readable form of a name with its hash."""
     mark = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     return f"{slug(name)}~{mark}"
 
@@ -67,14 +66,13 @@ class RunFolder:
     @classmethod
     def create(cls, output_path: Path, model: str, run_key: str) -> RunFolder:
         """A new folder named after time, model and run key, locked by this process."""
-        time = clock.utc().strftime("%Y%m%dT%H%M%S")
-        name = f"{time}-{slug(model)}-{run_key[:8]}"
-        tries = 1
+        name = f"{clock.utc():%Y%m%dT%H%M%S}-{slug(model)}-{run_key[:8]}"
+        path, tries = output_path / name, 1
         while True:
-            path = output_path / (name if tries == 1 else f"{name}-{tries}")
             try:
                 output_path.mkdir(parents=True, exist_ok=True)
                 path.mkdir()
+                break
             except FileExistsError as error:
                 if not output_path.is_dir():
                     raise UsageError(
@@ -84,12 +82,12 @@ class RunFolder:
                         expected="a folder: choose one with --output_path",
                     ) from error
                 tries += 1
-                continue
+                path = output_path / f"{name}-{tries}"
             except OSError as error:
                 raise storage_error(path, error) from error
-            folder = cls(path)
-            folder.lock()
-            return folder
+        folder = cls(path)
+        folder.lock()
+        return folder
 
     @classmethod
     def find(

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
 
 LONGEST = 60
-"""The most characters of a value in tables."""
 
 PARTS = ("options", "data", "roles", "stages", "interval", "least_scored", "metrics")
 """The parts of a task that a path may begin with; any other path begins with an option."""
@@ -85,7 +84,17 @@ def apply_changes(
         shapes = {task.name: _shape(task, benchmark) for task in addressed}
         holders = {task.name for task in addressed if _holds(shapes[task.name], path)}
         if not holders:
-            raise _unknown_path(written, path, shapes)
+            known = {line for shape in shapes.values() for line in _paths(shape)}
+            short = {line.removeprefix("options.") for line in known}
+            wanted = ".".join(path).removeprefix("options.")
+            options = sorted({name for shape in shapes.values() for name in shape["options"] or ()})  # type: ignore[union-attr]
+            raise UsageError(
+                f"no chosen task has {wanted!r}",
+                where=f"--set {written}",
+                expected=f"one of the options {', '.join(options)}, or a path in "
+                f"{', '.join(PARTS[1:])}",
+                hint=did_you_mean(wanted, short),
+            )
         changed = [
             _change(task, path, value, written) if task.name in holders else task
             for task in changed
@@ -123,9 +132,8 @@ def _addressed(tasks: Sequence[Task], written: str) -> tuple[list[Task], tuple[s
 
 
 def _shape(task: Task, benchmark: Callable[[str], Benchmark] | None) -> dict[str, Shape]:
-    """All paths of a task that a change may name."""
-    sampling = _leaves(Sampling.__struct_fields__)
-    role: Shape = {**_leaves(RoleSpec.__struct_fields__), "sampling": sampling}
+    sampling = dict.fromkeys(Sampling.__struct_fields__)
+    role: Shape = {**dict.fromkeys(RoleSpec.__struct_fields__), "sampling": sampling}
     options = _shape_of_values(task.options)
     roles = set(task.roles)
     stages = {stage: set(by_role) for stage, by_role in task.stages.items()}
@@ -136,11 +144,11 @@ def _shape(task: Task, benchmark: Callable[[str], Benchmark] | None) -> dict[str
             asked = {*stage.roles, *stage.judges}
             roles |= asked
             stages.setdefault(stage.name, set()).update(asked)
-    column = _leaves(Column.__struct_fields__)
+    column = dict.fromkeys(Column.__struct_fields__)
     tables: Shape = {
         name: {
-            **_leaves(("files", "split", "hub_files", "required", "entries", "rows_at")),
-            "delimited": _leaves(DelimitedSpec.__struct_fields__),
+            **dict.fromkeys(("files", "split", "hub_files", "required", "entries", "rows_at")),
+            "delimited": dict.fromkeys(DelimitedSpec.__struct_fields__),
             "columns": dict.fromkeys(table.columns, column),
         }
         for name, table in task.data.tables.items()
@@ -150,14 +158,10 @@ def _shape(task: Task, benchmark: Callable[[str], Benchmark] | None) -> dict[str
         "data": {"size": None, "sample": None, "sources": None, "tables": tables},
         "roles": dict.fromkeys(roles, role),
         "stages": {stage: dict.fromkeys(named, sampling) for stage, named in stages.items()},
-        "interval": _leaves(IntervalSpec.__struct_fields__),
+        "interval": dict.fromkeys(IntervalSpec.__struct_fields__),
         "least_scored": None,
         "metrics": None,
     }
-
-
-def _leaves(names: Iterable[str]) -> dict[str, Shape]:
-    return dict.fromkeys(names)
 
 
 def _shape_of_values(values: Mapping[str, Any]) -> dict[str, Shape]:
@@ -169,14 +173,15 @@ def _shape_of_values(values: Mapping[str, Any]) -> dict[str, Shape]:
 
 @functools.cache
 def _shape_of_struct(kind: type[msgspec.Struct]) -> dict[str, Shape]:
-    return {field.encode_name: _shape_of_type(field.type) for field in msgspec.structs.fields(kind)}
-
-
-def _shape_of_type(kind: Any) -> Shape:
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return _shape_of_struct(kind)
-    plain = kind in (str, int, float, bool) or typing.get_origin(kind) in (list, tuple)
-    return None if plain else ...
+    shape: dict[str, Shape] = {}
+    for field in msgspec.structs.fields(kind):
+        inner = field.type
+        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+            shape[field.encode_name] = _shape_of_struct(inner)
+        else:
+            plain = inner in (str, int, float, bool) or typing.get_origin(inner) in (list, tuple)
+            shape[field.encode_name] = None if plain else ...
+    return shape
 
 
 def _holds(shape: Shape, path: Sequence[str]) -> bool:
@@ -187,21 +192,6 @@ def _holds(shape: Shape, path: Sequence[str]) -> bool:
             return False
         shape = shape[part]
     return True
-
-
-def _unknown_path(
-    written: str, path: tuple[str, ...], shapes: Mapping[str, Mapping[str, Shape]]
-) -> UsageError:
-    known = {line for shape in shapes.values() for line in _paths(shape)}
-    short = {line.removeprefix("options.") for line in known}
-    wanted = ".".join(path).removeprefix("options.")
-    options = sorted({name for shape in shapes.values() for name in shape["options"] or ()})  # type: ignore[union-attr]
-    return UsageError(
-        f"no chosen task has {wanted!r}",
-        where=f"--set {written}",
-        expected=f"one of the options {', '.join(options)}, or a path in {', '.join(PARTS[1:])}",
-        hint=did_you_mean(wanted, short),
-    )
 
 
 def _paths(shape: Shape) -> Iterable[str]:
@@ -226,9 +216,8 @@ def _change(task: Task, path: tuple[str, ...], value: Any, written: str) -> Task
             )
         return msgspec.structs.replace(task, options=then)
     raise_first(part_errors(part, then, f"--set {written}"))
-    kinds = typing.get_type_hints(Task)
     try:
-        typed = msgspec.convert(then, kinds[part], strict=True)
+        typed = msgspec.convert(then, typing.get_type_hints(Task)[part], strict=True)
     except msgspec.ValidationError as error:
         raise UsageError(
             f"invalid value for {part!r} of the task {task.name!r}",

@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
 
 
-def check_against_benchmark(task: Task, benchmark: Benchmark) -> None:
-    """Raise TaskError for the first mismatch."""
-    for error in mismatches(task, benchmark):
-        raise error
-
-
 def mismatches(task: Task, benchmark: Benchmark) -> Iterator[TaskError]:
     """An error for each metric, stage and role that the benchmark does not have, and for each fact
     and value that no table can have."""

@@ -37,9 +37,6 @@ UNHASHED_FORMAT: Mapping[str, Any] = {
 }
 """Keys of `delimited` that are left out at these values for the same reason."""
 
-UNHASHED_METHOD = "percentile"
-"""The method of intervals that is left out for the same reason."""
-
 
 def content_hash(
     task: Task,
@@ -63,8 +60,7 @@ def content_hash(
         _leave_out(table["delimited"], UNHASHED_FORMAT)
         for column in table["columns"].values():
             _leave_out(column, UNHASHED_COLUMN)
-    if parts["interval"]["method"] == UNHASHED_METHOD:
-        del parts["interval"]["method"]
+    _leave_out(parts["interval"], {"method": "percentile"})
     if options is not None:
         parts["options"] = msgspec.to_builtins(options)
     return digest(

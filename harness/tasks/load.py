@@ -184,7 +184,6 @@ def shown(file: Path) -> str:
 
 
 def _built(root: Any, file: Path) -> Any:
-    """The values of a tree, None if there is none."""
     try:
         return None if root is None else _Builder(file).build(root)
     except RecursionError:
@@ -231,23 +230,20 @@ class _Builder:
         if isinstance(node, yaml.SequenceNode) and kind == "seq":
             return [self.build(one) for one in node.value]
         if isinstance(node, yaml.ScalarNode) and kind in _SCALARS:
-            return self._scalar(node, kind)
+            self._size += len(node.value)
+            try:
+                value = _SCALARS[kind](node.value)
+            except (ValueError, KeyError) as error:
+                raise self._bad_scalar(node, kind) from error
+            if isinstance(value, float) and not math.isfinite(value):
+                raise self._bad_scalar(node, "finite number")
+            return value
         raise TaskError(
             "tags are not allowed",
             where=_place(self._file, node.start_mark),
             found=node.tag.replace(TAG, "!!"),
             expected="plain values without tags",
         )
-
-    def _scalar(self, node: Any, kind: str) -> Any:
-        self._size += len(node.value)
-        try:
-            value = _SCALARS[kind](node.value)
-        except ValueError as error:
-            raise self._bad_scalar(node, kind) from error
-        if isinstance(value, float) and not math.isfinite(value):
-            raise self._bad_scalar(node, "finite number")
-        return value
 
     def _bad_scalar(self, node: Any, kind: str) -> TaskError:
         return TaskError(
@@ -258,23 +254,12 @@ class _Builder:
         )
 
 
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower() == "true"
-
-
-def _null(text: str) -> None:
-    if text.lower() not in ("", "~", "null"):
-        raise ValueError(text)
-
-
 _SCALARS: dict[str, Any] = {
     "str": str,
     "int": lambda text: int(text, 0 if text[:2] in ("0o", "0x") else 10),
     "float": lambda text: float(text.replace(".inf", "inf").replace(".nan", "nan")),
-    "bool": _boolean,
-    "null": _null,
+    "bool": lambda text: {"true": True, "false": False}[text.lower()],
+    "null": lambda text: {"": None, "~": None, "null": None}[text.lower()],
 }
 _KINDS = {
     yaml.MappingNode: "keys and values",
@@ -288,17 +273,21 @@ def _members(node: Any, file: Path) -> dict[str, tuple[Any, Any]]:
 
     The node keeps them: a mapping may be merged into many others.
     """
-    if not hasattr(node, "members"):
-        node.members = _merged(node, file)
-    found: dict[str, tuple[Any, Any]] = node.members
-    return found
-
-
-def _merged(node: Any, file: Path) -> dict[str, tuple[Any, Any]]:
-    own: dict[str, tuple[Any, Any]] = {}
+    own: dict[str, tuple[Any, Any]] = getattr(node, "members", {})
+    if own:
+        return own
     merged: dict[str, tuple[Any, Any]] = {}
     for key, value in node.value:
-        name = _key_text(key, file)
+        if not isinstance(key, yaml.ScalarNode) or key.tag not in (f"{TAG}str", f"{TAG}merge"):
+            scalar = isinstance(key, yaml.ScalarNode)
+            raise TaskError(
+                "keys must be text",
+                where=_place(file, key.start_mark),
+                found=str(key.value)[:80] if scalar else _KINDS[type(key)],
+                expected="a key that is text",
+                hint="put quotes around it" if scalar else None,
+            )
+        name = str(key.value)
         if name in own:
             raise TaskError(
                 f"the key {name!r} is given twice",
@@ -318,19 +307,8 @@ def _merged(node: Any, file: Path) -> dict[str, tuple[Any, Any]]:
                 merged = {**_members(source, file), **merged}
     if merged or any(key.tag == f"{TAG}merge" for key, _ in own.values()):
         own = {name: pair for name, pair in own.items() if pair[0].tag != f"{TAG}merge"}
+    node.members = {**merged, **own}
     return {**merged, **own}
-
-
-def _key_text(key: Any, file: Path) -> str:
-    if isinstance(key, yaml.ScalarNode) and key.tag in (f"{TAG}str", f"{TAG}merge"):
-        return str(key.value)
-    raise TaskError(
-        "keys must be text",
-        where=_place(file, key.start_mark),
-        found=str(key.value)[:80] if isinstance(key, yaml.ScalarNode) else _KINDS[type(key)],
-        expected="a key that is text",
-        hint="put quotes around it" if isinstance(key, yaml.ScalarNode) else None,
-    )
 
 
 def _compose(text: str, file: Path) -> Any:

@@ -19,7 +19,13 @@ def locate(
 
     `value` is the task's current value: if the files have another one, it came from `--set`.
     """
-    documents = _documents(task)
+    documents: list[Document] = []
+    try:
+        for source in [*task.bases, *([Base(task.file, task.name)] if task.file else [])]:
+            whole = load_file(source.file)
+            documents.append(next((one for one in expand(whole) if one.name == source.name), whole))
+    except TaskError:  # the files were read before: if they are gone now, only the place is lost
+        documents = []
     if not documents:
         return f"task {task.name}"
     if value is not None:
@@ -29,16 +35,3 @@ def locate(
         if value_at(written, path) != value:
             return f"--set, task {task.name}"
     return where_in(documents, path, of_key=of_key)
-
-
-def _documents(task: Task) -> list[Document]:
-    sources = [*task.bases, *([Base(task.file, task.name)] if task.file else [])]
-    documents = []
-    try:
-        for source in sources:
-            whole = load_file(source.file)
-            documents.append(next((one for one in expand(whole) if one.name == source.name), whole))
-    except TaskError:
-        # The files were read before: if they are gone now, only the place is lost.
-        return []
-    return documents

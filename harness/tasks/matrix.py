@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -25,7 +25,6 @@ NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 Scalar: TypeAlias = "str | int | float | bool"
 Fill: TypeAlias = "Callable[[Mapping[str, str]], Any]"
-"""Fills the texts of a combination into a value."""
 
 
 def expand(document: Document) -> tuple[Document, ...]:
@@ -37,14 +36,31 @@ def expand(document: Document) -> tuple[Document, ...]:
     if KEY not in document.values or document.is_group:
         return (document,)
     matrix = _matrix(document)
-    _check_options(document, matrix)
+    for name in matrix:
+        if document.has(["options", name]):
+            raise TaskError(
+                f"the option `{name}` is given twice",
+                where=document.where(["options", name], of_key=True),
+                found=f"`options.{name}` and `{KEY}.{name}`",
+                expected=f"the option either in `options` or in `{KEY}`",
+            )
     _check_name(document, matrix)
     values = {name: value for name, value in document.values.items() if name != KEY}
     fill = _filler(values, matrix) or (lambda texts: values)
     tasks: dict[str, Document] = {}
     for chosen in itertools.product(*(range(len(listed)) for listed in matrix.values())):
         places = dict(zip(matrix, chosen, strict=True))
-        one = _combined(document, fill, matrix, places)
+        combination = {name: matrix[name][place] for name, place in places.items()}
+        filled = dict(fill({name: text_of(value) for name, value in combination.items()}))
+        options = filled.get("options", {})
+        if isinstance(options, dict):  # the schema reports options that are no mapping
+            filled["options"] = {**options, **combination}
+        one = replace(
+            document,
+            values=filled,
+            written=document.values,
+            moved={("options", name): (KEY, name, place) for name, place in places.items()},
+        )
         if one.name in tasks:
             raise TaskError(
                 "two tasks of the matrix have the same name",
@@ -54,26 +70,6 @@ def expand(document: Document) -> tuple[Document, ...]:
             )
         tasks[one.name] = one
     return tuple(tasks.values())
-
-
-def _combined(
-    document: Document,
-    fill: Fill,
-    matrix: Mapping[str, Sequence[Scalar]],
-    places: Mapping[str, int],
-) -> Document:
-    combination = {name: matrix[name][place] for name, place in places.items()}
-    values = dict(fill({name: text_of(value) for name, value in combination.items()}))
-    options = values.get("options", {})
-    # The schema reports options that are no mapping.
-    if isinstance(options, dict):
-        values["options"] = {**options, **combination}
-    return replace(
-        document,
-        values=values,
-        written=document.values,
-        moved={("options", name): (KEY, name, place) for name, place in places.items()},
-    )
 
 
 def text_of(value: Scalar) -> str:
@@ -103,7 +99,6 @@ def _filler(value: Any, keys: Mapping[str, Any]) -> Fill | None:
 
 
 def _matrix(document: Document) -> dict[str, list[Scalar]]:
-    """The matrix of a document, checked."""
     matrix = document.values[KEY]
     if not isinstance(matrix, dict) or not matrix:
         raise TaskError(
@@ -158,17 +153,6 @@ def _check_list(document: Document, name: str, listed: Any) -> None:
                 expected="each value once",
             )
         texts.add(text_of(value))
-
-
-def _check_options(document: Document, matrix: Mapping[str, Any]) -> None:
-    for name in matrix:
-        if document.has(["options", name]):
-            raise TaskError(
-                f"the option `{name}` is given twice",
-                where=document.where(["options", name], of_key=True),
-                found=f"`options.{name}` and `{KEY}.{name}`",
-                expected=f"the option either in `options` or in `{KEY}`",
-            )
 
 
 def _check_name(document: Document, matrix: Mapping[str, Any]) -> None:

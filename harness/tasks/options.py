@@ -16,10 +16,7 @@ from harness.tasks.wanted import choices, in_words, keys, type_at
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-_PATH = re.compile(r" - at `\$(?P<path>.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>.*?)`")
-
-_BY_TYPE = ("Expected `", "Invalid enum value")
 
 
 def typed_options(task: Task, options_type: type[S]) -> S:
@@ -31,37 +28,24 @@ def typed_options(task: Task, options_type: type[S]) -> S:
     try:
         return msgspec.convert(task.options, options_type, strict=True)
     except msgspec.ValidationError as error:
-        raise _conversion_error(task, str(error), options_type) from error
-
-
-def _conversion_error(task: Task, message: str, options_type: type[msgspec.Struct]) -> TaskError:
-    problem, path = split_message(message)
-    unknown = _UNKNOWN.search(problem)
-    if unknown:
-        inside = type_at(options_type, path)
-        return _unknown(task, ("options", *path, unknown["name"]), keys(inside))
-    at = ("options", *path)
-    value = value_at(task.options, path)
-    # Errors of a struct's own checks, and of free keys, keep their wording.
-    by_type = problem.startswith(_BY_TYPE) and "[...]" not in message
-    shape = type_at(options_type, path) if by_type else None
-    return TaskError(
-        f"the option `{dotted(path)}` is invalid" if path else "the options are invalid",
-        where=locate(task, at, value=value),
-        found=short(value) if path else None,
-        expected=problem if shape is None else in_words(shape),
-        hint=did_you_mean(str(value), choices(shape)),
-    )
-
-
-def split_message(message: str) -> tuple[str, tuple[str | int, ...]]:
-    """The text and the path of a msgspec message."""
-    found = _PATH.search(message)
-    if not found:
-        return message, ()
-    steps = re.findall(r"\.(\w+)|\[(\d+)\]", found["path"])
-    path = tuple(name or int(index) for name, index in steps)
-    return message[: found.start()], path
+        problem, _, written = str(error).removesuffix("`").partition(" - at `$")
+        steps = re.findall(r"\.(\w+)|\[(\d+)\]", written)
+        path = tuple(name or int(index) for name, index in steps)
+        unknown = _UNKNOWN.search(problem)
+        if unknown:
+            inside = keys(type_at(options_type, path))
+            raise _unknown(task, ("options", *path, unknown["name"]), inside) from error
+        value = value_at(task.options, path)
+        # Errors of a struct's own checks, and of free keys, keep their wording.
+        own = not problem.startswith(("Expected `", "Invalid enum value")) or "[...]" in str(error)
+        shape = None if own else type_at(options_type, path)
+        raise TaskError(
+            f"the option `{dotted(path)}` is invalid" if path else "the options are invalid",
+            where=locate(task, ("options", *path), value=value),
+            found=short(value) if path else None,
+            expected=problem if shape is None else in_words(shape),
+            hint=did_you_mean(str(value), choices(shape)),
+        ) from error
 
 
 def _unknown(task: Task, path: tuple[str | int, ...], known: list[str]) -> TaskError:

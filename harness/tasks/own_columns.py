@@ -133,10 +133,9 @@ def _column(task: Task, place: _Place) -> Column:
 
 
 def _with(task: Task, place: _Place, **changes: object) -> Task:
-    """The task with changes of one column."""
     replace = msgspec.structs.replace
     table = task.data.tables[place.table]
     column = replace(_column(task, place), **changes)
     table = replace(table, columns={**table.columns, place.column: column})
-    data = replace(task.data, tables={**task.data.tables, place.table: table})
-    return replace(task, data=data)
+    tables = {**task.data.tables, place.table: table}
+    return replace(task, data=replace(task.data, tables=tables))

@@ -20,13 +20,10 @@ TaskError."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resolved:
-    """A task merged with its bases."""
+    """A task merged with its bases, whose `documents` end with the task's; later ones override."""
 
     values: Mapping[str, Any]
-    """The merged values."""
-
     documents: tuple[Document, ...]
-    """The bases and the task itself, later ones overriding earlier ones."""
 
     @property
     def document(self) -> Document:
@@ -58,9 +55,14 @@ def resolve(document: Document, find: Find) -> Resolved:
     _visit(document, find, (), documents)
     values: dict[str, Any] = {}
     for one in documents.values():
-        own = _with_paths(one)
-        if one is not document:
-            own = {key: value for key, value in own.items() if key not in OWN}
+        inherited = one is not document
+        own = {key: value for key, value in one.values.items() if not (inherited and key in OWN)}
+        # Files and folders are relative to the document that names them.
+        prompts, data = own.get("prompts"), own.get("data")
+        if isinstance(prompts, dict):
+            own["prompts"] = {name: _from(one, file) for name, file in prompts.items()}
+        if isinstance(data, dict) and "folder" in data:
+            own["data"] = {**data, "folder": _from(one, data["folder"])}
         values = merge(values, own)
     return Resolved(values=values, documents=tuple(documents.values()))
 
@@ -116,18 +118,6 @@ def _visit(
             )
         _visit(base, find, line, done)
     done[document.key] = document
-
-
-def _with_paths(document: Document) -> Mapping[str, Any]:
-    """A document's values, with files and folders relative to the document resolved."""
-    values = document.values
-    found: dict[str, Any] = {}
-    prompts, data = values.get("prompts"), values.get("data")
-    if isinstance(prompts, dict):
-        found["prompts"] = {name: _from(document, file) for name, file in prompts.items()}
-    if isinstance(data, dict) and "folder" in data:
-        found["data"] = {**data, "folder": _from(document, data["folder"])}
-    return {**values, **found}
 
 
 def _from(document: Document, named: Any) -> Any:

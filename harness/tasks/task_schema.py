@@ -7,8 +7,8 @@ import json
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, Union
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Union
 
 import msgspec
 
@@ -20,20 +20,33 @@ SHOWN = 80
 """The most characters of a value in an error."""
 
 
-class Where(Protocol):
-    """Finds the place of the value, or of the key, at a path."""
-
-    def __call__(self, path: Sequence[str | int], *, of_key: bool = False) -> str: ...
+Where = Callable[..., str]
+"""Finds the place of the value at a path, or with `of_key` of the key."""
 
 
 def document_errors(document: Document) -> list[TaskError]:
     """All violations of the schema in one file, in the order of lines."""
-    kind = _kind_of(document)
-    if isinstance(kind, TaskError):
-        return [kind]
-    if kind is GroupFile:
+    if "task" in document.values and document.is_group:
+        return [
+            TaskError(
+                "a file is either a task or a group",
+                where=document.where(["group"], of_key=True),
+                found="both `task` and `group`",
+                expected="either `task` or `group`",
+            )
+        ]
+    if document.is_group:
         return errors_of(GroupFile, document)
-    return sorted(_misfits(kind, document.values, [], document.where), key=_place)
+    if "task" in document.values:
+        return sorted(_misfits(TaskFile, document.values, [], document.where), key=_place)
+    return [
+        TaskError(
+            "the file defines neither a task nor a group",
+            where=document.where([]),
+            found=f"the keys {', '.join(document.values) or '(none)'}",
+            expected="`task: NAME` or `group: NAME`",
+        )
+    ]
 
 
 def errors_of(kind: Any, document: Document) -> list[TaskError]:
@@ -49,12 +62,8 @@ def completeness_errors(values: Mapping[str, Any], where: Where) -> list[TaskErr
 
 def part_errors(part: str, value: Any, where: str) -> list[TaskError]:
     """All violations of the schema in one part of a task, which was changed at `where`."""
-
-    def changed(path: Sequence[str | int], *, of_key: bool = False) -> str:
-        return where
-
     hint = typing.get_type_hints(TaskFile, include_extras=True)[part]
-    return [*_misfits(hint, value, [part], changed)]
+    return [*_misfits(hint, value, [part], lambda path, *, of_key=False: where)]
 
 
 def raise_first(errors: Sequence[TaskError]) -> None:
@@ -78,27 +87,6 @@ def dotted(path: Sequence[str | int]) -> str:
     """A path as text: `data.tables.items.columns`, `metrics[2]`."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in path]
     return "".join(parts).removeprefix(".")
-
-
-def _kind_of(document: Document) -> Any:
-    """TaskFile or GroupFile, or the error for a file that is neither."""
-    if "task" in document.values and "group" in document.values:
-        return TaskError(
-            "a file is either a task or a group",
-            where=document.where(["group"], of_key=True),
-            found="both `task` and `group`",
-            expected="either `task` or `group`",
-        )
-    if document.is_group:
-        return GroupFile
-    if "task" in document.values:
-        return TaskFile
-    return TaskError(
-        "the file defines neither a task nor a group",
-        where=document.where([]),
-        found=f"the keys {', '.join(document.values) or '(none)'}",
-        expected="`task: NAME` or `group: NAME`",
-    )
 
 
 def _place(error: TaskError) -> tuple[int, ...]:
@@ -130,16 +118,9 @@ def _needed(kind: Any) -> Sequence[str]:
     return ()
 
 
-class _Type(NamedTuple):
-    """The parts of a type hint: alternatives, bounds, and the meaning for people."""
-
-    alternatives: tuple[Any, ...]
-    bounds: tuple[Key, ...]
-    meaning: str | None
-
-
 @functools.cache
-def _parts(hint: Any) -> _Type:
+def _parts(hint: Any) -> tuple[tuple[Any, ...], tuple[Key, ...], str | None]:
+    """The parts of a type hint: alternatives, bounds, and the meaning for people."""
     kind, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
     bounds = tuple(note for note in notes if isinstance(note, Key))
     # `SomeSampling` is annotated with the type that lists its keys.
@@ -148,14 +129,13 @@ def _parts(hint: Any) -> _Type:
     meanings = [one.meaning for one in bounds if one.meaning]
     if not meanings and isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         meanings = (kind.__doc__ or "").splitlines()[:1]
-    return _Type(
-        typing.get_args(kind) if is_union else (kind,), bounds, meanings[-1] if meanings else None
-    )
+    alternatives = typing.get_args(kind) if is_union else (kind,)
+    return alternatives, bounds, meanings[-1] if meanings else None
 
 
 def _gaps(hint: Any, value: Any, path: list[str | int], where: Where) -> Iterator[TaskError]:
     """An error for each required key that is missing."""
-    kind = _parts(hint).alternatives[0]
+    (kind, *_), _, _ = _parts(hint)
     keys = _keys(kind)
     if isinstance(value, list):
         for index, one in enumerate(value):
@@ -166,7 +146,7 @@ def _gaps(hint: Any, value: Any, path: list[str | int], where: Where) -> Iterato
         if key in value:
             yield from _gaps(inner, value[key], [*path, key], where)
         elif key in _needed(kind):
-            meaning = _parts(inner).meaning
+            _, _, meaning = _parts(inner)
             yield TaskError(
                 f"`{dotted([*path, key])}` is missing",
                 where=where(path, of_key=True),
@@ -187,7 +167,14 @@ def _misfits(
     if fitting:
         wrong = [*_violated(fitting[0], bounds, value)]
     else:
-        wrong = [" or ".join(map(_in_words, alternatives))]
+        wrong = [
+            " or ".join(
+                f"one of {', '.join(typing.get_args(one))}"
+                if typing.get_origin(one) is Literal
+                else _WORDS[_plain(one)]
+                for one in alternatives
+            )
+        ]
     for wanted in wrong:
         yield TaskError(
             f"`{dotted(path)}` is invalid",
@@ -255,12 +242,6 @@ _EMPTY: dict[Any, str] = {
     list: "a list that is not empty",
     dict: "at least one key",
 }
-
-
-def _in_words(kind: Any) -> str:
-    if typing.get_origin(kind) is Literal:
-        return f"one of {', '.join(typing.get_args(kind))}"
-    return _WORDS[_plain(kind)]
 
 
 def _violated(kind: Any, bounds: Sequence[Key], value: Any) -> Iterator[str]:

@@ -72,19 +72,14 @@ def loads(trial: SampleRuns) -> Iterator[Finding]:
 def _factories(trial: SampleRuns) -> Iterator[Finding]:
     one, plugins = trial.plugin, trial.plugin.plugins
     factories: dict[str, Callable[[], object]] = {
-        **{
-            f"benchmark {name}": functools.partial(plugins.benchmark, name)
-            for name in one.benchmarks
-        },
-        **{f"analysis {n}": plugins.analyses[n].factory for n in one.of(plugins.analyses)},
-        **{
-            f"tool {' '.join(n)}": plugins.data_tools[n].factory for n in one.of(plugins.data_tools)
-        },
-        **{
-            f"respondent {'/'.join(n)}": plugins.respondents[n].factory
-            for n in one.of(plugins.respondents)
-        },
+        f"benchmark {name}": functools.partial(plugins.benchmark, name) for name in one.benchmarks
     }
+    for name in one.of(plugins.analyses):
+        factories[f"analysis {name}"] = plugins.analyses[name].factory
+    for tool in one.of(plugins.data_tools):
+        factories[f"tool {' '.join(tool)}"] = plugins.data_tools[tool].factory
+    for key in one.of(plugins.respondents):
+        factories[f"respondent {'/'.join(key)}"] = plugins.respondents[key].factory
     for what, factory in factories.items():
         try:
             made = factory()
@@ -134,10 +129,9 @@ def prompts(trial: SampleRuns) -> Iterator[Finding]:
     one = trial.plugin
     templates = Templates(prompt_folders(one.plugins))
     for name in one.benchmarks:
-        stages = one.plugins.benchmark(name).stages
         asked = {
             f"{prompt}.{role}"
-            for stage in stages
+            for stage in one.plugins.benchmark(name).stages
             for prompt in stage.templates
             for role in (*stage.roles, *stage.judges)
         }
@@ -210,9 +204,8 @@ def published(trial: SampleRuns) -> Iterator[Finding]:
 def options(trial: SampleRuns) -> Iterator[Finding]:
     """An unknown option is an error, in whatever depth it is."""
     for name in trial.plugin.benchmarks:
-        for kind in _structs(
-            msgspec.inspect.type_info(trial.plugin.plugins.benchmark(name).options)
-        ):
+        options = msgspec.inspect.type_info(trial.plugin.plugins.benchmark(name).options)
+        for kind in _structs(options):
             if not kind.forbid_unknown_fields:
                 yield Finding(
                     f"options of {name}", f"{kind.cls.__name__} takes any name for an option",
@@ -301,8 +294,7 @@ def repeats(trial: SampleRuns) -> Iterator[Finding]:
         first = trial.baseline(sampled).folder
         [again] = trial.elsewhere(sampled).iterdir()
         for task in sampled.names:
-            differing = _difference(first, again, task)
-            if differing:
+            if differing := _difference(first, again, task):
                 yield Finding(
                     task, f"a second run with other concurrency has other scores: {differing}",
                     "draw from desk.random or harness.base.seeded_random, sort sets before "
@@ -332,12 +324,8 @@ def resumes(trial: SampleRuns) -> Iterator[Finding]:
     """A run that was interrupted resumes, asks nothing twice, and gives the same scores."""
     for sampled in trial.sampled:
         whole = trial.baseline(sampled)
-        calls = sum(
-            use.calls
-            for summary in whole.summaries
-            for stage in summary.stages.values()
-            for use in stage.roles.values()
-        )
+        stages = (one for summary in whole.summaries for one in summary.stages.values())
+        calls = sum(use.calls for stage in stages for use in stage.roles.values())
         if calls < 2:
             continue
         try:
@@ -367,8 +355,7 @@ def _resumed(folder: Path, whole: Path, summary: TaskSummary) -> Iterator[Findin
                 "let `items` yield the same items at each call: same ids and same content, "
                 "in any order",
             )
-    differing = _difference(whole, folder, summary.task)
-    if differing:
+    if differing := _difference(whole, folder, summary.task):
         yield Finding(
             summary.task, f"a resumed run has other scores than an uninterrupted one: {differing}",
             "make records and scores independent of what the process did before",
@@ -388,8 +375,7 @@ def records(trial: SampleRuns) -> Iterator[Finding]:
                 )
                 plain: JournalRecords[Any, Any] = JournalRecords(file, key, Record[Any, Any])
                 for read, raw in zip(typed, plain, strict=True):
-                    lost = _lost(read, raw)
-                    if lost:
+                    if lost := _lost(read, raw):
                         yield Finding(
                             f"{task}/{name}, record {raw.id}", lost,
                             "give Stage(item=…, value=…) the types that `items` and `work` "

@@ -50,15 +50,21 @@ def check_plugin(
     runs: the pytest fixture `harness_checks` has one for all tests. `versions` is the file that
     pins the versions of stages; `python -m harness.testing.versions` writes it.
     """
-    chosen = _chosen(checks)
+    for check in checks:
+        if check not in CHECKS:
+            raise UsageError(
+                f"no check is named {check!r}",
+                expected=", ".join(CHECKS),
+                hint=did_you_mean(check, CHECKS),
+            )
+    chosen = {check: CHECKS[check] for check in CHECKS if check in (checks or CHECKS)}
     with tempfile.TemporaryDirectory(prefix="harness-check-") as temporary:
         asked = {
             "tasks": tuple(tasks), "without_answers": tuple(without_answers), "limit": limit,
             "data": data,
         }  # fmt: skip
         trial = _trial(name, folder or Path(temporary), tuple(asked.items()))
-        one = trial.plugin
-        if one.loaded is None:
+        if trial.plugin.loaded is None:
             chosen = {"loads": CHECKS["loads"]}  # without a plugin, all other checks would pass
         elif versions is not None:
             chosen["versions"] = functools.partial(_unpinned, file=Path(versions))
@@ -73,17 +79,6 @@ def check_plugin(
 def _trial(name: str, folder: Path, asked: tuple[tuple[str, Any], ...]) -> SampleRuns:
     """The runs of a plugin, which are made once in a folder."""
     return SampleRuns(plugin_under_test(name), folder / name, **dict(asked))
-
-
-def _chosen(names: Sequence[str]) -> dict[str, Check]:
-    for name in names:
-        if name not in CHECKS:
-            raise UsageError(
-                f"no check is named {name!r}",
-                expected=", ".join(CHECKS),
-                hint=did_you_mean(name, CHECKS),
-            )
-    return {name: check for name, check in CHECKS.items() if name in (names or CHECKS)}
 
 
 def _made(name: str, check: Check, trial: SampleRuns) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from harness.base.errors import UsageError
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
+from harness.contracts.model import CallError, Model, Reply, Request
 from harness.registry import ModelRegistration, Origin, Registry, load_plugins
 
 Answer: TypeAlias = str | Reply | CallError
@@ -58,27 +58,26 @@ class ScriptedModel(Model):
         """The scripted answer to the request."""
         number = len(self.requests)
         self.requests.append(request)
-        answer = self._answer(number, request)
+        answers = self.answers
+        answer: Answer
+        if isinstance(answers, str):
+            answer = answers
+        elif callable(answers):
+            try:
+                answer = answers(request)
+            except CallError:
+                raise
+            except Exception as error:  # an `assert`, say: it must not count as a failed call
+                raise self._wrong(f"raised {type(error).__name__}: {error}") from error
+        elif number < len(answers):
+            answer = answers[number]
+        else:
+            raise self._wrong(f"has {len(answers)} answers, but this is request {number + 1}")
         if isinstance(answer, CallError):
             raise answer
         if not isinstance(answer, str | Reply):
             raise self._wrong(f"returned {answer!r}, which is no text, Reply or CallError")
         return answer if isinstance(answer, Reply) else Reply(text=answer)
-
-    def _answer(self, number: int, request: Request) -> Answer:
-        answers = self.answers
-        if isinstance(answers, str):
-            return answers
-        if callable(answers):
-            try:
-                return answers(request)
-            except CallError:
-                raise
-            except Exception as error:  # an `assert`, say: it must not count as a failed call
-                raise self._wrong(f"raised {type(error).__name__}: {error}") from error
-        if number < len(answers):
-            return answers[number]
-        raise self._wrong(f"has {len(answers)} answers, but this is request {number + 1}")
 
     def _wrong(self, what: str) -> CallError:
         """An error that ends the run, since the test is wrong and not the model."""
@@ -97,29 +96,20 @@ def offered(models: Sequence[ScriptedModel]) -> Iterator[None]:
         )
     plugins = load_plugins()
     before = plugins.models
-    plugins.models = _with(before, by_name)
-    try:
-        yield
-    finally:
-        plugins.models = before
-
-
-def _with(
-    models: Registry[str, ModelRegistration], by_name: Mapping[str, ScriptedModel]
-) -> Registry[str, ModelRegistration]:
-    """The kinds of models together with the scripted kind."""
-
-    def make(settings: ModelSettings) -> ScriptedModel:
-        return by_name[settings.args["model"]]
-
+    plugins.models = Registry(before.kind)
+    for registration in before.everything():
+        plugins.models.add(registration.name, registration)
     origin = Origin(
         plugin="testing",
         distribution="user-understanding-harness",
         module="harness.testing",
         package=None,
     )
-    more: Registry[str, ModelRegistration] = Registry(models.kind)
-    for registration in models.everything():
-        more.add(registration.name, registration)
-    more.add(KIND, ModelRegistration(name=KIND, factory=make, origin=origin))
-    return more
+    scripted = ModelRegistration(
+        name=KIND, factory=lambda settings: by_name[settings.args["model"]], origin=origin
+    )
+    plugins.models.add(KIND, scripted)
+    try:
+        yield
+    finally:
+        plugins.models = before

@@ -26,14 +26,7 @@ from harness.testing.faults import TRUNCATED, Asked, Fault, Faults
 AnswerWith: TypeAlias = Callable[[dict[str, Any]], "str | dict[str, Any]"]
 """Makes the text of an answer, or the fields of its message, from a request's body."""
 
-BACKLOG = 4096
-KEPT_REQUESTS = 10_000
 REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests"}
-
-
-def answer_ok(_: dict[str, Any]) -> str:
-    """The default answer of a server."""
-    return "ok"
 
 
 def think_to_the_limit(_: dict[str, Any]) -> str:
@@ -62,7 +55,7 @@ class FaultyServer:
 
     def __init__(
         self,
-        answer: AnswerWith = answer_ok,
+        answer: AnswerWith = lambda _: "ok",
         *,
         faults: Faults = (),
         latency: float = 0.0,
@@ -80,7 +73,7 @@ class FaultyServer:
         self.count = 0
         self.counts: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
-        self.asked: deque[Asked] = deque(maxlen=KEPT_REQUESTS)
+        self.asked: deque[Asked] = deque(maxlen=10_000)
         self.mistake: Exception | None = None
         self.in_flight = 0
         self.most_in_flight = 0
@@ -126,21 +119,13 @@ class FaultyServer:
         """Close the listening socket and every connection; listen again after so many seconds."""
         self._on_loop(self._hang_up())
         if seconds is not None:
-            later = self._loop.call_later
             self._loop.call_soon_threadsafe(
-                later, seconds, lambda: self._loop.create_task(self._listen())
+                self._loop.call_later, seconds, lambda: self._loop.create_task(self._listen())
             )
 
     def revive(self) -> None:
         """Listen again on the same port."""
         self._on_loop(self._listen())
-
-    def fault_for(self, asked: Asked) -> Fault | None:
-        """The fault for a request, or None."""
-        faults = self.faults
-        if callable(faults):
-            return faults(asked)
-        return faults[asked.number] if asked.number < len(faults) else None
 
     def received(self, body: bytes, headers: dict[str, str], *, target: str = "") -> Asked:
         """Record a request that arrived."""
@@ -165,7 +150,7 @@ class FaultyServer:
         listening.bind(("127.0.0.1", self.port))
         self.port = listening.getsockname()[1]
         self._listener = await self._loop.create_server(
-            lambda: _Connection(self), sock=listening, backlog=BACKLOG
+            lambda: _Connection(self), sock=listening, backlog=4096
         )
 
     async def _hang_up(self) -> None:
@@ -233,20 +218,16 @@ class _Connection(asyncio.Protocol):
         if method == "POST" and path.endswith(("/completions", "/embeddings")):
             self._chat(rest[:length], headers, target)
         elif method == "GET" and path.endswith("/models"):
-            self._list()
-        else:
-            self._send(404, {"error": {"message": f"no such path: {target}", "code": None}})
-
-    def _list(self) -> None:
-        models = self._server.models
-        if isinstance(models, Fault):
-            if models.kind == "answer":
+            models = self._server.models
+            if not isinstance(models, Fault):
+                listed = [{"id": name, "object": "model"} for name in models]
+                self._send(200, {"object": "list", "data": listed})
+            elif models.kind == "answer":
                 self._after(models.delay, lambda: self._wrong(models))
             elif models.kind == "reset":
                 self.cut()
-            return
-        listed = [{"id": name, "object": "model"} for name in models]
-        self._send(200, {"object": "list", "data": listed})
+        else:
+            self._send(404, {"error": {"message": f"no such path: {target}", "code": None}})
 
     def _chat(self, body: bytes, headers: dict[str, str], target: str) -> None:
         server = self._server
@@ -255,16 +236,28 @@ class _Connection(asyncio.Protocol):
             if isinstance(server.thinks, Fault):
                 self._wrong(server.thinks)
             else:
-                self._send(200, thought_answer(body, headers, thinks=server.thinks))
+                text = "<think>\n17 times 23\n</think>\n\n391" if server.thinks else "391"
+                question = Asked(
+                    number=0, again=0, digest="", body=json.loads(body), headers=headers, at=0.0
+                )
+                self._send(200, complete(question, text))
             return
         asked = server.received(body, headers, target=target)
-        fault = server.fault_for(asked)
+        fault, faults = None, server.faults
+        if callable(faults):
+            fault = faults(asked)
+        elif asked.number < len(faults):
+            fault = faults[asked.number]
         if fault is None:
             self._after(server.latency, lambda: self._right(asked, None))
         elif fault.kind == "reset":
             self.cut()
-        elif fault.kind == "reset_in_body":
-            self._half(asked)
+        elif fault.kind == "reset_in_body" and self._transport is not None:
+            payload = json.dumps(complete(asked, server.answer(asked.body))).encode()
+            head = _head(200, len(payload), {}, "application/json")
+            self._transport.write(head + payload[: len(payload) // 2])
+            # Cut only after the half was sent: an abort drops the rest of the buffer.
+            self._after(0.02, self.cut)
         elif fault.kind == "answer" and fault.body is None:
             self._after(fault.delay or server.latency, lambda: self._right(asked, fault))
         elif fault.kind == "answer":
@@ -296,15 +289,6 @@ class _Connection(asyncio.Protocol):
             fault.status, fault.body, headers=dict(fault.headers), content_type=fault.content_type
         )
 
-    def _half(self, asked: Asked) -> None:
-        if self._transport is None:
-            return
-        payload = json.dumps(complete(asked, self._server.answer(asked.body))).encode()
-        head = _head(200, len(payload), {}, "application/json")
-        self._transport.write(head + payload[: len(payload) // 2])
-        # Cut only after the half was sent: an abort drops the rest of the buffer.
-        self._after(0.02, self.cut)
-
     def _send(
         self,
         status: int,
@@ -326,12 +310,6 @@ class _Connection(asyncio.Protocol):
         if self._answering:
             self._answering = False
             self._server.in_flight -= 1
-
-
-def thought_answer(body: bytes, headers: dict[str, str], *, thinks: bool) -> dict[str, Any]:
-    """The completion of the question whether a model thinks."""
-    asked = Asked(number=0, again=0, digest="", body=json.loads(body), headers=headers, at=0.0)
-    return complete(asked, "<think>\n17 times 23\n</think>\n\n391" if thinks else "391")
 
 
 def complete(asked: Asked, answer: str | dict[str, Any]) -> dict[str, Any]:

@@ -43,9 +43,6 @@ ANY_MODEL = {RECORDED: "the answers of a check"}
 """Details of a model that stands for one of any kind, so that a benchmark which suits only some
 kinds of models lets it answer."""
 
-OTHER_COMMAND_S = 600
-"""The time limit of a run in another process, in seconds."""
-
 RUN_ELSEWHERE = """
 import json, pathlib, sys
 from harness.testing.running import run_tasks
@@ -234,8 +231,8 @@ class SampleRuns:
         found: dict[Any, Task] = {}
         for task in self.tasks:
             stages = self.plugin.plugins.benchmark(task.benchmark).stages
-            options = self.options(task)
-            prompts = frozenset[str]().union(*(stage.asked(options) for stage in stages))
+            asked = (stage.asked(self.options(task)) for stage in stages)
+            prompts = frozenset[str]().union(*asked)
             found.setdefault((task.benchmark, prompts, str(task.prompts)), task)
         return self._by_benchmark(found.values())
 
@@ -374,7 +371,7 @@ class SampleRuns:
         }
         done = subprocess.run(
             command, cwd=place, env=environment, capture_output=True, text=True,
-            timeout=OTHER_COMMAND_S, check=False,
+            timeout=600, check=False,
         )  # fmt: skip
         if done.returncode != 0:
             raise SampleRunFailed(f"the run in another process failed:\n{done.stderr.strip()}")

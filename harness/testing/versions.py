@@ -31,7 +31,6 @@ from harness.testing.trial import PluginUnderTest, plugin_under_test
 
 if TYPE_CHECKING:
     from harness.contracts.judge import JudgeInput, JudgeParts
-    from harness.contracts.stage import Stage
 
 
 class Pin(TypedDict):
@@ -56,10 +55,12 @@ def pins_of(one: PluginUnderTest) -> Pins:
     found: Pins = {}
     for name in one.benchmarks:
         benchmark, factory = plugins.benchmark(name), plugins.benchmarks[name].factory
-        found[f"stages of {name}"] = {
-            stage.name: Pin(version=stage.version, code=code_of_stage(stage, factory, package))
-            for stage in benchmark.stages
-        }
+        pinned = found.setdefault(f"stages of {name}", {})
+        for stage in benchmark.stages:
+            parts: list[Any] = [stage.items, stage.work, stage.item, stage.value]
+            if top_level(stage.work.__module__) == "harness":  # made by `simple`
+                parts.append(factory)
+            pinned[stage.name] = Pin(version=stage.version, code=code_of(*parts, package=package))
     for name in one.of(plugins.judges):
         registration = plugins.judges[name]
         judge: Any = registration.factory(_parts_of(registration.on))
@@ -81,16 +82,6 @@ def _parts_of(on: JudgeInput) -> JudgeParts:
     if on == "judges":
         return JudgeParts(members=(Member(label="a", judge=anything),) * 2)
     return JudgeParts(model=anything if on == "model" else None)
-
-
-def code_of_stage(stage: Stage, factory: Any, package: str) -> str:
-    """The hash of all code that decides the records of a stage.
-
-    Where the harness made the stage's functions (`simple`), the code is found by the factory.
-    """
-    made_by_harness = top_level(stage.work.__module__) == "harness"
-    parts = (stage.items, stage.work, stage.item, stage.value)
-    return code_of(*parts, *([factory] if made_by_harness else []), package=package)
 
 
 def code_of(*parts: Any, package: str) -> str:

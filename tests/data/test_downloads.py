@@ -166,7 +166,7 @@ def test_a_file_that_was_whole_when_the_process_died_is_not_fetched_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(downloads._Cache, "_checked", killed)
+        patch.setattr(downloads, "_digest_of", killed)
         with pytest.raises(KeyboardInterrupt):
             opened(given)
     assert unfinished(cache)

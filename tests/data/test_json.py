@@ -70,9 +70,9 @@ def test_nothing_between_the_brackets_is_no_row(tmp_path):
 @pytest.mark.parametrize(
     ("walker", "held", "lines"),
     [
-        (json_rows._Array, [{"a": "x" * 50}] * 200, [2, 5, 8]),
+        (json_rows.Walk, [{"a": "x" * 50}] * 200, [2, 5, 8]),
         (
-            lambda path: json_rows._Entries(path, NAMES),
+            lambda path: json_rows.Walk(path, NAMES),
             {f"u{number}": "x" * 50 for number in range(200)},
             [2, 3, 4],
         ),

@@ -44,7 +44,7 @@ def simulated() -> Iterator[Clock]:
         patch.setattr(manifest, "redacted_args", dict)
         patch.setattr(preparation, "_selected", cached_selection())
         patch.setattr(Folder, "compile", cached_prompts())
-        patch.setattr(redaction, "environment_secrets", tuple)
+        patch.setattr(redaction, "known_secrets", tuple)
         patch.delenv(registry.CHOSEN, raising=False)
         try:
             yield machine

@@ -2,8 +2,7 @@
 
 import pytest
 
-from harness.base.errors import TaskError
-from harness.tasks.check import check_against_benchmark, mismatches
+from harness.tasks.check import mismatches
 
 
 @pytest.fixture
@@ -68,9 +67,3 @@ COLUMNS = "columns: {user: {}, kind: {one_of: [liked], values: {up: like}}}"
 )  # fmt: skip
 def test_what_the_tables_have_not_is_told_with_its_place(wrong, text, where, problem, hint):
     assert wrong(text) == [(f"one.yaml:{where}", problem, hint)]
-
-
-def test_the_first_mismatch_is_raised(catalogue, site):
-    (task,) = catalogue(one="task: one\nextends: base\nmetrics: [x, y]").select(["one"]).tasks
-    with pytest.raises(TaskError, match="no metric 'x'"):
-        check_against_benchmark(task, site.plugins().benchmark("films"))

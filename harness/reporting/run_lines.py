@@ -35,12 +35,19 @@ def listing_lines(listing: Listing) -> Iterator[str]:
 def _run(run: ListedRun) -> Iterator[str]:
     began = run.begun.replace("T", " ").replace("Z", " UTC") if run.begun else "at an unknown time"
     tags = [f"{name}={value}" for name, value in run.tags.items()]
+    working = run.status.replace("_", " ")
+    if run.status == "running":
+        working = {True: "at work", False: "killed", None: "at work or killed"}[run.at_work]
+    scored = sum(task.scored for task in run.tasks)
+    finished = f", {scored:,} of {len(run.tasks):,} tasks finished"
+    if run.status == "done" and scored == len(run.tasks):
+        finished = ""
     about = [
         began,
         run.model,
         *tags,
         *([] if run.limit is None else [f"limit {run.limit}"]),
-        _status(run),
+        f"{working}{finished}",
     ]
     yield clean_text(run.folder)
     yield clean_text(f"  {', '.join(about)}")
@@ -53,17 +60,6 @@ def _run(run: ListedRun) -> Iterator[str]:
     if rest := run.tasks[len(shown) :]:
         scored = sum(task.scored for task in rest)
         yield f"  and {len(rest):,} more tasks, {scored:,} of them finished"
-
-
-def _status(run: ListedRun) -> str:
-    if run.status == "running":
-        working = {True: "at work", False: "killed", None: "at work or killed"}[run.at_work]
-    else:
-        working = run.status.replace("_", " ")
-    finished = sum(task.scored for task in run.tasks)
-    if run.status == "done" and finished == len(run.tasks):
-        return working
-    return f"{working}, {finished:,} of {len(run.tasks):,} tasks finished"
 
 
 def _result(task: ListedTask) -> str:

@@ -131,18 +131,14 @@ def _of_tasks(
     for comparison in document.comparisons:
         for name in comparison.main:
             first = comparison.runs[0].metrics[name]
-            values = {
-                run.run: value_of(run.common[name]) for run in comparison.runs if name in run.common
-            }
-            n = max(
-                (run.common[name].n for run in comparison.runs if name in run.common), default=0
-            )
+            common = {one.run: one.common[name] for one in comparison.runs if name in one.common}
+            n = max((each.n for each in common.values()), default=0)
             results = [run.metrics[name] for run in comparison.runs]
             of = max(each.n + sum(each.missing.values()) for each in results)
             yield _Measure(
                 task=clean_text(comparison.task),
                 metric=metric_name(name, first),
-                values=values,
+                values={run: value_of(each) for run, each in common.items()},
                 n=f"{n:,}" if n == of else f"{n:,} of {of:,}",
                 differences=tuple(each for each in comparison.differences if each.metric == name),
                 higher_is_better=first.higher_is_better,
@@ -363,23 +359,18 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
             pair = (each.first, each.second)
             of = f" of {runs[pair[0]]} and {runs[pair[1]]}" if len(pairs) > 1 else ""
             if each.p_holm is None or each.value is None:
-                why = clean_text(each.no_p or "")
-                others.setdefault(f"no test{of} is possible in", []).append(
-                    f"{measure.task} ({metric}: {why})"
-                )
+                what, how = f"no test{of} is possible in", f": {clean_text(each.no_p or '')}"
             elif each.p_holm >= 1 - each.confidence:
-                others.setdefault(f"no difference{of} is shown in", []).append(
-                    f"{measure.task} ({metric}, p {p})"
-                )
+                what, how = f"no difference{of} is shown in", f", p {p}"
             elif each.interval and each.interval[0] <= 0 <= each.interval[1]:
-                others.setdefault(f"it is not clear{of and f' which{of} is better'} in", []).append(
-                    f"{measure.task} ({metric}, p {p}, but the interval has 0 in it)"
-                )
+                what = f"it is not clear{of and f' which{of} is better'} in"
+                how = f", p {p}, but the interval has 0 in it"
             else:
                 who = pair if (each.value > 0) is measure.higher_is_better else pair[::-1]
-                how = f"{metric} {'higher' if measure.higher_is_better else 'lower'} by "
-                how += _size(each)
-                better[who].append(f"{measure.task} ({how}, p {p})")
+                how = f"{'higher' if measure.higher_is_better else 'lower'} by {_size(each)}"
+                better[who].append(f"{measure.task} ({metric} {how}, p {p})")
+                continue
+            others.setdefault(what, []).append(f"{measure.task} ({metric}{how})")
     parts = [
         f"{runs[first]} is better than {runs[second]} in {', '.join(found)}"
         for (first, second), found in better.items()

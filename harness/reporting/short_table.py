@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
@@ -108,12 +108,12 @@ def print_short_table(
     for sheet in sheets:
         if not _says_more(sheet, summaries, means):
             continue
-        parts = _parts(sheet, console)
-        if parts.height > room - needed:
-            parts = _parts(msgspec.structs.replace(sheet, notes=()), console)
-        if parts.height <= room - needed or not (several or further):
-            further.append(parts.shown)
-            room -= parts.height
+        parts, lines = _lines(sheet, console)
+        if lines > room - needed:
+            parts, lines = _lines(msgspec.structs.replace(sheet, notes=()), console)
+        if lines <= room - needed or not (several or further):
+            further.append(parts)
+            room -= lines
     every = rows
     if not few and len(rows) > max(room, LEAST_ROWS):
         every = [row for row in rows if not row.optional]
@@ -177,16 +177,10 @@ def _says_more(
     )
 
 
-class _Parts(NamedTuple):
-    """What a table of a group's analysis shows, and its lines."""
-
-    shown: Group
-    height: int
-
-
-def _parts(sheet: Sheet, console: Console) -> _Parts:
+def _lines(sheet: Sheet, console: Console) -> tuple[Group, int]:
+    """What a table of a group's analysis shows, and how many lines it takes."""
     shown = Group(Text(), *sheet_parts(sheet, console))
-    return _Parts(shown, len(console.render_lines(shown, pad=False)))
+    return shown, len(console.render_lines(shown, pad=False))
 
 
 def _table(rows: Iterable[_Row]) -> Table:
@@ -331,20 +325,14 @@ class _Rows:
 
     def _why_not(self, names: Sequence[str]) -> str:
         """Why a task has no result; the first of its repeats speaks for all."""
-        if any(name in self._found for name in names):
+        if not self._found.keys().isdisjoint(names):
             return "no metric"
         entry = self._manifest.tasks[names[0]]
-        undone = unfinished_stages(entry)
-        if not undone:
-            return "not scored"
-        done = len(entry.stages) - len(undone)
-        return f"{done} of {len(entry.stages)} stages done"
+        stages, undone = len(entry.stages), len(unfinished_stages(entry))
+        return f"{stages - undone} of {stages} stages done" if undone else "not scored"
 
     def _finished_first(self, tasks: Iterable[str]) -> list[str]:
-        def unfinished(task: str) -> bool:
-            return not any(name in self._found for name in self._repeats[task])
-
-        return sorted(tasks, key=unfinished)
+        return sorted(tasks, key=lambda task: self._found.keys().isdisjoint(self._repeats[task]))
 
 
 def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
@@ -403,15 +391,11 @@ def cut(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
-def middle_cut(name: str, room: int) -> str:
-    """A name in a width: its beginning and its end, which tell names apart."""
-    if cell_len(name) <= room:
-        return name
-    head = room - room // 2 - 1
-    return f"{name[:head]}…{name[-(room // 2) :]}"
-
-
 def middle_cuts(names: Sequence[str], room: int) -> list[str]:
-    """The names in a width; all of them whole if two would look the same."""
-    shown = [middle_cut(name, room) for name in names]
+    """The names in a width by their beginnings and ends; whole if two would look the same."""
+    head, tail = room - room // 2 - 1, room // 2
+    shown = [
+        name if cell_len(name) <= room else f"{name[:head]}…{name[-tail:]}"
+        for name in names
+    ]  # fmt: skip
     return shown if len({*shown}) == len({*names}) else list(names)

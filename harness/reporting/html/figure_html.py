@@ -64,14 +64,10 @@ def _drawn(figure: Figure | Panels) -> Html | None:
     from harness.reporting.figures import figure_bytes
 
     svg = figure_bytes(replace(figure, stamp="", note=""))
-    return inline_svg(svg, label=figure.title)
-
-
-def inline_svg(svg: bytes, *, label: str) -> Html:
-    """A drawing as a part of a page: no style, no script, and ids that no other drawing has."""
-    root = ElementTree.fromstring(svg)
+    # Its ids are those of no other drawing.
     mark = f"f{sha256(svg).hexdigest()[:8]}-"
-    return _element(root, mark, {"role": "img", "aria-label": label})
+    named = {"role": "img", "aria-label": figure.title}
+    return _element(ElementTree.fromstring(svg), mark, named)
 
 
 def _element(node: ElementTree.Element, mark: str, more: dict[str, str]) -> Html:
@@ -81,10 +77,8 @@ def _element(node: ElementTree.Element, mark: str, more: dict[str, str]) -> Html
     attributes = {**_attributes(node, mark), **more}
     if name == "svg":
         attributes.pop("height", None)  # it follows from the width, which may shrink
-    inside: list[str | Html] = [shown(node.text)] if node.text and node.text.strip() else []
-    for child in node:
-        inside.append(_element(child, mark, {}))
-    return element(name, *inside, **attributes)
+    text = shown(node.text) if node.text and node.text.strip() else None
+    return element(name, text, *(_element(child, mark, {}) for child in node), **attributes)
 
 
 def _attributes(node: ElementTree.Element, mark: str) -> dict[str, str]:

@@ -56,7 +56,9 @@ class KeyWords(tuple[Word, ...]):
 
         The words that were `said` in parts before are left out.
         """
-        text = _text(part.replace(element("wbr"), ""))
+        # Signs that no text has stand around whole cells and names.
+        marked = _WHOLE.sub("\x02\\2\x03", part.replace(element("wbr"), ""))
+        text = html.unescape(_TAG.sub(" ", marked))
         found: dict[str, dict[str, str]] = {}
         for one in self:
             if not (one.shown in said or one.means in text) and re.search(one.place, text):
@@ -76,11 +78,6 @@ class KeyWords(tuple[Word, ...]):
             title = element("summary", f"What {len(found)} words here mean")
             words = element("details", title, words, class_="words")
         return joined([part, words])
-
-
-def _text(part: str) -> str:
-    """The text of HTML, in which signs that no text has stand around whole cells and names."""
-    return html.unescape(_TAG.sub(" ", _WHOLE.sub("\x02\\2\x03", part)))
 
 
 def _told(meanings: Mapping[str, str]) -> str:

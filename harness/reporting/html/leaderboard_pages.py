@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.analysis.leaderboard import INDEX, Board, Leaderboard
 from harness.contracts.report import Sheet
 from harness.reporting.html.figure_html import figure_html
-from harness.reporting.html.markup import Html, breakable, element, joined
+from harness.reporting.html.markup import Html, breakable, element
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.sheet_html import Entry, entries_html, notes_html, sheet_html
 from harness.reporting.leaderboard_sheets import (
@@ -44,10 +44,16 @@ def board_html(board: Board) -> str:
     back = element("p", _link(INDEX, "all tasks"), " · ", as_json)
     report = board_report(board)
     first, *others = (sheet_html(sheet, level=2) for sheet in report.sheets)
+    if board.apart:
+        lines = (
+            element("li", _link(each.page, f"{board.task} ({each.differs})"),
+                    f": {', '.join(each.runs)}: {'; '.join(each.because)}")
+            for each in board.apart
+        )  # fmt: skip
+        others += [element("h2", "Runs that cannot stand on this page"), element("ul", *lines)]
     figures = map(figure_html, report.figures)
-    body = [back, notes_html(report.notes), first, *figures, *others, _apart(board)]
     heading = element("h1", f"{board_name(board)}: {board.metric}")
-    return page_html(title, [heading, *body])
+    return page_html(title, [heading, back, notes_html(report.notes), first, *figures, *others])
 
 
 def _table(sheet: Sheet, boards: Sequence[Board]) -> Html:
@@ -56,19 +62,6 @@ def _table(sheet: Sheet, boards: Sequence[Board]) -> Html:
         for row, board in zip(sheet.rows, boards, strict=True)
     ]
     return entries_html("pages", sheet.columns, rows, numbers=[False] * len(sheet.columns))
-
-
-def _apart(board: Board) -> Html:
-    """The other pages of the task, with their runs and why these cannot stand here."""
-    if not board.apart:
-        return Html("")
-    lines = (
-        element("li", _link(each.page, f"{board.task} ({each.differs})"),
-                f": {', '.join(each.runs)}: {'; '.join(each.because)}")
-        for each in board.apart
-    )  # fmt: skip
-    title = element("h2", "Runs that cannot stand on this page")
-    return joined([title, element("ul", *lines)])
 
 
 def _link(page: str, text: str) -> Html:

@@ -25,8 +25,11 @@ def matrix_html(
 ) -> Html:
     """The table of results. The members of a group, and what is said of a line, follow it."""
     labels = [run.label for run in runs]
-    repeats = {label: _repeats(lines, label) for label in labels}
-    names = [f"{label} ×{repeats[label]}" if repeats[label] > 1 else label for label in labels]
+    names = []
+    for label in labels:
+        repeats = [line.values[label].repeats for line in lines if label in line.values]
+        many = max(repeats, default=1)
+        names.append(f"{label} ×{many}" if many > 1 else label)
     conditions = conditions_of(lines)
     rules = any(line.rules for line in lines)
     published = any(line.published for line in lines)
@@ -45,7 +48,9 @@ def matrix_html(
                 fold = element("button", f"{len(line.tasks)} tasks", type="button",
                                class_="fold", value=f"in-{many}")  # fmt: skip
                 head = joined([head, " ", fold])
-        cells = [_units(line), *(_cell(line, label) for label in labels)]
+        units = units_of(line)
+        cells = [Entry(NOTHING if units is None else f"{units:,}", units)]
+        cells += [_cell(line, label) for label in labels]
         cells += [_rules(line)] if rules else []
         cells += [_published(line, conditions)] if published else []
         within = f" in-{many}" if member else ""
@@ -85,43 +90,26 @@ def _head(line: Line, runs: Sequence[ReportedRun], *, starts: bool) -> Html:
     """The name of a line with its metric, and if it has a published value, whether it may stand
     next to it."""
     name = line.name + (f" (mean of {len(line.tasks)})" if line.is_group else "")
-    badge = _badge(line, runs) if line.published else None
+    badge = None
+    if line.published:
+        # The stamp of a task, once for all its models, or with those that it is of.
+        own: dict[str, list[bool]] = {run.label: [] for run in runs}
+        for run in runs:
+            mine = (one for one in run.summaries if one.task.partition("@")[0] in line.tasks)
+            own[run.label] += [one.comparable for one in mine]
+        stamped = [label for label, comparable in own.items() if not all(comparable)]
+        whose = "" if len(stamped) == sum(map(bool, own.values())) else f": {', '.join(stamped)}"
+        badge = element("span", f"not comparable{whose}", class_="badge") if stamped else None
     return joined([
         element("span", breakable(name), class_=None if starts else "hidden"), " ",
         element("span", line.shown_metric, " " if badge else None, badge, class_="metric"),
     ])  # fmt: skip
 
 
-def _badge(line: Line, runs: Sequence[ReportedRun]) -> Html | None:
-    """The stamp of a task, once for all its models, or with those that it is of."""
-    stamped = []
-    having = 0
-    for run in runs:
-        own = [one for one in run.summaries if one.task.partition("@")[0] in line.tasks]
-        having += bool(own)
-        if any(not each.comparable for each in own):
-            stamped.append(run.label)
-    if not stamped:
-        return None
-    whose = "" if len(stamped) == having else f": {', '.join(stamped)}"
-    return element("span", f"not comparable{whose}", class_="badge")
-
-
-def _units(line: Line) -> Entry:
-    """How many units the value of each model is of, if that is the same for all."""
-    many = units_of(line)
-    return Entry(NOTHING if many is None else f"{many:,}", many)
-
-
 def units_of(line: Line) -> int | None:
     """How many units each run has in a line, each counted once; None if they differ."""
     each = {one.of // one.repeats for one in line.values.values() if one.of}
     return each.pop() if len(each) == 1 else None
-
-
-def _repeats(lines: Sequence[Line], label: str) -> int:
-    """Of how many repeats most values of a run are the mean."""
-    return max((line.values[label].repeats for line in lines if label in line.values), default=1)
 
 
 def _cell(line: Line, label: str) -> Entry:

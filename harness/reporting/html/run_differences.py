@@ -300,7 +300,7 @@ def _changed(task: str, changed: Sequence[ChangedUnits], labels: Mapping[str, st
     """The largest changes of each pair of runs, with the command that shows the first run's."""
     rows: list[tuple[Cell, ...]] = [
         (
-            unit.unit, f"{labels[each.first]} − {labels[each.second]}", unit.first - unit.second,
+            unit.unit, _pair(each, labels), unit.first - unit.second,
             unit.first, unit.second, unit.commands[0],
         )
         for each in changed
@@ -315,7 +315,7 @@ def _changed(task: str, changed: Sequence[ChangedUnits], labels: Mapping[str, st
     return Sheet(title=task, columns=columns, rows=tuple(rows), digits=3, notes=notes)
 
 
-def _pair(each: Difference, labels: Mapping[str, str]) -> str:
+def _pair(each: Difference | ChangedUnits, labels: Mapping[str, str]) -> str:
     return f"{labels[each.first]} − {labels[each.second]}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from harness.base.errors import HarnessError
 from harness.contracts.report import Cell, Sheet
@@ -80,7 +80,10 @@ def reading_html(runs: Sequence[ReportedRun]) -> Html:
             task,
             f"{name}, {role}",
             use.calls,
-            *(_percent(each, use.calls) for each in shares),
+            *(
+                "unknown" if each is UNSET else 100 * each / use.calls if each else None
+                for each in shares
+            ),
             stage.items,
             lost,
             why or None,
@@ -103,12 +106,6 @@ def reading_html(runs: Sequence[ReportedRun]) -> Html:
     title = element("summary", f"{len(rest):,} stages of which each reply was read")
     folded = sheet_html(Sheet(title="", columns=columns, rows=tuple(rest)))
     return joined([notes_html(notes), shown, element("details", title, folded)])
-
-
-def _percent(part: int | UnsetType, whole: int) -> Cell:
-    if part is UNSET:
-        return "unknown"
-    return 100 * part / whole if part else None
 
 
 def judges_html(

@@ -134,7 +134,11 @@ def _limits(
     runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences
 ) -> Iterator[str]:
     """Stand-ins, baselines that beat all models, what was lost, and what was not tested."""
-    ruled = [run.label for run in runs if answers_by_rule(run)]
+    ruled = [
+        run.label
+        for run in runs
+        if any(run.manifest.by_rule(task, CANDIDATE) for task in run.manifest.tasks)
+    ]
     if ruled:
         every = len(ruled) == len(runs) > 1
         who = "Every model here" if every else _listed(ruled)
@@ -158,11 +162,6 @@ def _limits(
     if apart := untested_pairs(found.untested):
         named = _of([*apart], len(tasks))
         yield f"Not tested: {named}; “What to look at next” says what would help."
-
-
-def answers_by_rule(run: ReportedRun) -> bool:
-    """Whether the candidate of a run answers by rule."""
-    return any(run.manifest.by_rule(task, CANDIDATE) for task in run.manifest.tasks)
 
 
 def _of(names: Sequence[str], of: int) -> str:

@@ -21,6 +21,7 @@ from harness.cli.score import (
     set_option,
     task_option,
 )
+from harness.runs.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     from harness.scoring.compared_tasks import ComparedTasks
@@ -94,8 +95,7 @@ def compare(**options: Any) -> int:
                 hint="--force compares them all the same, and marks what differs",
             )
         ]
-    for error in errors:
-        print_error(error)
+    print_error(*errors)
     return exit_code(document, errors)
 
 
@@ -171,8 +171,7 @@ def _methods(args: SimpleNamespace) -> int:
             check_slice(args.by, found.compared)
     document = found.document()
     _print(args, document)
-    for error in run.errors:
-        print_error(error)
+    print_error(*run.errors)
     return exit_code(document, run.errors)
 
 
@@ -283,7 +282,6 @@ def _compared(
     args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None, gates: Sequence[Gate]
 ) -> ComparedTasks:
     """The comparison of each task that can be compared; writes the oracle if that is asked for."""
-    from harness.runs.atomic_files import atomic_write
     from harness.scoring.compared_tasks import compare_tasks
     from harness.scoring.gates import metrics_by_task
 

@@ -16,6 +16,8 @@ from harness.cli.command import PATH, argument, command, option
 from harness.cli.kept_runs import named_runs, open_run, tag_option
 from harness.cli.output import print_error
 from harness.cli.run_options import tags_from
+from harness.reporting.text import clean_text
+from harness.runs.atomic_files import storage_error
 
 if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
@@ -42,7 +44,6 @@ def export(
     and no run is changed.
     """
     from harness.analysis.run_tables import check_new_folder
-    from harness.reporting.text import clean_text
 
     check_new_folder(out)
     tags = tags_from(tag)
@@ -51,8 +52,7 @@ def export(
         raise errors[0]
     for path in _write(out, format, tasks):
         print(clean_text(str(path)))
-    for error in errors:
-        print_error(error)
+    print_error(*errors)
     return 1 if errors else 0
 
 
@@ -91,7 +91,6 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
     from harness.analysis.lm_eval_export import write_lm_eval_of_runs
     from harness.analysis.run_tables import tables_of
     from harness.reporting.table_files import write_csv, write_parquet
-    from harness.runs.atomic_files import storage_error
 
     try:
         parent = out if out.is_dir() else out.parent

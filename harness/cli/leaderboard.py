@@ -11,6 +11,7 @@ from harness.base.errors import DataError, HarnessError
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.kept_runs import Opened, has_tags, kept_runs, tag_option
 from harness.cli.run_options import tags_from
+from harness.reporting.text import clean_text
 from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ def leaderboard(folder: Path, output: Path, tag: tuple[str, ...]) -> int:
     """
     from harness.analysis.leaderboard import leaderboard as boards_of
     from harness.reporting.leaderboard_files import write_site
-    from harness.reporting.text import clean_text
 
     tasks, left_out = _tasks(folder, tags_from(tag))
     if not tasks:

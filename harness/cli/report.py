@@ -18,6 +18,8 @@ from harness.cli.kept_runs import named_runs, tag_option
 from harness.cli.output import print_error
 from harness.cli.run_options import tags_from
 from harness.cli.score import NamedRun, labels_of_runs, open_runs, task_option
+from harness.reporting.text import clean_text
+from harness.runs.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     from harness.reporting.html.reported_run import ReportedRun
@@ -58,8 +60,6 @@ def report(**options: Any) -> int:
     differences, the analyses of each benchmark, how answers were read and judged, the samples, and
     the commands. It needs no network. No model is called, and no run is changed.
     """
-    from harness.reporting.text import clean_text
-
     args = SimpleNamespace(**options)
     check_folder(args.output)
     for file in args.labels:
@@ -77,8 +77,7 @@ def report(**options: Any) -> int:
     )  # fmt: skip
     print(clean_text(f"{args.output} ({args.output.stat().st_size / 1_000_000:.1f} MB)"))
     sys.stdout.flush()
-    for error in (error for run in runs for error in run.errors):
-        print_error(error)
+    print_error(*(error for run in runs for error in run.errors))
     return unread[0].exit_code if unread else 0
 
 
@@ -110,7 +109,6 @@ def write_report(
     """
     from harness.registry import load_plugins
     from harness.reporting.html.report_page import MEGABYTE, report_page
-    from harness.runs.atomic_files import atomic_write
 
     unread = [error for run in runs if run.opened is None for error in run.errors]
     if len(unread) == len(runs):

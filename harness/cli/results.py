@@ -83,16 +83,6 @@ def print_everything(
         print_report(report)
 
 
-def stored_means(
-    folder: RunFolder, manifest: Manifest, summaries: Sequence[TaskSummary]
-) -> tuple[MeanOverTasks, ...]:
-    """The means of a stored run over groups and repeats."""
-    from harness.registry import load_plugins
-    from harness.scoring.group_means import means_of_run
-
-    return means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
-
-
 def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
     """The analyses of a run's groups."""
     from harness.cli.analyse import report_of_group

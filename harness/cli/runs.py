@@ -15,6 +15,7 @@ from harness.cli.command import PATH, command, json_option, option
 from harness.cli.kept_runs import Opened, default_folder, has_tags, kept_runs, tag_option
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
+from harness.reporting.text import clean_text
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 
@@ -75,8 +76,6 @@ def _place(output_path: Path | None) -> Path:
 
 def _clean(place: Path, tags: Mapping[str, str], which: str, *, yes: bool) -> int:
     """Remove the runs that are chosen, once the user has agreed; the exit code."""
-    from harness.reporting.text import clean_text
-
     chosen = _chosen(which, [one for one in kept_runs(place) if has_tags(one[1], tags)])
     if not chosen:
         print("no run to remove")
@@ -94,7 +93,19 @@ def _clean(place: Path, tags: Mapping[str, str], which: str, *, yes: bool) -> in
         if not answer:
             print("nothing was removed")
             return 0
-    kept = sum(not _removed(*one) for one in chosen)
+    kept = 0
+    for folder, manifest in chosen:
+        try:
+            folder.lock()
+            # No other process may hold it, or have resumed it.
+            if folder.manifest() != manifest:
+                raise HarnessError("the run has changed since it was listed")
+            shutil.rmtree(folder.path)
+        except (HarnessError, OSError) as error:
+            print_error(f"{folder.path} is not removed: {error}")
+            kept += 1
+        finally:
+            folder.unlock()
     print(f"{len(chosen) - kept:,} removed")
     return 1 if kept else 0
 
@@ -148,18 +159,3 @@ def _answered(file: Path) -> bool:
             return opened.execute("SELECT 1 FROM replies LIMIT 1").fetchone() is not None
     except sqlite3.Error:
         return True
-
-
-def _removed(folder: RunFolder, manifest: Manifest) -> bool:
-    """Remove a run that no other process holds or has resumed; otherwise print why it stays."""
-    try:
-        folder.lock()
-        if folder.manifest() != manifest:
-            raise HarnessError("the run has changed since it was listed")
-        shutil.rmtree(folder.path)
-    except (HarnessError, OSError) as error:
-        print_error(f"{folder.path} is not removed: {error}")
-        return False
-    finally:
-        folder.unlock()
-    return True

@@ -11,10 +11,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
+from harness.base.redaction import redacted_args, without_key_material
 from harness.cli.command import argument, command, option
 from harness.cli.kept_runs import kept_runs, named_runs, open_run, tag_option
 from harness.cli.output import print_error, print_json
-from harness.cli.run_options import tags_from
+from harness.cli.run_options import changes_from, tags_from
+from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
@@ -88,15 +90,20 @@ def score(**options: Any) -> int:
     args = SimpleNamespace(**options)
     tags = tags_from(args.tag)
     runs = open_runs(named_runs(args.runs, tags), args.task, tags)
-    with _scored(args.changes, runs):
+    with contextlib.ExitStack() as stack:
+        if args.changes:
+            stack.enter_context(rescored(args.changes, runs))
+        else:
+            labels = labels_of_runs(runs)
+            for each in runs:
+                _score_run(each, labels)
         if not args.json:
             for each in runs:
                 _print_run(each, changed=bool(args.changes), part=args.task is not None)
     if args.json:
         print_json({"runs": [each.as_json() for each in runs]})
     errors = [error for each in runs for error in each.errors]
-    for error in errors:
-        print_error(error)
+    print_error(*errors)
     return errors[0].exit_code if errors else 0
 
 
@@ -107,7 +114,6 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
     """
     from harness.cli.results import print_short
     from harness.reporting.tables import print_summaries
-    from harness.reporting.text import clean_text
     from harness.scoring.group_means import means_of
 
     count = len(run.kept)
@@ -156,19 +162,6 @@ def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -
                 except HarnessError as error:
                     run.errors.append(error)
     return runs
-
-
-@contextlib.contextmanager
-def _scored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
-    """Score all runs into their folders; with changed options, into temporary files."""
-    if changes:
-        with rescored(changes, runs):
-            yield
-        return
-    labels = labels_of_runs(runs)
-    for each in runs:
-        _score_run(each, labels)
-    yield
 
 
 @contextlib.contextmanager
@@ -234,7 +227,6 @@ def _rescore_run(
 
 def _rescorings(changes: Sequence[str], runs: Sequence[NamedRun]) -> list[list[Rescoring]]:
     """By run, how each task is scored; UsageError for a change that scoring alone cannot make."""
-    from harness.cli.run_options import changes_from
     from harness.registry import load_plugins
     from harness.scoring.rescore import rescoring
     from harness.tasks.changes import apply_changes
@@ -273,8 +265,7 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
         else:
             other = any(how.changed for how in rescorings)
             _print_run(run, changed=other, part=len(rescorings) < len(manifest.tasks))
-    for error in run.errors:
-        print_error(error)
+    print_error(*run.errors)
     return run.errors[0].exit_code if run.errors else 0
 
 
@@ -282,8 +273,8 @@ def _find(
     settings: RunSettings, wanted: Sequence[Task], plugins: Plugins
 ) -> tuple[RunFolder, Manifest, list[Rescoring]]:
     """The newest finished run that only needs scoring; otherwise an error that lists the runs."""
-    from harness.base.redaction import redacted_args, without_key_material
     from harness.scoring.comparable import describe_differences, differences
+    from harness.scoring.rescore import rescoring
 
     asked = _that_must_match(without_key_material(redacted_args(settings.asked())))
     first: HarnessError | None = None
@@ -298,7 +289,18 @@ def _find(
             others.append(f"{folder.path.name}: without task {', '.join(absent)}")
         else:
             try:
-                return folder, manifest, _rescorings_of(manifest, wanted, plugins)
+                return (
+                    folder,
+                    manifest,
+                    [
+                        rescoring(
+                            manifest.tasks[task.name].task(),
+                            task,
+                            plugins.benchmark(task.benchmark),
+                        )
+                        for task in wanted
+                    ],
+                )
             except UsageError as error:
                 first = first or error
     if first is not None:
@@ -313,15 +315,6 @@ def _find(
         hint="make a run with the same command without --rescore_only, or give the folder of the "
         "runs with --output_path",
     )
-
-
-def _rescorings_of(manifest: Manifest, wanted: Sequence[Task], plugins: Plugins) -> list[Rescoring]:
-    from harness.scoring.rescore import rescoring
-
-    return [
-        rescoring(manifest.tasks[task.name].task(), task, plugins.benchmark(task.benchmark))
-        for task in wanted
-    ]
 
 
 def _that_must_match(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -149,7 +149,13 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
         if file is not None:
             models |= named_models(file.values.get("models", {}), file.where)
             layers.append([*_of_file(file, source, ctx)])
-    layers.append([*_of_variables(options, ctx)])
+    of_variables: list[SettingValue] = []
+    for option in options.values():
+        text, where = (option.resolve_envvar_value(ctx) or "").strip(), str(option.envvar)
+        if text:
+            value = option.from_variable(text, where, ctx)
+            of_variables += _values(option, value, ENVIRONMENT, where)
+    layers.append(of_variables)
     layers.append([
         given
         for name, option in options.items()
@@ -252,14 +258,6 @@ def _of_file(file: SettingsFile, source: str, ctx: click.Context) -> Iterator[Se
             where = file.where([key])
             option = setting_named(key.replace("-", "_"), where, ctx.command)
             yield from _values(option, option.from_file(value, where, ctx), source, where)
-
-
-def _of_variables(options: Mapping[str, Setting], ctx: click.Context) -> Iterator[SettingValue]:
-    for option in options.values():
-        text, where = (option.resolve_envvar_value(ctx) or "").strip(), str(option.envvar)
-        if text:
-            value = option.from_variable(text, where, ctx)
-            yield from _values(option, value, ENVIRONMENT, where)
 
 
 def _values(option: Setting, value: Any, source: str, where: str) -> Iterator[SettingValue]:

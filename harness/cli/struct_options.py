@@ -45,7 +45,15 @@ def options_of(kind: type[msgspec.Struct], *, own: Sequence[click.Parameter] = (
     """
     options: list[Option] = []
     for field, shape, text in fields_of(kind):
-        _check_type(kind, field, shape)
+        inner = _inner(shape)
+        path = isinstance(inner, inspect.CustomType) and inner.cls is Path
+        if isinstance(inner, _NOT_A_WORD) or (isinstance(inner, inspect.CustomType) and not path):
+            raise PluginError(
+                f"the field {field.name!r} of {kind.__name__} cannot be an option",
+                found=f"the type {field.type}",
+                expected="a bool, int, float, str, Path, Literal or Enum, or a list of one of "
+                "these",
+            )
         options += _options(field, shape, text)
     taken = {name for param in own for name in param.opts} | {"--help", "--strict_plugins"}
     for option in options:
@@ -83,17 +91,6 @@ def fields_of(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.T
             others = [one for one in shape.types if not isinstance(one, inspect.NoneType)]
             shape = others[0] if len(others) == 1 else shape
         yield field, shape, help_text
-
-
-def _check_type(kind: type[msgspec.Struct], field: FieldInfo, shape: inspect.Type) -> None:
-    inner = _inner(shape)
-    path = isinstance(inner, inspect.CustomType) and inner.cls is Path
-    if isinstance(inner, _NOT_A_WORD) or (isinstance(inner, inspect.CustomType) and not path):
-        raise PluginError(
-            f"the field {field.name!r} of {kind.__name__} cannot be an option",
-            found=f"the type {field.type}",
-            expected="a bool, int, float, str, Path, Literal or Enum, or a list of one of these",
-        )
 
 
 def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Option]:

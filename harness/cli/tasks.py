@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError, UsageError
+from harness.base.redaction import without_query
 from harness.cli.command import argument, command, json_option, option
 from harness.cli.output import Row, print_error, print_sections
-from harness.cli.run_options import include_path_option
+from harness.cli.run_options import include_path_option, task_folders
+from harness.registry import load_plugins
+from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -46,8 +51,6 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
     description, with a PATTERN those that match it. For the full name of a task, show its
     benchmark, options, roles and data.
     """
-    from harness.cli.run_options import task_folders
-    from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
 
     if all and patterns:
@@ -72,8 +75,7 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
         shown = folded(others)
         tags = [(tag, ", ".join(names)) for tag, names in _tags(shown).items()]
         print_sections([*_sections(shown), ("tags", tags)])
-    for line in (*map(str, plugins.broken), *plugins.problems, *catalogue.problems):
-        print_error(line)
+    print_error(*map(str, plugins.broken), *plugins.problems, *catalogue.problems)
     return 0
 
 
@@ -112,9 +114,6 @@ def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) 
 
 def folded(entries: Sequence[Entry]) -> list[Entry]:
     """The entries, with one entry for the many tasks of a file, at the position of the first."""
-    from collections import Counter
-    from dataclasses import replace
-
     counts = Counter((entry.file, entry.pattern) for entry in entries)
     shown: dict[object, Entry] = {}
     for entry in entries:
@@ -261,7 +260,6 @@ def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
 
 
 def _data(data: DataSpec) -> Iterator[Row]:
-    from harness.base.redaction import without_query
     from harness.tasks.load import shown
 
     for source in data.sources:
@@ -289,8 +287,6 @@ def _data(data: DataSpec) -> Iterator[Row]:
 
 def _overview(entries: Sequence[Entry], catalogue: Catalogue) -> Iterator[str]:
     """The lines of the screen; the many tasks of a file only if no group contains them."""
-    from harness.reporting.text import clean_text
-
     width = shutil.get_terminal_size((100, 24)).columns
     held = {one.name: _members(one.name, catalogue) for one in entries if one.members is not None}
     grouped = {name for names in held.values() for name in names}

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
-from harness.scoring.compared_slices import slice_names
 from harness.scoring.comparison import adjusted_together, best_runs, compare, main_of
 from harness.scoring.comparison_document import Compared, ComparisonDocument
 from harness.scoring.finished_task import FinishedTask
@@ -120,7 +119,8 @@ def check_slice(name: str, compared: Sequence[Compared]) -> None:
     """Raise UsageError if no task that was compared has such a slice."""
     if not compared or any(each.comparison.slices for each in compared):
         return
-    known = slice_names(score for each in compared for score in each.tasks[0].scores())
+    scores = (score for each in compared for score in each.tasks[0].scores())
+    known = {slice: None for score in scores for slice in score.slices or ()}
     raise UsageError(
         f"no task of these runs has a slice {name!r}",
         where="--by",

@@ -130,10 +130,8 @@ def _score_columns(tasks: Sequence[FinishedTask]) -> dict[str, Kind]:
         kinds: list[tuple[str, Kind]] = []
         for name in score_names(task):
             kinds += [(name, "number"), (missing_column(name), "text")]
-        for column, kind in (
-            *kinds,
-            *((slice_column(one), "text") for one in task.summary.slices or ()),
-        ):
+        kinds += [(slice_column(one), "text") for one in task.summary.slices or ()]
+        for column, kind in kinds:
             if columns.setdefault(column, kind) != kind or column in UNIT:
                 raise UsageError(
                     "two columns of the table of scores would have the same name",
@@ -194,12 +192,8 @@ def _call(call: CallRecord) -> Row:
         **{name: getattr(call, name) for name in same},
         "messages": messages_json(call.messages),
         "failure": None if failure is None else str(type(failure).__struct_config__.tag),
-        "cause": None if failure is None else failure.cause,
-        "detail": None if failure is None else failure.detail,
-        **{
-            name: None if call.usage is None else getattr(call.usage, name)
-            for name in Usage.__struct_fields__
-        },
+        **{name: getattr(failure, name, None) for name in ("cause", "detail")},
+        **{name: getattr(call.usage, name, None) for name in Usage.__struct_fields__},
     }
 
 

@@ -24,6 +24,7 @@ from harness.cli.run_options import RunCommand
 from harness.cli.setting import data_of, settings_of
 from harness.cli.settings_sources import EffectiveSettings, SettingValue
 from harness.reporting.text import clean_text
+from harness.scoring.grouping import grouped
 
 DEFAULT = "default"
 VARIABLES = {
@@ -79,10 +80,10 @@ def _rows(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str
     """Each setting: its name, value and source, and the values that it overrides."""
     params = ctx.command.make_context("config", [], resilient_parsing=True).params
     defaults = {**params, **_other_defaults()}
-    slots_of: dict[str, list[str]] = {}
-    for slot, stack in effective.slots.items():
-        option = next(layer[0].option for layer in stack if layer)
-        slots_of.setdefault(option, []).append(slot)
+    slots_of = grouped(
+        (next(layer[0].option for layer in stack if layer), slot)
+        for slot, stack in effective.slots.items()
+    )
     for option in settings_of(ctx.command):
         slots = slots_of.get(option, [])
         for slot in slots:

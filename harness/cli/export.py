@@ -88,7 +88,7 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
     An existing folder is kept, because it may be a working directory or the target of a link.
     """
     from harness.analysis.hf_eval_export import write_hf_eval
-    from harness.analysis.lm_eval_export import write_lm_eval_of_runs
+    from harness.analysis.lm_eval_export import write_lm_eval
     from harness.analysis.run_tables import tables_of
     from harness.reporting.table_files import write_csv, write_parquet
 
@@ -98,7 +98,7 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
         draft = Path(tempfile.mkdtemp(prefix=".export.", suffix=".tmp", dir=parent))
         try:
             if format == "lm-eval":
-                written = write_lm_eval_of_runs(draft, tasks)
+                written = write_lm_eval(draft, tasks)
             elif format == "hf-eval":
                 written = write_hf_eval(draft, tasks)
             else:

@@ -18,6 +18,7 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.home import expanded, home
 from harness.cli.named_models import NamedModel, named_models, replace_names
 from harness.cli.setting import Setting, misspelt, setting_named, settings_of
+from harness.scoring.grouping import grouped
 
 USER, FOLDER, ENVIRONMENT, COMMAND = "user file", "folder file", "environment", "command line"
 HERE = Path("harness.toml")
@@ -272,9 +273,7 @@ def _by_slot(layers: Sequence[Sequence[SettingValue]]) -> dict[str, list[list[Se
 
     slots: dict[str, list[list[SettingValue]]] = {}
     for layer in layers:
-        given: dict[str, list[SettingValue]] = {}
-        for one in layer:
-            given.setdefault(one.slot, []).append(one)
+        given = grouped((one.slot, one) for one in layer)
         here = any(one.value == LOCAL for one in given.get("executor", ()))
         dropped = OF_EXECUTOR if here else ()
         for slot, stack in slots.items():

@@ -27,6 +27,7 @@ from harness.reporting.tables import (
 from harness.reporting.text import NOTHING, aligned, clean_text, number, signed
 from harness.scoring.changed_units import MOST_KEPT
 from harness.scoring.comparison_document import Comparison
+from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference
 from harness.tasks.repeats import task_and_repeat
 
@@ -154,11 +155,12 @@ def p_value(value: float | None) -> str:
 
 def missing_tests(differences: Sequence[Difference]) -> list[str]:
     """Lines on differences without p or interval, one for each reason."""
-    reasons: dict[str, list[str]] = {}
-    for each in differences:
-        for what, why in (("interval", each.no_interval), ("p", each.no_p)):
-            if why is not None:
-                reasons.setdefault(f"no {what}: {clean_text(why)}", []).append(each.metric)
+    reasons = grouped(
+        (f"no {what}: {clean_text(why)}", each.metric)
+        for each in differences
+        for what, why in (("interval", each.no_interval), ("p", each.no_p))
+        if why is not None
+    )
     return [
         f"{', '.join(map(clean_text, dict.fromkeys(metrics)))}: {reason}"
         for reason, metrics in reasons.items()
@@ -182,11 +184,13 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
     because = comparison.not_comparable_because
     parts: list[RenderableType] = [title, *(Text(line, style="dim") for line in about)]
     parts += [stamp(because)] if because else []
-    refused: dict[str, list[str]] = {}
-    for each in comparison.refused:
-        why = "; ".join(map(clean_text, each.because))
-        whose = each.label if each.label.endswith(each.run) else f"{each.label} ({each.run})"
-        refused.setdefault(why, []).append(clean_text(whose))
+    refused = grouped(
+        (
+            "; ".join(map(clean_text, one.because)),
+            clean_text(one.label if one.label.endswith(one.run) else f"{one.label} ({one.run})"),
+        )
+        for one in comparison.refused
+    )
     lines = [f"left out, {why}: {', '.join(runs)}" for why, runs in refused.items()]
     lines += [
         f"forced in, {'; '.join(map(clean_text, run.marks))}: {names[run.run]} "

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from harness.reporting.text import clean_text, number
+from harness.scoring.grouping import grouped
 from harness.scoring.run_list import ListedRun, ListedTask, Listing
 
 MOST_TASKS = 10
@@ -83,11 +84,8 @@ def _result(task: ListedTask) -> str:
 
 def rate_limited(sessions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """A line for each model whose server asked for fewer requests, from each session's `limits`."""
-    slowed: dict[str, list[Mapping[str, Any]]] = {}
-    for limits in sessions:
-        for model, limiter in limits.items():
-            if limiter.get("cuts"):
-                slowed.setdefault(model, []).append(limiter)
+    every = (one for limits in sessions for one in limits.items())
+    slowed = grouped((model, limiter) for model, limiter in every if limiter.get("cuts"))
     for model, limiters in slowed.items():
         times = sum(one["cuts"] for one in limiters)
         often = "once" if times == 1 else f"{times:,} times"

@@ -35,6 +35,7 @@ from harness.reporting.text import NOTHING, aligned, clean_text, number, wrapped
 from harness.scoring.compared_slices import FEW, LEAST_USERS
 from harness.scoring.comparison_document import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
+from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference
 from harness.scoring.without_lost import tested_differences
 from harness.tasks.repeats import task_and_repeat
@@ -393,15 +394,17 @@ def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterat
     """What speaks against the comparison, each in a text of its own."""
     if stamp := comparability(comparisons):
         yield Text(stamp, style="red")
-    out: dict[tuple[str, str], list[str]] = {}
-    forced: dict[tuple[str, str], list[str]] = {}
-    for comparison in comparisons:
-        task = clean_text(comparison.task)
-        for each in comparison.refused:
-            out.setdefault((each.label, "; ".join(each.because)), []).append(task)
-        for run in comparison.runs:
-            if run.marks:
-                forced.setdefault((runs[run.run], "; ".join(run.marks)), []).append(task)
+    out = grouped(
+        ((each.label, "; ".join(each.because)), clean_text(one.task))
+        for one in comparisons
+        for each in one.refused
+    )
+    forced = grouped(
+        ((runs[run.run], "; ".join(run.marks)), clean_text(one.task))
+        for one in comparisons
+        for run in one.runs
+        if run.marks
+    )
     for what, found in (("left out", out), ("forced in", forced)):
         for (label, why), tasks in found.items():
             where = "" if len(tasks) == len(comparisons) else f" of {', '.join(tasks)}"
@@ -413,11 +416,11 @@ def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterat
             names = clean_text(", ".join(concerned))
             yield Text(f"{names}: {clean_text(comparison.oracle.warning)}", style="yellow")
         for name in comparison.main:
-            lacking: dict[str, list[str]] = {}
-            for run in comparison.runs:
-                if name not in run.common:
-                    why = run.metrics[name].undefined or "no common unit"
-                    lacking.setdefault(why, []).append(runs[run.run])
+            lacking = grouped(
+                (run.metrics[name].undefined or "no common unit", runs[run.run])
+                for run in comparison.runs
+                if name not in run.common
+            )
             what = f"{clean_text(comparison.task)} has no {clean_text(name)}"
             for why, whose in lacking.items():
                 yield Text(f"{what} of {', '.join(whose)}: {clean_text(why)}", style="yellow")

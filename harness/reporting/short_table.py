@@ -34,6 +34,7 @@ from harness.reporting.text import NOTHING, aligned, clean_text, reasons
 from harness.runs.manifest import Manifest
 from harness.scoring.comparable import THE_CANDIDATE
 from harness.scoring.group_means import MeanOverTasks, tasks_of_group
+from harness.scoring.grouping import grouped
 from harness.scoring.score_run import unfinished_stages
 from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
@@ -229,12 +230,8 @@ class _Rows:
     ) -> None:
         self._manifest = manifest
         self._found = {summary.task: summary for summary in summaries}
-        self._means: dict[tuple[str, str], list[MeanOverTasks]] = {}
-        for mean in means:
-            self._means.setdefault((mean.over, mean.name), []).append(mean)
-        self._repeats: dict[str, list[str]] = {}
-        for name in manifest.tasks:
-            self._repeats.setdefault(task_and_repeat(name)[0], []).append(name)
+        self._means = grouped(((str(mean.over), mean.name), mean) for mean in means)
+        self._repeats = grouped((task_and_repeat(name)[0], name) for name in manifest.tasks)
         self._shown: set[str] = set()
 
     def all(self) -> Iterator[_Row]:

@@ -28,6 +28,7 @@ from harness.reporting.text import (
     reasons,
     share,
 )
+from harness.scoring.grouping import grouped
 from harness.scoring.run_costs import costs_of
 from harness.scoring.summary import (
     MetricResult,
@@ -340,10 +341,7 @@ def stamp(reasons: Sequence[str]) -> Panel:
 
 def known_notes(metrics: Mapping[str, MetricResult]) -> list[Padding]:
     """The benchmark's own notes on its metrics, which readers must know."""
-    notes: dict[str, list[str]] = {}
-    for name, result in metrics.items():
-        if result.note:
-            notes.setdefault(clean_text(result.note), []).append(name)
+    notes = grouped((clean_text(one.note), name) for name, one in metrics.items() if one.note)
     return indented(_by_metrics(notes), "yellow")
 
 

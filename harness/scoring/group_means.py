@@ -14,6 +14,7 @@ from harness.base.hashing import stable_int
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import FinishedTask, finished_task
+from harness.scoring.grouping import grouped
 from harness.scoring.summary import TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
@@ -65,9 +66,7 @@ def means_of(
     `finished` gives a finished task by name.
     """
     run = _Run(manifest, {summary.task: summary for summary in summaries}, finished)
-    repeats: dict[str, list[str]] = {}
-    for name in manifest.tasks:
-        repeats.setdefault(task_and_repeat(name)[0], []).append(name)
+    repeats = grouped((task_and_repeat(name)[0], name) for name in manifest.tasks)
     means: list[MeanOverTasks] = []
     for group in manifest.groups:
         if group in manifest.without_mean:

@@ -14,6 +14,7 @@ from harness.contracts.outcomes import CAUSES
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
+from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -66,9 +67,7 @@ class KeyWords(tuple[Word, ...]):
         if not found:
             return part
         said.update(found)
-        alike: dict[str, list[str]] = {}
-        for shown, meanings in found.items():
-            alike.setdefault(_told(meanings), []).append(shown)
+        alike = grouped((_told(meanings), shown) for shown, meanings in found.items())
         pairs = (
             element("div", element("dt", ", ".join(shown)), element("dd", means))
             for means, shown in alike.items()

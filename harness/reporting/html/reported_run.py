@@ -11,6 +11,7 @@ from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.scoring.comparable import comparison_set
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.grouping import grouped
 from harness.scoring.score_run import read_summary
 from harness.scoring.summary import TaskSummary
 from harness.scoring.unlike_runs import unlike
@@ -95,11 +96,8 @@ def runs_together(
 
 def _refused(tasks: Sequence[FinishedTask]) -> dict[str, dict[str, None]]:
     """The runs that cannot be compared with most of the others in one of their tasks, and why."""
-    by_name: dict[str, list[FinishedTask]] = {}
-    for task in tasks:
-        by_name.setdefault(task.task.name, []).append(task)
     named: dict[str, dict[str, list[str]]] = {}
-    for name, of_task in by_name.items():
+    for name, of_task in grouped((task.task.name, task) for task in tasks).items():
         found = comparison_set(of_task)
         known = {task.run: task for task in of_task}
         for each in found.refused:

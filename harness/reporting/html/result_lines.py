@@ -15,6 +15,7 @@ from harness.reporting.html.run_differences import Differences, Established
 from harness.reporting.html.untested import untested_pairs
 from harness.reporting.tables import missing_share
 from harness.scoring.group_means import MeanOverTasks, means_of
+from harness.scoring.grouping import grouped
 from harness.scoring.run_costs import costs_of
 from harness.scoring.score_run import unfinished_stages
 from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
@@ -213,10 +214,10 @@ def _values(run: ReportedRun) -> Iterator[_Found]:
 
 def _value(parts: Mapping[str, MetricResult], result: MetricResult | MeanOverTasks) -> Value:
     """A value by the results of the tasks that it is made of."""
-    of_tasks: dict[str, list[float | None]] = {}
-    for task, part in parts.items():
-        other = part.counted_as_worst if part.left_out is None else part.left_out
-        of_tasks.setdefault(task_and_repeat(task)[0], []).append(other)
+    of_tasks = grouped(
+        (task_and_repeat(task)[0], one.counted_as_worst if one.left_out is None else one.left_out)
+        for task, one in parts.items()
+    )
     others = [_mean(values) for values in of_tasks.values()]
     return Value(
         value=result.value, interval=result.interval,

@@ -17,13 +17,13 @@ from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.html.untested import Untested, untested_of
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number
+from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference, is_established
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.scoring.changed_units import ChangedUnits
     from harness.scoring.comparison_document import Comparison, ComparisonDocument
-    from harness.scoring.finished_task import FinishedTask
     from harness.scoring.without_lost import WithoutLost
 
 MOST_COMPARED = 12
@@ -166,9 +166,7 @@ def differences_of_runs(
         return Differences(ComparisonDocument(comparisons=()), said)
     found = ComparedTasks([], [], [])
     problems, alone = [], []
-    by_name: dict[str, list[FinishedTask]] = {}
-    for task in (task for run in runs for task in run.tasks):
-        by_name.setdefault(task.task.name, []).append(task)
+    by_name = grouped((task.task.name, task) for run in runs for task in run.tasks)
     best: dict[str, dict[str, str]] = {}
     untested: list[Untested] = []
     for name, tasks in by_name.items():

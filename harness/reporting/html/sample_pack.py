@@ -23,6 +23,7 @@ from harness.reporting.call_lines import describe_call
 from harness.reporting.html.markup import Html, all_shown, element, joined
 from harness.reporting.html.samples import Line, Sample, Samples, main_columns
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.grouping import grouped
 
 LONG = 60
 """Texts from this length on are stored once."""
@@ -103,10 +104,7 @@ class _Packer:
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Add samples."""
-        wanted: dict[int, list[int]] = {}
-        for sample in samples:
-            for journal, position in sample.places:
-                wanted.setdefault(journal, []).append(position)
+        wanted = grouped(place for sample in samples for place in sample.places)
         lines = {
             (journal, position): line
             for journal, positions in wanted.items()

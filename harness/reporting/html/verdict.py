@@ -13,6 +13,7 @@ from harness.reporting.html.result_lines import Line
 from harness.reporting.html.run_differences import Differences, Established
 from harness.reporting.html.untested import untested_pairs
 from harness.reporting.text import number
+from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference
 
 FEW_NAMED = 4
@@ -145,10 +146,7 @@ def _limits(
         are = "is a stand-in" if every or len(ruled) == 1 else "are stand-ins"
         yield f"{who} {are} for a language model, about which the values say nothing."
     tasks = [line for line in lines if line.first and not line.is_group and line.order()]
-    beaten: dict[str, list[str]] = {}
-    for line in tasks:
-        for rule in line.beaten_by:
-            beaten.setdefault(rule.name, []).append(line.name)
+    beaten = grouped((rule.name, line.name) for line in tasks for rule in line.beaten_by)
     for rule_name, names in beaten.items():
         on = _of(names, len(tasks))
         than = "has a better value than every model"

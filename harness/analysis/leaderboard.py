@@ -113,10 +113,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
 def leaderboard(
     tasks: Iterable[FinishedTask], left_out: Mapping[str, str] = MappingProxyType({})
 ) -> Leaderboard:
-    """The leaderboard of these tasks of stored runs; the same tasks give the same one.
-
-    `left_out` has the reasons why others are not among them.
-    """
+    """The leaderboard of these tasks of stored runs; the same tasks give the same one."""
     by_task: dict[str, list[FinishedTask]] = {}
     left_out = dict(sorted(left_out.items()))
     for task in sorted(tasks, key=lambda each: (each.task.name, began(each), each.run)):
@@ -281,7 +278,6 @@ def _board(
 
 
 def _ranked(found: Comparison, metric: str, entries: Mapping[str, Entry]) -> tuple[Ranked, ...]:
-    """The runs by rank; runs of the same ranks stand in the order of their labels."""
     common = {run.run: run.common[metric] for run in found.runs if metric in run.common}
     if not common:
         return ()

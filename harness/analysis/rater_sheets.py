@@ -61,7 +61,6 @@ def pairs_sheet(raters: Mapping[str, Labels], judge: Labels, question: str) -> S
 
 
 def _mean_note(who: str, pairs: Sequence[Agreement]) -> list[str]:
-    """The mean κ of pairs, with how many there are and over how many items each."""
     known = [(each.n, each.kappa) for each in pairs if isinstance(each.kappa, float)]
     if not known:
         return []
@@ -98,7 +97,6 @@ def majority_sheet(rated: Rated, judged: Mapping[str, Labels]) -> Sheet:
 
 
 def _against(labels: Labels, majority: Labels) -> tuple[tuple[Cell, ...], list[str]]:
-    """Items compared, agreement, κ and F1 with the majority; and why one of them is missing."""
     found = _agreement(majority, labels)
     values = {"κ": found.kappa, "F1": found.f1}
     known = [value if isinstance(value, float) else None for value in values.values()]

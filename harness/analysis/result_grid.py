@@ -85,10 +85,7 @@ class Line(Generic[CellT]):
 
 
 def same_roles(task: FinishedTask, only: Collection[str] = ()) -> tuple[str, ...]:
-    """A digest of the model of each role: equal for all runs that asked the same model.
-
-    With `only`, other roles may differ.
-    """
+    """A digest of the model of each role: equal for all runs that asked the same model."""
     known = task.manifest.roles
     entries = [
         (role, known.get(f"{task.task.name}/{role}") or known.get(role))
@@ -187,10 +184,7 @@ class ResultGrid(Generic[CellT]):
         *names: str,
         but: Collection[CellT] = (),
     ) -> Line[CellT]:
-        """One column of a row over the units with a value; the cells in `but` stay empty.
-
-        There is an average if all cells have a value.
-        """
+        """One column of a row over the units with a value; the cells in `but` stay empty."""
         means = {cell: found.dropped for cell, found in row.of(metric).items() if cell not in but}
         return Line(names=names, cells=means, average=Average(value=mean_of(means, cells)))
 

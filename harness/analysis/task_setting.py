@@ -50,7 +50,6 @@ class TaskSetting:
         return ", ".join([*described, *(f"own prompt {name}" for name in own)])
 
     def _sampling(self, task: FinishedTask) -> dict[str, Any]:
-        """The sampling of the task or command that differs from the usual one."""
         role = task.task.roles.get(self.role)
         given = {**(role.sampling if role else {}), **task.manifest.asked.get("sampling", {})}
         return {name: value for name, value in given.items() if value != self.sampling.get(name)}

@@ -38,10 +38,7 @@ class Unavailable:
 def text_metrics(
     texts: Texts, references: Texts, *, bert: str = BERT, bleurt: str = ""
 ) -> dict[str, Column]:
-    """Each metric of each text against its reference, by the name of the metric.
-
-    `bert` names weights or their folder, and `bleurt` a function, as `bleurt_of` describes.
-    """
+    """Each metric of each text against its reference, by the name of the metric."""
     columns: dict[str, Column] = {}
     made: list[tuple[tuple[str, ...], Callable[[], Sequence[Column]]]] = [
         (("ROUGE-2", "ROUGE-L"), lambda: rouge(texts, references)),

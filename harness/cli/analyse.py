@@ -83,10 +83,7 @@ def analyse(json: bool) -> int:
 
 
 def report_of_group(group: Group, folder: Path) -> Report | None:
-    """The analysis of a group for its tasks that the run has finished; None if there is none.
-
-    An error of the analysis is printed.
-    """
+    """The analysis of a group for its tasks that the run has finished; None if there is none."""
     from harness.analysis.report_notes import with_notes
     from harness.runs.run_folder import RunFolder
 

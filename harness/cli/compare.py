@@ -131,7 +131,6 @@ def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> i
 
 
 def _methods(args: SimpleNamespace) -> int:
-    """Compare tasks of one run; the exit code."""
     from harness.scoring.compared_methods import compare_methods
     from harness.scoring.compared_tasks import ComparedTasks, check_slice
 
@@ -210,7 +209,6 @@ def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
 
 
 def _open(args: SimpleNamespace) -> list[NamedRun]:
-    """The named runs, and before them the one of `--against` if it is not among them."""
     tags = tags_from(args.tag)
     runs = open_runs(named_runs(args.runs, tags), args.task, tags)
     if args.against is None:
@@ -322,7 +320,6 @@ def _compared(
 
 
 def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
-    """Print the comparisons, and write them to the file of `--output`."""
     from harness.scoring.comparison import write_comparisons
 
     if args.output is not None and document.comparisons:

@@ -77,7 +77,6 @@ def config(ctx: click.Context, /, all: bool, **options: Any) -> int:
 
 
 def _rows(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    """Each setting: its name, value and source, and the values that it overrides."""
     params = ctx.command.make_context("config", [], resilient_parsing=True).params
     defaults = {**params, **_other_defaults()}
     slots_of = grouped(
@@ -123,7 +122,6 @@ def _other_defaults() -> dict[str, Any]:
 
 
 def _variables(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    """The environment variables of models and of the store, and variables that nothing reads."""
     read = {option.envvar for option in settings_of(ctx.command).values()}
     others = sorted(name for name in os.environ if name.startswith(OTHERS))
     for name in dict.fromkeys([*VARIABLES, *others]):
@@ -141,7 +139,6 @@ def _variables(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dic
 
 
 def _page(document: Mapping[str, Any], *, with_overridden: bool) -> Iterator[str]:
-    """The lines of the text output."""
     from harness.contracts.model import Model
 
     models_own = f"{Model.concurrency}, or the model's own"

@@ -107,7 +107,6 @@ def _opened(task: Task, fetching: Fetching) -> TaskData:
 
 
 def _files(task: Task, data: TaskData) -> Iterator[Row]:
-    """The source of a task's data, and its files."""
     from harness.reporting.tables import data_name
 
     digest = data.about.get("digest")

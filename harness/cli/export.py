@@ -59,7 +59,6 @@ def export(
 def _tasks(
     runs: Sequence[str], tags: Mapping[str, str], only: str | None
 ) -> tuple[list[FinishedTask], list[HarnessError]]:
-    """The finished tasks of the runs, or the task `only`, and the errors of the other tasks."""
     from harness.registry import load_plugins
     from harness.scoring.finished_task import finished_task, labels_of
 

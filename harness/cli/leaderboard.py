@@ -90,7 +90,6 @@ def _originals(kept: Iterable[Opened]) -> dict[tuple[str, str], RunFolder]:
 
 
 def _unreadable(folder: Path, readable: Collection[Path]) -> Iterator[tuple[str, str]]:
-    """The name of each run that cannot be read, and why."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         run = RunFolder(path)
         if path not in readable and run.manifest_file.exists():

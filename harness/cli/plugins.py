@@ -105,7 +105,6 @@ def _page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _row(registration: Registration[Any]) -> Row:
-    """The name by which a registration is used, and its description."""
     if isinstance(registration, RespondentRegistration):
         benchmark, prompt, role, name = registration.key
         return f"{benchmark}/{prompt}.{role}", f"{name}, version {registration.version}"

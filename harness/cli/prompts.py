@@ -57,7 +57,6 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
 def _chosen(
     patterns: Sequence[str], files: Mapping[str, tuple[Path, ...]]
 ) -> tuple[list[str], list[str]]:
-    """The prompts that are named in full, and the other prompts that patterns match."""
     if not patterns:
         return [], list(files)
     full: dict[str, None] = {}

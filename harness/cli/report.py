@@ -103,10 +103,7 @@ def write_report(
     option: str = OPTION,
     bases: Sequence[str] = (),
 ) -> list[HarnessError]:
-    """Write the page about these runs; why some of them could not be opened, raised if all.
-
-    `option` named the file. `bases` are runs that others are compared with, if not with the best.
-    """
+    """Write the page about these runs; why some of them could not be opened, raised if all."""
     from harness.registry import load_plugins
     from harness.reporting.html.report_page import MEGABYTE, report_page
 
@@ -135,7 +132,6 @@ def write_report(
 
 
 def _reported(runs: list[NamedRun], only: str | None) -> list[ReportedRun]:
-    """The runs that could be opened, each with its finished tasks and why others are missing."""
     from harness.reporting.html.reported_run import reported_run
 
     labels = labels_of_runs(runs)

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 
 def print_results(result: RunResult, *, verbose: bool = False) -> None:
-    """Print the short table of a run and the first tables of its groups' analyses.
-
-    With `verbose`, everything follows in place of the latter.
-    """
+    """Print the short table of a run and the first tables of its groups' analyses."""
     from harness.runs.run_folder import RunFolder
 
     folder = RunFolder(result.folder)
@@ -84,7 +81,6 @@ def print_everything(
 
 
 def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
-    """The analyses of a run's groups."""
     from harness.cli.analyse import report_of_group
 
     reports = (report_of_group(group, folder.path) for group in _groups(manifest))

@@ -152,7 +152,6 @@ def _dry_run(
 
 
 def _print_server_commands(settings: RunSettings) -> int:
-    """Print the command of each server that a run with these settings would start."""
     import shlex
 
     from harness.pipeline.preparation import prepare

@@ -75,7 +75,6 @@ def _place(output_path: Path | None) -> Path:
 
 
 def _clean(place: Path, tags: Mapping[str, str], which: str, *, yes: bool) -> int:
-    """Remove the runs that are chosen, once the user has agreed; the exit code."""
     chosen = _chosen(which, [one for one in kept_runs(place) if has_tags(one[1], tags)])
     if not chosen:
         print("no run to remove")
@@ -151,7 +150,6 @@ def _failed_at_start(folder: RunFolder, manifest: Manifest) -> bool:
 
 
 def _answered(file: Path) -> bool:
-    """Whether a run's own answers hold one; true if that cannot be read."""
     if not file.exists():
         return False
     try:

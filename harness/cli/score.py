@@ -211,7 +211,6 @@ def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
 def _rescore_run(
     run: NamedRun, rescorings: Sequence[Rescoring], labels: Mapping[str, str], *, into: Path
 ) -> None:
-    """Score tasks of a run with changed options, into files in the folder `into`."""
     from harness.scoring.rescore import rescore
 
     if run.opened is None:

@@ -136,10 +136,7 @@ class EffectiveSettings:
 
 
 def effective_settings(ctx: click.Context) -> EffectiveSettings:
-    """The settings of a command; its options in `ctx` are filled in with the values in effect.
-
-    UsageError, with file and line or with the variable, for a setting that is not valid.
-    """
+    """The settings of a command; its options in `ctx` are filled in with the values in effect."""
     options = settings_of(ctx.command)
     layers: list[list[SettingValue]] = []
     models: dict[str, NamedModel] = {}

@@ -86,7 +86,6 @@ def show(**options: Any) -> int:
 
 
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
-    """The stages that --task and --stage choose, by default all."""
     tasks = manifest.tasks
     if args.task is not None:
         tasks = {args.task: tasks[one_of(args.task, tasks, "task")]}
@@ -314,7 +313,6 @@ def _record_lines(
 
 
 def _block(title: str, text: str, *, whole: str | None = None) -> Iterator[str]:
-    """A text below its title; `whole` says what shows a middle that is left out."""
     yield f"{clean_text(title)}:"
     lines = [*_indented(text)]
     if whole is not None and len(lines) > _WHOLE:

@@ -151,7 +151,6 @@ def _numbers(given: Any) -> Any:
 
 
 def _inner(shape: inspect.Type) -> inspect.Type:
-    """The type of one given value: for a list the type of its items."""
     inner: inspect.Type = shape.item_type if isinstance(shape, LISTS) else shape
     return inner.type if isinstance(inner, inspect.Metadata) else inner
 

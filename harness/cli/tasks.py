@@ -135,7 +135,6 @@ def _tags(entries: Sequence[Entry]) -> dict[str, list[str]]:
 
 
 def _print_page(name: str, catalogue: Catalogue, plugins: Plugins) -> bool:
-    """Print the page of a task; False if its file could not be read."""
     try:
         (task,) = catalogue.select([name]).tasks
     except HarnessError as error:
@@ -146,7 +145,6 @@ def _print_page(name: str, catalogue: Catalogue, plugins: Plugins) -> bool:
 
 
 def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
-    """The page of a task, as titles with rows of name and text."""
     from harness.tasks.load import shown
 
     yield "task", [(f"{task.name}, version {task.version}", task.description)]
@@ -173,7 +171,6 @@ def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _metrics(task: Task, benchmark: Benchmark) -> Iterator[Row]:
-    """A row for each metric that the task reports: its direction and what it is."""
     from harness.scoring.score_run import chosen_metrics
     from harness.scoring.summary import main_metrics
 
@@ -189,7 +186,6 @@ def _metrics(task: Task, benchmark: Benchmark) -> Iterator[Row]:
 
 
 def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
-    """A row for each option: its value, the default if that differs, and what it does."""
     import msgspec
 
     from harness.tasks.options import typed_options
@@ -214,7 +210,6 @@ def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
 
 
 def _meanings(options: type[Struct], above: str = "") -> Iterator[Row]:
-    """What each option does, with its other values if it has few, by its path."""
     from msgspec.inspect import StructType
 
     from harness.cli.struct_options import fields_of

@@ -210,7 +210,6 @@ class Checker:
         return errors
 
     def _build_errors(self, task: Task) -> Iterator[HarnessError]:
-        """The error in each source that builds the data: its tool, or the tool's options."""
         from harness.registry.data_tools import build_tool
         from harness.tasks.locate import locate
 

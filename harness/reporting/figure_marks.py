@@ -101,10 +101,7 @@ def legend_of(figure: Figure | Panels) -> list[str]:
 
 
 def draw_marks(figure: Figure, axes: Axes, panels: Panels | None = None) -> None:
-    """Draw every mark of the figure, references below all others.
-
-    Its colours are those of the panels that it belongs to.
-    """
+    """Draw every mark of the figure, references below all others."""
     colours = colours_of(panels or figure)
     largest = largest_size(figure)
     faint = sum(len(mark.x) for mark in _points(figure) if mark.faint)
@@ -281,7 +278,6 @@ def _name_ticks(figure: Figure, axes: Axes) -> None:
 
 
 def _turn_long(names: Sequence[str], axes: Axes) -> None:
-    """Slant the names at the x axis if they would overlap."""
     place = axes.get_subplotspec()
     across = place.get_gridspec().ncols if place else 1
     inches = axes.get_figure().get_figwidth() / across / len(names)  # type: ignore[union-attr]

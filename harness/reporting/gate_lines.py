@@ -24,10 +24,7 @@ def print_gates(
     *,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Print a line for each gate: whether it holds, which run minus which, interval, bound.
-
-    `names` has by run the labels of runs that were not compared.
-    """
+    """Print a line for each gate: whether it holds, which run minus which, interval, bound."""
     console = console or result_console()
     width = console.width if console.is_terminal else WIDTH
     labels = dict(names)

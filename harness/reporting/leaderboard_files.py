@@ -46,7 +46,6 @@ def site_files(found: Leaderboard) -> dict[str, str]:
 
 
 def _index(found: Leaderboard) -> dict[str, Any]:
-    """The document beside the page over all."""
     pages = [
         {
             "page": board.page,

@@ -75,10 +75,7 @@ def board_report(board: Board) -> Report:
 
 
 def index_parts(found: Leaderboard) -> Iterator[tuple[str, Sheet, list[Board]]]:
-    """The parts of the page over all tasks, comparable pages first: title, table and its boards.
-
-    A row is a board, with the ranks and values of its models; many models have no columns.
-    """
+    """The parts of the page over all tasks, comparable pages first: title, table and its boards."""
     for stamped in (False, True):
         boards = [each for each in found.boards if bool(each.not_comparable_because) is stamped]
         if boards:
@@ -135,7 +132,6 @@ def _first(board: Board) -> str:
 
 
 def _ranks(board: Board) -> Sheet:
-    """The ranked models, each with its metric on the people that all of them share."""
     revision = ("revision",) if any(one.entry.revision for one in board.ranked) else ()
     return Sheet(
         title="Ranks",
@@ -160,7 +156,6 @@ def _ranks(board: Board) -> Sheet:
 
 
 def _pairs(board: Board) -> Iterator[Sheet]:
-    """The paired difference of each two ranked models."""
     names = {one.entry.run: one.entry.model for one in board.ranked}
     if board.differences:
         yield Sheet(
@@ -185,7 +180,6 @@ def _difference(each: Difference | None) -> tuple[Cell, ...]:
 
 
 def _history(board: Board) -> Iterator[Sheet]:
-    """The runs of each model that has several, with the difference from the run before."""
     for model, steps in board.history.items():
         yield Sheet(
             title=f"History of {model}",

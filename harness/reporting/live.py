@@ -193,7 +193,6 @@ def _many(number: int, what: str) -> str:
 
 
 def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:
-    """A line for each stage: its name, a bar where there is room, its items, those missing."""
     counts = [_done(stage) for stage in stages]
     column = max(map(len, counts), default=0)
     longest = max((cell_len(clean_text(stage.label)) for stage in stages), default=0)
@@ -216,7 +215,6 @@ def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:
 
 
 def _others(stages: Sequence[StageProgress], moving: Sequence[StageProgress], hidden: int) -> Text:
-    """How many stages have no row, by state."""
     others = [stage for stage in stages if stage not in moving]
     ended = [stage for stage in others if stage.ended is not None]
     done = sum(

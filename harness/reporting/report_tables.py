@@ -44,10 +44,7 @@ def print_report(report: Report, console: Console | None = None) -> None:
 
 
 def sheet_parts(sheet: Sheet, console: Console) -> list[RenderableType]:
-    """A sheet's title, table and notes; a table too wide for the console is split.
-
-    Each part of it repeats the columns that name the rows.
-    """
+    """A sheet's title, table and notes; a table too wide for the console is split."""
     parts: list[RenderableType] = [Text(clean_text(sheet.title), style="bold")]
     spans = [_span(sheet, column) for column in range(len(sheet.columns))]
     for number, columns in enumerate(_blocks(sheet, spans, console.width)):

@@ -64,7 +64,6 @@ def _run(run: ListedRun) -> Iterator[str]:
 
 
 def _result(task: ListedTask) -> str:
-    """The main metric of a finished task, or the progress of the task."""
     if task.stages_done < task.stages:
         return f"not finished: {task.stages_done:,} of {task.stages:,} stages done"
     if task.problem is not None:

@@ -254,7 +254,6 @@ def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) ->
 
 
 def _blocks(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
-    """A line for each measure, and below it the values of the runs."""
     lines = []
     labels = middle_cuts(list(runs.values()), width - 2 * len(INDENT) - VALUE_WIDTH)
     for each in measures:
@@ -316,10 +315,6 @@ def _pairs(
     *,
     reasons: bool = True,
 ) -> Iterator[Text]:
-    """The differences from one run.
-
-    `tests` is for how many tests p values are adjusted. Without `reasons` only the table follows.
-    """
     differences = [each for measure in measures for each in measure.differences]
     base = runs[differences[0].second]
     others = {each.first for each in differences}
@@ -382,7 +377,6 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
 
 
 def _size(difference: Difference) -> str:
-    """A difference with its interval, without the sign of the difference."""
     assert difference.value is not None
     sign = -1 if difference.value < 0 else 1
     low, high = sorted(sign * bound for bound in difference.interval or (0.0, 0.0))

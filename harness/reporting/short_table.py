@@ -210,10 +210,7 @@ def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
 
 
 def other_models(asked: Iterable[Mapping[str, str]]) -> list[str]:
-    """Each model in other roles than the candidate's, with these roles, the judge's first.
-
-    A judge is called that, whatever other roles it has.
-    """
+    """Each model in other roles than the candidate's, with these roles, the judge's first."""
     roles: dict[str, dict[str, None]] = {}
     found = [item for each in asked for item in each.items()]
     for role, model in sorted(found, key=lambda item: item[0] != JUDGE):
@@ -274,7 +271,6 @@ class _Rows:
         return str(self._manifest.tasks[self._repeats[task][0]].definition["benchmark"])
 
     def _of_task(self, task: str, depth: int) -> Iterator[_Row]:
-        """The rows of a task that has none yet: one for each main metric."""
         if task in self._shown:
             return
         self._shown.add(task)
@@ -321,7 +317,6 @@ class _Rows:
             name = ""
 
     def _why_not(self, names: Sequence[str]) -> str:
-        """Why a task has no result; the first of its repeats speaks for all."""
         if not self._found.keys().isdisjoint(names):
             return "no metric"
         entry = self._manifest.tasks[names[0]]
@@ -359,7 +354,6 @@ def comparability(summaries: Sequence[TaskSummary | Comparison]) -> str:
 
 
 def _missing(summaries: Sequence[TaskSummary]) -> str:
-    """What is missing of the main metrics, with its causes."""
     results = [
         each.metrics[name]
         for each in summaries

@@ -52,10 +52,7 @@ of them for values without what is missing."""
 
 
 def result_console(stream: TextIO | None = None, *, width: int = PIPE_WIDTH) -> Console:
-    """A console for results, on standard output unless given; it reads no markup.
-
-    `width` is that of tables in a file or a pipe.
-    """
+    """A console for results, on standard output unless given; it reads no markup."""
     stream = stream or sys.stdout
     shown: dict[str, Any] = {"file": stream}
     if not stream.isatty():
@@ -380,7 +377,6 @@ def _by_metrics(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str
 
 
 def _role_notes(summary: TaskSummary) -> list[Padding]:
-    """The notes on each role: how replies were read, schemas, special tokens, unknown usage."""
     notes: list[str] = []
     unknown: list[str] = []
     for name, use in _roles(summary):

@@ -245,10 +245,7 @@ def counted_values(
 
 
 def sound(score: Score[Any]) -> Score[Any]:
-    """The score with plain finite numbers only; other values become missing, with a cause.
-
-    `worst` keeps only the names that have a value or a cause.
-    """
+    """The score with plain finite numbers only; other values become missing, with a cause."""
     for name, share in _floats(score, score.lost or {}).items():
         if not 0.0 <= share <= 1.0:
             raise PluginError(

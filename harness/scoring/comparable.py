@@ -262,7 +262,6 @@ def _age(task: FinishedTask) -> tuple[str, str]:
 
 
 def _others(task: FinishedTask) -> dict[str, RoleEntry]:
-    """The entry of each role except the candidate."""
     return {role: entry for role, entry in _roles(task).items() if role != CANDIDATE}
 
 
@@ -306,7 +305,6 @@ def _stage(task: FinishedTask, components: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own_judge(task: FinishedTask, reference: FinishedTask) -> tuple[str, ...]:
-    """Why a run may not be compared with the reference: its candidate would judge itself."""
     candidate = next(iter(_models(_roles(task).get(CANDIDATE))), None)
     judging = {role for stage in task.benchmark.stages for role in stage.judges}
     judges: Iterable[tuple[str, RoleEntry]] = _others(reference).items()

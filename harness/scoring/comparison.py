@@ -308,7 +308,6 @@ def _rescored(task: FinishedTask, oracle: Oracle, united: Any) -> _Rescored:
 
 
 def _absent(oracle: Oracle, held: Any, scores: Iterable[Sequence[Score[Any]]]) -> tuple[int, int]:
-    """How many of the runs' users are not in the file, and of how many; 0 without a file."""
     everybody = {score.user for of_run in scores for score in of_run}
     if held is None or oracle.users is None:
         return 0, len(everybody)
@@ -318,10 +317,7 @@ def _absent(oracle: Oracle, held: Any, scores: Iterable[Sequence[Score[Any]]]) -
 def _metrics(
     runs: ComparisonSet, oracle: Oracle, file: Path | None, *, absent: tuple[int, int]
 ) -> tuple[dict[str, Metric], OracleUse]:
-    """The task's metrics, with a warning in the notes of those that depend on the oracle.
-
-    `absent` is how many users are not in the file, and of how many.
-    """
+    """The task's metrics, with a warning in the notes of those that depend on the oracle."""
     metrics = chosen_metrics(runs.reference.task, runs.reference.benchmark)
     moved = {name for name, each in metrics.items() if {name, each.of} & {*oracle.metrics}}
     many = len(runs.members)

@@ -176,10 +176,7 @@ def decided(
     against: str | None,
     failed: Sequence[HarnessError] = (),
 ) -> Iterator[DecidedGate]:
-    """Each gate for each run but the base, which is `against` or else the last run.
-
-    `failed` are the errors of tasks that could not be compared.
-    """
+    """Each gate for each run but the base, which is `against` or else the last run."""
     by_id = {run.manifest.run_id: run for run in runs}
     base = against if against is not None else next(reversed(by_id), "")
     others = [run for run in by_id if run != base]
@@ -253,7 +250,6 @@ def _why_not(
     runs: tuple[GatedRun, GatedRun],
     failed: Sequence[HarnessError],
 ) -> str:
-    """Why two runs have no difference that a gate is about."""
     for run in runs:
         absent = [task for task in gate.tasks if task not in run.finished]
         if absent:

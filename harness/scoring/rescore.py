@@ -37,10 +37,7 @@ class Rescoring:
 
 
 def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
-    """The rescoring of the task `asked` as `wanted`.
-
-    UsageError if the tasks differ in settings that not only scoring reads.
-    """
+    """The rescoring of the task `asked` as `wanted`."""
     before = _shaping(asked, task_options(asked, benchmark))
     after = _shaping(wanted, typed_options(wanted, benchmark.options))
     different = differences(before, after)

@@ -99,7 +99,6 @@ def list_runs(place: Path, tags: Mapping[str, str] | None = None) -> Listing:
 
 
 def _inside(place: Path) -> list[Path]:
-    """The entries of a folder, none if it does not exist; DataError if it cannot be read."""
     try:
         return sorted(place.iterdir()) if place.is_dir() else []
     except OSError as error:

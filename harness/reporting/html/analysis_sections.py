@@ -32,10 +32,7 @@ NO_WORDS = KeyWords()
 def benchmark_sections(
     runs: Sequence[ReportedRun], plugins: Plugins, words: KeyWords
 ) -> Iterator[tuple[str, Html]]:
-    """Each benchmark of the runs with the analyses of its plugin, or why there are none.
-
-    `words` are those that are explained beneath the first analysis that shows them.
-    """
+    """Each benchmark of the runs with the analyses of its plugin, or why there are none."""
     tasks = [task for run in runs for task in run.tasks]
     for name in dict.fromkeys(summary.benchmark for run in runs for summary in run.summaries):
         of_benchmark = [task for task in tasks if task.benchmark.name == name]
@@ -127,7 +124,6 @@ def _report(
     options: Mapping[str, Any],
     shown: list[Sheet],
 ) -> Html:
-    """What an analysis shows, without the tables that were `shown` before."""
     analysis: Any = make_tool(registration)
     fields = msgspec.structs.fields(analysis.options)
     if needed := [one.name for one in fields if one.required and one.name not in options]:

@@ -33,10 +33,7 @@ def report_html(report: Report, *, level: int = 4) -> Html:
 
 
 def figure_html(figure: Figure | Panels) -> Html:
-    """The figure with its caption, the warning above it, and its data in a table to be opened.
-
-    Where it cannot be drawn, the table is open, and a line says what is missing.
-    """
+    """The figure with its caption, the warning above it, and its data in a table to be opened."""
     drawn = _drawn(figure)
     data = [sheet_html(sheet, level=5) for sheet in figure_sheets(figure)]
     missing = f"The figure is missing, as matplotlib is not installed: {INSTALL_ANALYSIS}"
@@ -97,7 +94,6 @@ def _attributes(node: ElementTree.Element, mark: str) -> dict[str, str]:
 
 
 def _style(text: str) -> dict[str, str]:
-    """The declarations of a style as attributes, which mean the same in SVG."""
     found: dict[str, str] = {}
     for part in text.split(";"):
         name, _, value = (one.strip() for one in part.partition(":"))

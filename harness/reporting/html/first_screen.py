@@ -44,7 +44,6 @@ def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
 
 
 def _notes(runs: Sequence[ReportedRun], lines: Sequence[Line]) -> Html:
-    """What the signs and numbers of the table are."""
     metrics = (one for run in runs for each in run.summaries for one in each.metrics.values())
     confidences = sorted({metric.confidence for metric in metrics}) or [CONFIDENCE]
     surely = " or ".join(f"{confidence:.0%}" for confidence in confidences)
@@ -106,7 +105,6 @@ def _stamp(runs: Sequence[ReportedRun]) -> Html | None:
 
 
 def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:
-    """What each task asks, and of whom."""
     first: dict[str, tuple[ReportedRun, TaskSummary]] = {}
     for run in runs:
         for summary in run.summaries:

@@ -53,10 +53,7 @@ class KeyWords(tuple[Word, ...]):
         return KeyWords(one for one in self if one.kind != kind)
 
     def key(self, part: Html, said: set[str]) -> Html:
-        """The part, and beneath it the meanings of its words that it does not say itself.
-
-        The words that were `said` in parts before are left out.
-        """
+        """The part, and beneath it the meanings of its words that it does not say itself."""
         # Signs that no text has stand around whole cells and names.
         marked = _WHOLE.sub("\x02\\2\x03", part.replace(element("wbr"), ""))
         text = html.unescape(_TAG.sub(" ", marked))
@@ -134,7 +131,6 @@ def _described(runs: Iterable[ReportedRun]) -> dict[tuple[str, str], dict[str, s
 
 
 def _any(*words: str) -> str:
-    """Where one of these words stands as a whole."""
     return rf"(?<![\w|])(?:{'|'.join(map(re.escape, words))})(?![\w|])"
 
 

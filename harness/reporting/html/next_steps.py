@@ -61,10 +61,7 @@ class Doubt(NamedTuple):
 
 
 def look_next(runs: Sequence[ReportedRun], found: Differences) -> Html:
-    """What the numbers leave open, the worst first, with the part of the page that says more.
-
-    The same trouble of a run on several tasks is one line.
-    """
+    """What the numbers leave open, the worst first, with the part of the page that says more."""
     every = (one for run in runs for one in _of_run(run))
     doubts = sorted([*every, *_untested(found), *_undecided(found)], key=lambda one: -one.weight)
     if not doubts:
@@ -136,7 +133,6 @@ def _untested(found: Differences) -> Iterator[Doubt]:
 
 
 def _undecided(found: Differences) -> Iterator[Doubt]:
-    """The comparisons that are not decided, in one line."""
     every = [each for _, each, _ in found.tested() if each.interval is not None]
     undecided = [each.n for each in every if not is_established(each)]
     if undecided:

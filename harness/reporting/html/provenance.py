@@ -127,7 +127,6 @@ def _run_html(run: ReportedRun) -> Html:
 
 
 def _cluster(settings: Mapping[str, Any]) -> dict[str, str]:
-    """What ran the last session, where it was not one process."""
     if settings.get("executor", "local") == "local":
         return {}
     names = ("ray_address", "workers", "engines")

@@ -112,10 +112,7 @@ def _made_of(runs: Sequence[ReportedRun]) -> str:
 def _samples(
     samples: Samples, most: int | None, used: int, most_megabytes: float
 ) -> tuple[Html, Html]:
-    """What the samples are and what of them is left out, and the blocks that hold them.
-
-    `used` are the bytes of the page without them.
-    """
+    """What the samples are and what of them is left out, and the blocks that hold them."""
     size = int(most_megabytes * MEGABYTE) - used - OF_SAMPLES
     blocks, kept = pack(samples, most=most, size=size)
     total = sum(map(len, samples.units))

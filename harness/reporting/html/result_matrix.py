@@ -66,7 +66,6 @@ def matrix_html(
 
 
 def _foot(runs: Sequence[ReportedRun], columns: int) -> list[list[Entry]]:
-    """How long each run took, and what was paid for it if that is known of any."""
     rows = {"the run took, min:s": [Entry(duration(run.seconds), run.seconds) for run in runs]}
     costs = [cost_of(run.summaries) for run in runs]
     if any(cost is not None for cost in costs):
@@ -113,7 +112,6 @@ def units_of(line: Line) -> int | None:
 
 
 def _cell(line: Line, label: str) -> Entry:
-    """A value with its interval, and what must be known of it."""
     one = line.values.get(label)
     if one is None:
         return Entry(NOTHING)

@@ -146,10 +146,7 @@ def _without(each: Difference, found: WithoutLost, labels: Mapping[str, str]) ->
 def differences_of_runs(
     runs: Sequence[ReportedRun], by: str | None = None, bases: Collection[str] = ()
 ) -> Differences:
-    """The comparisons of all runs with one of `bases`, else with the best one by each metric.
-
-    `by` is a slice of the data.
-    """
+    """The comparisons of all runs with one of `bases`, else with the best one by each metric."""
     from harness.scoring.compared_tasks import ComparedTasks, check_slice
     from harness.scoring.comparison import best_runs, compare, main_of
     from harness.scoring.comparison_document import ComparisonDocument
@@ -242,7 +239,6 @@ def differences_html(found: Differences) -> Html:
 
 
 def _tested(found: Differences, labels: Mapping[str, str]) -> Iterator[Sheet]:
-    """The table of all differences, those of means over tasks and repeats last."""
     rows: list[tuple[Cell, ...]] = []
     notes = []
     for one in found.document.comparisons:

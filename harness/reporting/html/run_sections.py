@@ -53,10 +53,7 @@ def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:
 
 
 def reading_html(runs: Sequence[ReportedRun]) -> Html:
-    """How replies were read, by model, task, stage and role: the share of each rung, and losses.
-
-    Stages of which some reply was not read or some item was lost come first, the others are folded.
-    """
+    """How replies were read, by model, task, stage and role: the share of each rung, and losses."""
     stages = [
         (run.label, summary.task, name, role, use, stage)
         for run in runs
@@ -111,10 +108,7 @@ def reading_html(runs: Sequence[ReportedRun]) -> Html:
 def judges_html(
     runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins, labels: Sequence[str] = ()
 ) -> Html | None:
-    """Which judge decided what, and how far panels agree, and people; None without judges.
-
-    `labels` are the files of people's labels.
-    """
+    """Which judge decided what, and how far panels agree, and people; None without judges."""
     rows: list[tuple[Cell, ...]] = []
     panels = []
     for run in runs:

@@ -249,7 +249,6 @@ def _verdict(verdict: Any, labels: tuple[str, ...]) -> str:
 
 
 def _json(raw: msgspec.Raw) -> str:
-    """JSON as it was written, a long one on several lines."""
     text = bytes(raw)
     if len(text) > LAID_OUT:
         text = msgspec.json.format(text, indent=1)

@@ -14,10 +14,7 @@ LONG = 40
 
 
 def sheet_html(sheet: Sheet, *, level: int = 4) -> Html:
-    """A sheet below its title, in a table whose first column names the rows.
-
-    A reader sorts it by any column, and a wide one scrolls within the page.
-    """
+    """A sheet below its title, in a table whose first column names the rows."""
     rows = [[_entry(sheet, column, cell) for column, cell in enumerate(row)] for row in sheet.rows]
     numbers = [has_numbers(sheet, column) for column in range(len(sheet.columns))]
     table = entries_html(sheet.title, sheet.columns, rows, numbers=numbers)
@@ -89,7 +86,6 @@ def _entry(sheet: Sheet, column: int, cell: Cell) -> Entry:
 
 
 def _cells(row: Sequence[Entry], numbers: Sequence[bool]) -> Iterator[Html]:
-    """The cells of a row; that of the first column names it."""
     if len(row) == 1 < len(numbers):
         yield element("td", row[0].shown, colspan=len(numbers))
         return

@@ -118,7 +118,6 @@ def _why_not(runs: Sequence[ReportedRun], first: Sequence[str], sure: Sequence[E
 
 
 def _size(each: Difference) -> str:
-    """A difference in numbers, or why there is none."""
     if each.value is None or each.interval is None:
         return each.no_interval or "the value of one is undefined"
     ends = sorted(end if each.value > 0 else -end for end in each.interval)
@@ -134,7 +133,6 @@ def _said(each: Established) -> str:
 def _limits(
     runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences
 ) -> Iterator[str]:
-    """Stand-ins, baselines that beat all models, what was lost, and what was not tested."""
     ruled = [
         run.label
         for run in runs

@@ -67,7 +67,13 @@ def tables_of(tasks: Sequence[FinishedTask]) -> tuple[Export, ...]:
     found = {one: None for task in tasks for one in task.summary.published or ()}
     published = Export(name="published", columns=PUBLISHED, rows=lambda: map(asdict, found))
     return (
-        Export(name="metrics", columns=METRICS, rows=lambda: _metrics(tasks)),
+        Export(
+            name="metrics",
+            columns=METRICS,
+            rows=lambda: (
+                row for task in tasks for row in metric_rows(task.run, task.label, task.summary)
+            ),
+        ),
         Export(name="scores", columns=_score_columns(tasks), rows=lambda: _scores(tasks)),
         Export(name="records", columns=RECORDS, rows=lambda: _records(tasks)),
         Export(name="calls", columns=CALLS, rows=lambda: _calls(tasks)),
@@ -117,11 +123,6 @@ def metric_rows(run: str, label: str, summary: TaskSummary) -> Iterator[Row]:
             "higher_is_better": metric.higher_is_better, "baseline": metric.baseline,
             "comparable": summary.comparable, "note": metric.note or None,
         }  # fmt: skip
-
-
-def _metrics(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
-    for task in tasks:
-        yield from metric_rows(task.run, task.label, task.summary)
 
 
 def _score_columns(tasks: Sequence[FinishedTask]) -> dict[str, Kind]:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from harness.base.errors import UsageError
 from harness.base.named_functions import named_function
@@ -102,13 +102,11 @@ def bleurt_of(texts: Texts, references: Texts, function: str) -> Column:
     except (TypeError, ValueError):
         values = ()
     if len(values) != len(texts) or not all(map(math.isfinite, values)):
+        kind = type(found).__name__
+        shape = f"{kind} of {len(found)}" if hasattr(found, "__len__") else repr(found)
         raise UsageError(
             "the function that --bleurt names returned something else than scores",
-            found=f"{function}: {_shape(found)}",
+            found=f"{function}: {shape}",
             expected=f"a list of {len(texts)} numbers, one for each candidate",
         )
     return values
-
-
-def _shape(found: Any) -> str:
-    return f"{type(found).__name__} of {len(found)}" if hasattr(found, "__len__") else repr(found)

@@ -79,7 +79,17 @@ def analyse(json: bool) -> int:
     """Analyse stored runs; no model is called. Without a name, list the analyses; `harness analyse
     NAME --help` shows the options of one.
     """
-    return 0 if click.get_current_context().invoked_subcommand else _list(json=json)
+    if click.get_current_context().invoked_subcommand:
+        return 0
+    known = usable(load_plugins().analyses)
+    if json:
+        fields = ("name", "benchmark", "description")
+        print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
+        return 0
+    for benchmark in sorted({one.benchmark for one in known}):
+        print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
+        print_rows([(one.name, one.description) for one in known if one.benchmark == benchmark])
+    return 0
 
 
 def report_of_group(group: Group, folder: Path) -> Report | None:
@@ -106,18 +116,6 @@ def report_of_group(group: Group, folder: Path) -> Report | None:
     except HarnessError as error:
         print_error(error)
     return None
-
-
-def _list(*, json: bool) -> int:
-    known = usable(load_plugins().analyses)
-    if json:
-        fields = ("name", "benchmark", "description")
-        print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
-        return 0
-    for benchmark in sorted({one.benchmark for one in known}):
-        print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
-        print_rows([(one.name, one.description) for one in known if one.benchmark == benchmark])
-    return 0
 
 
 def _analyse(

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
-from harness.cli.command import PATH, argument, command, option
-from harness.cli.kept_runs import Opened, named_runs, open_run, tag_option
+from harness.cli.command import PATH, command, option
+from harness.cli.kept_runs import Opened, named_runs, open_run, runs_argument, tag_option
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
 from harness.cli.score import (
@@ -38,10 +38,7 @@ GATE_FAILED = 4
     "harness compare RUN RUN --by history --gate 'perrec_hard.ptc>-0.02'",
     "harness compare RUN --tasks usersum_yelp,usersum_yelp_hc",
 )
-@argument(
-    "runs", metavar="RUN", nargs=-1, help="the folder or name of a run",
-    candidates="runs",
-)  # fmt: skip
+@runs_argument
 @tag_option()
 @option(
     "--against", metavar="RUN", candidates="runs",

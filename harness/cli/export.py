@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.errors import DataError, HarnessError, one_of
-from harness.cli.command import PATH, argument, command, option
-from harness.cli.kept_runs import named_runs, open_run, tag_option
+from harness.cli.command import PATH, command, option
+from harness.cli.kept_runs import named_runs, open_run, runs_argument, tag_option
 from harness.cli.output import print_error
 from harness.cli.run_options import tags_from
 from harness.reporting.text import clean_text
@@ -30,7 +30,7 @@ FORMATS = ("csv", "parquet", "lm-eval", "hf-eval")
     "harness export --tag week=47 --format csv --out week47",
     "harness export RUN --format lm-eval --task interests --out results",
 )
-@argument("runs", metavar="RUN", nargs=-1, candidates="runs", help="the folder or name of a run")
+@runs_argument
 @option("--format", type=click.Choice(FORMATS), required=True, help="which files to write")
 @option("--out", metavar="DIR", type=PATH, required=True, help="a new folder, or an empty one")
 @tag_option()

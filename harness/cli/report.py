@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import HarnessError, UsageError
-from harness.cli.command import PATH, argument, command, option
+from harness.cli.command import PATH, command, option
 from harness.cli.compare import read_finished
-from harness.cli.kept_runs import named_runs, tag_option
+from harness.cli.kept_runs import named_runs, runs_argument, tag_option
 from harness.cli.output import print_error
 from harness.cli.run_options import tags_from
 from harness.cli.score import NamedRun, labels_of_runs, open_runs, task_option
@@ -34,7 +34,7 @@ OPTION = "--output"
     "harness report step-1000 step-2000 --by history",
     "harness report --tag week=47 --samples 500 -o week47.html",
 )
-@argument("runs", metavar="RUN", nargs=-1, candidates="runs", help="the folder or name of a run")
+@runs_argument
 @option(
     OPTION, "-o", metavar="FILE", type=PATH, default=Path("report.html"),
     help="the page to write (report.html)",

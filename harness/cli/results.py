@@ -82,22 +82,15 @@ def print_everything(
 
 def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
     from harness.cli.analyse import report_of_group
-
-    reports = (report_of_group(group, folder.path) for group in _groups(manifest))
-    yield from filter(None, reports)
-
-
-def _groups(manifest: Manifest) -> Iterator[Group]:
-    """The groups of a run, as far as their files are still there."""
     from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
 
-    if not manifest.groups:
-        return
+    # Of the groups of a run those whose files are still there.
     folders = [Path(one) for one in manifest.settings.get("include_path") or ()]
     found: dict[str, Group] = {}
-    for spec in manifest.settings.get("tasks", ()):
+    for spec in manifest.settings.get("tasks", ()) if manifest.groups else ():
         with suppress(HarnessError):
             selected = Catalogue(load_plugins(), include_path=folders).select([spec])
             found |= {group.name: group for group in selected.groups}
-    yield from (found[name] for name in manifest.groups if name in found)
+    groups = (found[name] for name in manifest.groups if name in found)
+    yield from filter(None, (report_of_group(group, folder.path) for group in groups))

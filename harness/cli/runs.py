@@ -11,8 +11,15 @@ from pathlib import Path
 
 from harness.base.errors import DataError, HarnessError, UsageError
 from harness.base.question import agreed
-from harness.cli.command import PATH, command, json_option, option
-from harness.cli.kept_runs import Opened, default_folder, has_tags, kept_runs, tag_option
+from harness.cli.command import command, json_option, option
+from harness.cli.kept_runs import (
+    Opened,
+    default_folder,
+    folder_option,
+    has_tags,
+    kept_runs,
+    tag_option,
+)
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
 from harness.reporting.text import clean_text
@@ -28,10 +35,7 @@ WHICH = re.compile(r"failed|older=(?P<days>\d+)d|all_but=(?P<newest>\d+)")
     "harness runs --clean failed",
     "harness runs --clean older=30d --yes",
 )
-@option(
-    "--output_path", metavar="DIR", type=PATH,
-    help="the folder of runs, if not the one in the settings or the default",
-)  # fmt: skip
+@folder_option
 @tag_option()
 @option(
     "--clean", metavar="WHICH",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.base.redaction import redacted_args, without_key_material
-from harness.cli.command import argument, command, option
-from harness.cli.kept_runs import kept_runs, named_runs, open_run, tag_option
+from harness.cli.command import command, option
+from harness.cli.kept_runs import kept_runs, named_runs, open_run, runs_argument, tag_option
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import changes_from, tags_from
 from harness.reporting.text import clean_text
@@ -74,10 +74,7 @@ class NamedRun:
 
 
 @command("harness score RUN", "harness score RUN --set min_support=2", moved=MOVED)
-@argument(
-    "runs", metavar="RUN", nargs=-1, help="the folder or name of a run",
-    candidates="runs",
-)  # fmt: skip
+@runs_argument
 @tag_option()
 @task_option
 @set_option

@@ -15,7 +15,7 @@ from harness.base.errors import DataError, UsageError, one_of
 from harness.calls.pricing import read_price_file
 from harness.calls.usage import player_name
 from harness.cli.command import PATH, argument, command, json_option, option
-from harness.cli.kept_runs import open_run, tag_option
+from harness.cli.kept_runs import folder_option, open_run, tag_option
 from harness.cli.output import print_json
 from harness.cli.run_options import tags_from
 from harness.contracts.records import Done, JournalLine
@@ -53,10 +53,7 @@ class Place(NamedTuple):
     "run", metavar="RUN", required=False, candidates="runs",
     help="the folder or name of a run, or `latest`; without it, the list of `harness runs`",
 )  # fmt: skip
-@option(
-    "--output_path", metavar="DIR", type=PATH,
-    help="the folder of runs, if not the one in the settings or the default",
-)  # fmt: skip
+@folder_option
 @tag_option()
 @option("--sample", metavar="ID", help="the id of an item or of a user")
 @option("--task", metavar="NAME", help="this task only")

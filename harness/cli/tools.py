@@ -103,21 +103,17 @@ def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, 
     if json:
         print_json({**document, "drawn": [str(path) for path in drawn], "report": report})
     else:
-        _print(report, drawn)
+        from harness.reporting.report_tables import print_report
+
+        print_report(report)
+        sys.stdout.flush()
+        lines = [f"drawn: {path}" for path in drawn] or [
+            f"--plot FILE.svg draws a figure: {figure.title}" for figure in report.figures
+        ]
+        for line in lines:
+            print(clean_text(line), file=sys.stderr)
     if plot is not None and not report.figures:
         raise DataError("--plot: the report has no figures", found="a report with tables only")
-
-
-def _print(report: Report, drawn: list[Path]) -> None:
-    from harness.reporting.report_tables import print_report
-
-    print_report(report)
-    sys.stdout.flush()
-    lines = [f"drawn: {path}" for path in drawn] or [
-        f"--plot FILE.svg draws a figure: {figure.title}" for figure in report.figures
-    ]
-    for line in lines:
-        print(clean_text(line), file=sys.stderr)
 
 
 def check_plot(plot: Path | None) -> None:

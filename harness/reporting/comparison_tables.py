@@ -37,27 +37,23 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console | None
     console = console or result_console()
     for comparison in comparisons:
         names = labels_shown(comparison)
-        console.print(_report(comparison, names))
+        parts = [*_head(comparison, names), Text(), _run_table(comparison, names)]
+        parts += known_notes(comparison.runs[0].metrics)
+        for run in comparison.runs:
+            counted = [f"{clean_text(name)} {times:,}" for name, times in run.counts.items()]
+            parts += indented([f"{names[run.run]}: {', '.join(counted)}"] if counted else [], "dim")
+            parts += open_notes(run.metrics, names[run.run])
+        parts.append(Text())
+        common = _common_table(comparison, names)
+        if common.row_count:
+            parts += [common, Text()]
+        if comparison.differences:
+            parts += [_difference_table(comparison, names)]
+            parts += [*indented(missing_tests(comparison.differences), "dim"), Text()]
+        console.print(Group(*parts))
         lines = list(changed_lines([comparison], names, most=MOST_KEPT, both=True))
         for line in lines if not lines else (*lines, ""):
             console.print(Text(line), soft_wrap=True)
-
-
-def _report(comparison: Comparison, names: Mapping[str, str]) -> Group:
-    parts = [*_head(comparison, names), Text(), _run_table(comparison, names)]
-    parts += known_notes(comparison.runs[0].metrics)
-    for run in comparison.runs:
-        counted = [f"{clean_text(name)} {times:,}" for name, times in run.counts.items()]
-        parts += indented([f"{names[run.run]}: {', '.join(counted)}"] if counted else [], "dim")
-        parts += open_notes(run.metrics, names[run.run])
-    parts.append(Text())
-    common = _common_table(comparison, names)
-    if common.row_count:
-        parts += [common, Text()]
-    if comparison.differences:
-        parts += [_difference_table(comparison, names)]
-        parts += [*indented(missing_tests(comparison.differences), "dim"), Text()]
-    return Group(*parts)
 
 
 def labels_shown(comparison: Comparison) -> dict[str, str]:

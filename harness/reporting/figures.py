@@ -169,7 +169,13 @@ def draw(figure: Figure | Panels) -> Drawing:
     if figure.note:
         note = _wrapped(figure.note, drawing.get_figwidth())
         drawing.supxlabel(note, x=0.01, ha="left", fontsize=8, color="#666666")
-    _lay_out(figure, drawing)
+    # The axes get their final places, and no layout is left that would move them later.
+    engine: Any = drawing.get_layout_engine()
+    for _ in range(LAYOUTS if any(map(_is_square, _figures(figure))) else 1):
+        engine.execute(drawing)
+        for axes in drawing.axes:
+            axes.apply_aspect()
+    drawing.set_layout_engine(None)
     for each, axes in zip(_figures(figure), drawing.axes, strict=True):
         write_captions(each, axes, canvas.get_renderer())
     return drawing
@@ -243,16 +249,6 @@ def _set_ticks(axis: Axis, drawn_axis: Any) -> None:
         drawn_axis.set_minor_formatter(NullFormatter())
     if axis.ticks:
         drawn_axis.set_ticks(axis.ticks, [_plain_number(tick, 0) for tick in axis.ticks])
-
-
-def _lay_out(figure: Figure | Panels, drawing: Drawing) -> None:
-    """Give the axes their final places, and leave no layout that would move them later."""
-    engine: Any = drawing.get_layout_engine()
-    for _ in range(LAYOUTS if any(map(_is_square, _figures(figure))) else 1):
-        engine.execute(drawing)
-        for axes in drawing.axes:
-            axes.apply_aspect()
-    drawing.set_layout_engine(None)
 
 
 def _wrapped(text: str, inches: float) -> str:

@@ -37,15 +37,6 @@ def site_files(found: Leaderboard) -> dict[str, str]:
     """The text of each file of the site by its name, the page over all first."""
     from harness.reporting.html.leaderboard_pages import board_html, index_html
 
-    files = {f"{INDEX}.html": index_html(found), f"{INDEX}.json": _json(_index(found))}
-    for board in found.boards:
-        files[f"{board.page}.html"] = board_html(board)
-        about = {"format": FORMAT, "title": page_title(board)}
-        files[f"{board.page}.json"] = _json(about | msgspec.to_builtins(board))
-    return files
-
-
-def _index(found: Leaderboard) -> dict[str, Any]:
     pages = [
         {
             "page": board.page,
@@ -57,7 +48,13 @@ def _index(found: Leaderboard) -> dict[str, Any]:
         }
         for board in found.boards
     ]
-    return {"format": FORMAT, "pages": pages, "left_out": found.left_out}
+    index = {"format": FORMAT, "pages": pages, "left_out": found.left_out}
+    files = {f"{INDEX}.html": index_html(found), f"{INDEX}.json": _json(index)}
+    for board in found.boards:
+        files[f"{board.page}.html"] = board_html(board)
+        about = {"format": FORMAT, "title": page_title(board)}
+        files[f"{board.page}.json"] = _json(about | msgspec.to_builtins(board))
+    return files
 
 
 def _json(values: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from harness.analysis.leaderboard import Board, Leaderboard, Step
+from harness.analysis.leaderboard import Board, Leaderboard
 from harness.contracts.report import Axis, Cell, Figure, Report, Sheet, Spans
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference
@@ -187,18 +187,17 @@ def _history(board: Board) -> Iterator[Sheet]:
                 "run began", "revision", board.metric, "low", "high", "n",
                 "difference from the run before", *_DIFFERENCE[1:], "run",
             ),
-            rows=tuple(map(_step, steps)),
+            rows=tuple(
+                (
+                    one.began, one.revision or one.label, one.result.value,
+                    *(one.result.interval or (None, None)), one.result.n,
+                    *_difference(step.difference), one.run,
+                )
+                for step, one in ((step, step.entry) for step in steps)
+            ),
             notes=("each difference is over the units that both runs have scored",),
             digits=DIGITS,
         )  # fmt: skip
-
-
-def _step(step: Step) -> tuple[Cell, ...]:
-    one, result = step.entry, step.entry.result
-    return (
-        one.began, one.revision or one.label, result.value, *(result.interval or (None, None)),
-        result.n, *_difference(step.difference), one.run,
-    )  # fmt: skip
 
 
 def _spans(board: Board, title: str, results: Sequence[tuple[str, MetricResult]]) -> Figure:

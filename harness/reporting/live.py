@@ -102,7 +102,11 @@ class Picture:
         stages = self._progress.stages
         self._pace.look(now)
         moving = [stage for stage in stages if self._moves(stage, now)]
-        lines = [self._head()] if height >= LOW else []
+        head = Text().append(clean_text(self._progress.model), style="bold")
+        head.append(f"  {clean_text(str(self._progress.folder))}", style="dim")
+        resumed = sum(stage.resumed for stage in stages)
+        head.append(f"  {resumed:,} resumed" if resumed else "", style="cyan")
+        lines = [head] if height >= LOW else []
         lines += [self._whole(now, width), self._sums(), self._cluster()]
         failures = sum((Counter(dict(stage.failures)) for stage in stages), Counter())
         lines.append(Text(f"missing {causes(failures)}" if failures else "", style="yellow"))
@@ -179,13 +183,6 @@ class Picture:
         parts += [f"{_many(cluster.lost, 'worker')} lost"] if cluster.lost else []
         in_flight = sum(stage.in_flight for stage in self._progress.stages)
         return Text(", ".join([*parts, f"{_many(in_flight, 'item')} in flight"]))
-
-    def _head(self) -> Text:
-        progress = self._progress
-        head = Text().append(clean_text(progress.model), style="bold")
-        head.append(f"  {clean_text(str(progress.folder))}", style="dim")
-        resumed = sum(stage.resumed for stage in progress.stages)
-        return head.append(f"  {resumed:,} resumed" if resumed else "", style="cyan")
 
 
 def _many(number: int, what: str) -> str:

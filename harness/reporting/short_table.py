@@ -329,7 +329,17 @@ class _Rows:
 
 def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
     yield Text(comparability(summaries), style="red")
-    yield Text(_missing(summaries), style="yellow")
+    results = [
+        each.metrics[name]
+        for each in summaries
+        for name in main_metrics(each.main, each.metrics)[:1]
+    ]
+    concerned = [result for result in results if missing_share(result)]
+    causes = sum((Counter(result.missing) for result in concerned), Counter[str]())
+    tasks = f" in {len(concerned)} of {len(summaries)} tasks" if len(summaries) > 1 else ""
+    parts = [] if all(sum(result.missing.values()) for result in concerned) else ["parts of units"]
+    missing = f"missing{tasks}: {', '.join([*filter(None, [reasons(causes)]), *parts])}"
+    yield Text(missing if concerned else "", style="yellow")
     spent = sum(map(thought_out, summaries))
     cures = "switch it off or allow more"
     spender = "reply spent its" if spent == 1 else "replies spent their"
@@ -351,21 +361,6 @@ def comparability(summaries: Sequence[TaskSummary | Comparison]) -> str:
         clean_text(why) + ("" if times == many else f" ({times} of {many} tasks)")
         for why, times in counts.most_common()
     )
-
-
-def _missing(summaries: Sequence[TaskSummary]) -> str:
-    results = [
-        each.metrics[name]
-        for each in summaries
-        for name in main_metrics(each.main, each.metrics)[:1]
-    ]
-    concerned = [result for result in results if missing_share(result)]
-    if not concerned:
-        return ""
-    causes = sum((Counter(result.missing) for result in concerned), Counter[str]())
-    tasks = f" in {len(concerned)} of {len(summaries)} tasks" if len(summaries) > 1 else ""
-    parts = [] if all(sum(result.missing.values()) for result in concerned) else ["parts of units"]
-    return f"missing{tasks}: {', '.join([*filter(None, [reasons(causes)]), *parts])}"
 
 
 def wrapped(texts: Iterable[Text], width: int) -> list[Text]:

@@ -71,26 +71,23 @@ def _element(node: ElementTree.Element, mark: str, more: dict[str, str]) -> Html
     space, _, name = node.tag.rpartition("}")
     if name not in DRAWN or space != f"{{{SVG}":
         return Html("")
-    attributes = {**_attributes(node, mark), **more}
-    if name == "svg":
-        attributes.pop("height", None)  # it follows from the width, which may shrink
-    text = shown(node.text) if node.text and node.text.strip() else None
-    return element(name, text, *(_element(child, mark, {}) for child in node), **attributes)
-
-
-def _attributes(node: ElementTree.Element, mark: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, value in node.attrib.items():
-        name = key.rpartition("}")[2]
-        if name == "style":
+        attribute = key.rpartition("}")[2]
+        if attribute == "style":
             found |= _style(value)
-        elif name == "id":
+        elif attribute == "id":
             found["id"] = mark + value
-        elif name == "href" and value.startswith("#"):
-            found[name] = f"#{mark}{value[1:]}"
-        elif name != "href" or value.startswith("data:image/png;"):
-            found[name] = value
-    return {name: value.replace("url(#", f"url(#{mark}") for name, value in found.items()}
+        elif attribute == "href" and value.startswith("#"):
+            found[attribute] = f"#{mark}{value[1:]}"
+        elif attribute != "href" or value.startswith("data:image/png;"):
+            found[attribute] = value
+    if name == "svg":
+        found.pop("height", None)  # it follows from the width, which may shrink
+    attributes = {key: value.replace("url(#", f"url(#{mark}") for key, value in found.items()}
+    text = shown(node.text) if node.text and node.text.strip() else None
+    inside = (_element(child, mark, {}) for child in node)
+    return element(name, text, *inside, **(attributes | more))
 
 
 def _style(text: str) -> dict[str, str]:

@@ -112,7 +112,8 @@ def _words(runs: Sequence[ReportedRun], plugins: Plugins) -> Iterator[Word]:
                 yield Word(word, means, benchmark, _cell(word), CELL)
             else:
                 yield Word(word, means, benchmark, _any(word))
-    for name in dict.fromkeys(_judges(runs)):
+    players = (one for run in runs for each in run.summaries for one in each.roles.items())
+    for name in dict.fromkeys(name for role, name in players if role != CANDIDATE):
         if name in plugins.judges and (about := plugins.judges[name].description):
             yield Word(name, f"judge: {about}", "", _any(name))
     for cause, means in CAUSES.items():
@@ -136,12 +137,6 @@ def _any(*words: str) -> str:
 
 def _cell(word: str) -> str:
     return f"\x02{word}\x03"
-
-
-def _judges(runs: Iterable[ReportedRun]) -> Iterator[str]:
-    for run in runs:
-        for summary in run.summaries:
-            yield from (name for role, name in summary.roles.items() if role != CANDIDATE)
 
 
 def _options(runs: Iterable[ReportedRun]) -> dict[str, dict[str, list[str]]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from harness.analysis.leaderboard import INDEX, Board, Leaderboard
 from harness.contracts.report import Sheet
 from harness.reporting.html.figure_html import figure_html
@@ -23,13 +21,21 @@ TITLE = "Leaderboard"
 
 def index_html(found: Leaderboard) -> str:
     """The page over all tasks: ranks by task, and a link to each page."""
-    parts = [
-        section_html(f"tasks-{number}", title, notes_html(sheet.notes), _table(sheet, boards))
-        for number, (title, sheet, boards) in enumerate(index_parts(found), 1)
-    ]
+    parts = []
+    for number, (title, sheet, boards) in enumerate(index_parts(found), 1):
+        rows = [
+            [
+                Entry(_link(one.page, str(row[0]))),
+                *(Entry(format_cell(cell, 0)) for cell in row[1:]),
+            ]
+            for row, one in zip(sheet.rows, boards, strict=True)
+        ]
+        texts = [False] * len(sheet.columns)
+        table = entries_html("pages", sheet.columns, rows, numbers=texts)
+        parts.append(section_html(f"tasks-{number}", title, notes_html(sheet.notes), table))
     if found.left_out:
-        rows = tuple(found.left_out.items())
-        sheet = Sheet(title="", columns=("run, task", "because"), rows=rows)
+        left_out = tuple(found.left_out.items())
+        sheet = Sheet(title="", columns=("run, task", "because"), rows=left_out)
         parts.append(section_html("left-out", "Left out", sheet_html(sheet)))
     stamped = [bool(board.not_comparable_because) for board in found.boards]
     title = f"{TITLE}: NOT COMPARABLE with published results" if any(stamped) else TITLE
@@ -54,14 +60,6 @@ def board_html(board: Board) -> str:
     figures = map(figure_html, report.figures)
     heading = element("h1", f"{board_name(board)}: {board.metric}")
     return page_html(title, [heading, back, notes_html(report.notes), first, *figures, *others])
-
-
-def _table(sheet: Sheet, boards: Sequence[Board]) -> Html:
-    rows = [
-        [Entry(_link(board.page, str(row[0]))), *(Entry(format_cell(cell, 0)) for cell in row[1:])]
-        for row, board in zip(sheet.rows, boards, strict=True)
-    ]
-    return entries_html("pages", sheet.columns, rows, numbers=[False] * len(sheet.columns))
 
 
 def _link(page: str, text: str) -> Html:

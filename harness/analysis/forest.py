@@ -23,6 +23,9 @@ MOST_ROWS = 30
 MOST_COLOURS = 7
 """With more runs, each task has a figure of its own, as colours would be hard to tell apart."""
 
+NONE = (None, None)
+"""The bounds where there is no interval."""
+
 ALONE = "intervals are of each run alone: only a paired comparison shows whether two runs differ"
 
 
@@ -41,16 +44,6 @@ class Row:
     task: str
     run: str
     result: MetricResult
-
-    @property
-    def low(self) -> float | None:
-        """The lower end of the interval, if there is one."""
-        return self.result.interval[0] if self.result.interval else None
-
-    @property
-    def high(self) -> float | None:
-        """The upper end of the interval, if there is one."""
-        return self.result.interval[1] if self.result.interval else None
 
 
 def run(tasks: Sequence[FinishedTask], options: ForestOptions) -> Report:
@@ -106,8 +99,8 @@ def sheet(title: str, rows: Sequence[Row]) -> Sheet:
         columns=("task", "run", "value", "low", "high", "n", "missing"),
         rows=tuple(
             (
-                row.task, row.run, row.result.value, row.low, row.high, row.result.units_behind,
-                sum(row.result.missing.values()),
+                row.task, row.run, row.result.value, *(row.result.interval or NONE),
+                row.result.units_behind, sum(row.result.missing.values()),
             )
             for row in rows
         ),
@@ -140,9 +133,9 @@ def figure(title: str, rows: Sequence[Row]) -> Figure:
             Spans(
                 label=label,
                 names=tuple(row.task if len(tasks) > 1 else row.run for row in of_label),
-                low=tuple(row.low for row in of_label),
+                low=tuple((row.result.interval or NONE)[0] for row in of_label),
                 value=tuple(row.result.value for row in of_label),
-                high=tuple(row.high for row in of_label),
+                high=tuple((row.result.interval or NONE)[1] for row in of_label),
             )
             for label, of_label in colours.items()
         ),

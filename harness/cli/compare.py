@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import PATH, command, option
-from harness.cli.kept_runs import Opened, named_runs, open_run, runs_argument, tag_option
+from harness.cli.kept_runs import named_runs, open_run, runs_argument, tag_option
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
 from harness.cli.score import (
@@ -100,8 +100,15 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
     """The comparison that the options ask for, and the errors of runs and tasks left out of it."""
     from harness.scoring.gates import with_gates
 
-    runs = _open(args)
-    base = _against(args.against, runs)[1].run_id if args.against is not None else None
+    tags = tags_from(args.tag)
+    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
+    base = None
+    if args.against is not None:
+        # The only one of these runs with that label, or any run; it stands before them.
+        named = [run.opened for run in runs if run.opened and run.opened[1].label == args.against]
+        base = (named[0] if len(named) == 1 else open_run(args.against))[1].run_id
+        if base not in {run.opened[1].run_id for run in runs if run.opened}:
+            runs = [*open_runs([args.against], args.task, {}), *runs]
     _check_oracle_options(args, runs)
     gates = _gates(args, runs)
     with contextlib.ExitStack() as stack:
@@ -203,23 +210,6 @@ def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
         for run in runs
         if run.opened is not None
     ]
-
-
-def _open(args: SimpleNamespace) -> list[NamedRun]:
-    tags = tags_from(args.tag)
-    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
-    if args.against is None:
-        return runs
-    ids = {run.opened[1].run_id for run in runs if run.opened}
-    if _against(args.against, runs)[1].run_id in ids:
-        return runs
-    return [*open_runs([args.against], args.task, {}), *runs]
-
-
-def _against(named: str, runs: Sequence[NamedRun]) -> Opened:
-    """The run of `--against`: the only one of these runs with that label, or any run."""
-    labelled = [run.opened for run in runs if run.opened and run.opened[1].label == named]
-    return labelled[0] if len(labelled) == 1 else open_run(named)
 
 
 def read_finished(run: NamedRun, labels: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.command import argument, command, json_option
-from harness.cli.output import Row, print_json, print_rows, print_sections
+from harness.cli.output import print_json, print_rows, print_sections
 from harness.registry import load_plugins
 
 if TYPE_CHECKING:
@@ -72,8 +72,15 @@ def _show(command: str, name: str | None, *, json: bool) -> int:
     if json:
         print_json({command: [_as_json(one) for one in kinds]})
     elif named is not None:
+        wraps = WRAPS.get(getattr(named, "on", ""), "")
+        about = [
+            ("about", named.description),
+            ("plugin", f"{named.origin.plugin} of {named.origin.distribution}"),
+            ("wraps", wraps.format(name=named.name)),
+        ]
         arguments = [*named.arguments.items()]
-        print_sections([(named.name, _about(named)), ("arguments", arguments)])
+        shown = [row for row in about if row[1]]
+        print_sections([(named.name, shown), ("arguments", arguments)])
         if not arguments:
             print("  its plugin declares no arguments")
     elif kinds:
@@ -100,13 +107,3 @@ def _summary(kind: Kind) -> str:
     if kind.arguments:
         parts.insert(1, f"arguments {', '.join(kind.arguments)}")
     return "; ".join(part for part in parts if part)
-
-
-def _about(kind: Kind) -> list[Row]:
-    wraps = WRAPS.get(getattr(kind, "on", ""), "")
-    about = [
-        ("about", kind.description),
-        ("plugin", f"{kind.origin.plugin} of {kind.origin.distribution}"),
-        ("wraps", wraps.format(name=kind.name)),
-    ]
-    return [row for row in about if row[1]]

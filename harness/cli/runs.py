@@ -148,16 +148,13 @@ def _failed_at_start(folder: RunFolder, manifest: Manifest) -> bool:
     if manifest.status in ("done", "waiting"):
         return False
     files = [*folder.path.glob("*/*.jsonl"), folder.answers, folder.jobs]
-    return not any(file.exists() and file.stat().st_size for file in files) and not _answered(
-        folder.own_answers
-    )
-
-
-def _answered(file: Path) -> bool:
-    if not file.exists():
+    if any(file.exists() and file.stat().st_size for file in files):
         return False
-    try:
-        with sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True) as opened:
-            return opened.execute("SELECT 1 FROM replies LIMIT 1").fetchone() is not None
-    except sqlite3.Error:
+    if not folder.own_answers.exists():
         return True
+    address = f"{folder.own_answers.resolve().as_uri()}?mode=ro"
+    try:
+        with sqlite3.connect(address, uri=True) as opened:
+            return opened.execute("SELECT 1 FROM replies LIMIT 1").fetchone() is None
+    except sqlite3.Error:
+        return False

@@ -164,7 +164,22 @@ def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -
 @contextlib.contextmanager
 def rescored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
     """Score all runs with changed options, into files that last as long as the context."""
-    rescorings = _rescorings(changes, runs)
+    from harness.registry import load_plugins
+    from harness.scoring.rescore import rescoring
+    from harness.tasks.changes import apply_changes
+
+    asked = [
+        (number, run.opened[1].tasks[name].task(), benchmark)
+        for number, run in enumerate(runs)
+        if run.opened is not None
+        for name, benchmark in run.benchmarks.items()
+    ]
+    tasks = [task for _, task, _ in asked]
+    wanted = apply_changes(tasks, changes_from(changes), benchmark=load_plugins().benchmark)
+    # By run, how each task is scored.
+    rescorings: list[list[Rescoring]] = [[] for _ in runs]
+    for (number, task, benchmark), then in zip(asked, wanted, strict=True):
+        rescorings[number].append(rescoring(task, then, benchmark))
     labels = labels_of_runs(runs)
     with TemporaryDirectory(prefix="harness-score-") as scratch:
         for number, each in enumerate(runs):
@@ -219,26 +234,6 @@ def _rescore_run(
             run.kept.append(rescore(file, folder, manifest, way, label=labels[manifest.run_id]))
         except HarnessError as error:
             run.errors.append(error)
-
-
-def _rescorings(changes: Sequence[str], runs: Sequence[NamedRun]) -> list[list[Rescoring]]:
-    """By run, how each task is scored; UsageError for a change that scoring alone cannot make."""
-    from harness.registry import load_plugins
-    from harness.scoring.rescore import rescoring
-    from harness.tasks.changes import apply_changes
-
-    asked = [
-        (number, run.opened[1].tasks[name].task(), benchmark)
-        for number, run in enumerate(runs)
-        if run.opened is not None
-        for name, benchmark in run.benchmarks.items()
-    ]
-    tasks = [task for _, task, _ in asked]
-    wanted = apply_changes(tasks, changes_from(changes), benchmark=load_plugins().benchmark)
-    rescorings: list[list[Rescoring]] = [[] for _ in runs]
-    for (number, task, benchmark), then in zip(asked, wanted, strict=True):
-        rescorings[number].append(rescoring(task, then, benchmark))
-    return rescorings
 
 
 def rescore_only(settings: RunSettings, *, json: bool) -> int:

@@ -106,9 +106,11 @@ def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Optio
         return
     several = isinstance(shape, LISTS)
     parts = [text, "may be given again" if several else "", _default(field)]
+    inner = _inner(shape)
+    plain = {inspect.CustomType: "FILE", inspect.IntType: "N", inspect.FloatType: "X"}
     yield make(
         [f"--{name}", dest],
-        metavar=_metavar(shape),
+        metavar="|".join(choices(inner)) or plain.get(type(inner), "TEXT"),
         multiple=several,
         required=field.required,
         help="; ".join(part for part in parts if part),
@@ -153,15 +155,6 @@ def _numbers(given: Any) -> Any:
 def _inner(shape: inspect.Type) -> inspect.Type:
     inner: inspect.Type = shape.item_type if isinstance(shape, LISTS) else shape
     return inner.type if isinstance(inner, inspect.Metadata) else inner
-
-
-def _metavar(shape: inspect.Type) -> str:
-    inner = _inner(shape)
-    if known := choices(inner):
-        return "|".join(known)
-    if isinstance(inner, inspect.CustomType):
-        return "FILE"
-    return {inspect.IntType: "N", inspect.FloatType: "X"}.get(type(inner), "TEXT")
 
 
 def _option(field: FieldInfo) -> str:

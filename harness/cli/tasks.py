@@ -64,7 +64,15 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
         document = {**_document(entries, catalogue, plugins), "benchmarks": benchmarks}
         print(dumps(document, indent=2, ensure_ascii=False))
         return 0
-    pages = [one.name for one in named if _print_page(one.name, catalogue, plugins)]
+    pages = []
+    for one in named:
+        try:
+            (task,) = catalogue.select([one.name]).tasks
+        except HarnessError as error:
+            print_error(error)
+        else:
+            print_sections(_page(task, plugins))
+            pages.append(one.name)
     others = [one for one in entries if one.name not in pages]
     if patterns:
         print_sections(_sections(others))
@@ -132,16 +140,6 @@ def folded(entries: Sequence[Entry]) -> list[Entry]:
 def _tags(entries: Sequence[Entry]) -> dict[str, list[str]]:
     tags = sorted({tag for entry in entries for tag in entry.tags})
     return {tag: [entry.name for entry in entries if tag in entry.tags] for tag in tags}
-
-
-def _print_page(name: str, catalogue: Catalogue, plugins: Plugins) -> bool:
-    try:
-        (task,) = catalogue.select([name]).tasks
-    except HarnessError as error:
-        print_error(error)
-        return False
-    print_sections(_page(task, plugins))
-    return True
 
 
 def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:

@@ -86,9 +86,7 @@ class Checker:
 
     def documents(self, target: str) -> list[Document]:
         """The files of a target, with the members of groups, except files returned before."""
-        found: list[Document] = []
-        self._collect(self._catalogue.find(target), found)
-        return found
+        return [*self._collect(self._catalogue.find(target))]
 
     def errors(self, document: Document) -> list[HarnessError]:
         """All errors in one file."""
@@ -135,19 +133,19 @@ class Checker:
             self._rehearsed[key] = [*_rehearsal_errors(task, benchmark, self._plugins)]
         return self._held(document, self._rehearsed[key])
 
-    def _collect(self, documents: tuple[Document, ...], found: list[Document]) -> None:
+    def _collect(self, documents: tuple[Document, ...]) -> Iterator[Document]:
         for document in documents:
             if document.key in self._seen:
                 continue
             self._seen.add(document.key)
-            found.append(document)
+            yield document
             if document.is_group:
                 try:
                     members = self._catalogue.members(document)
                 except TaskError:
                     # `errors` reports the error of the group; its members are not known.
                     continue
-                self._collect(members, found)
+                yield from self._collect(members)
 
     def _held(self, document: Document, errors: list[HarnessError]) -> list[HarnessError]:
         """The errors about a sample that count: without those about its data, if a file names other

@@ -22,10 +22,15 @@ def write_site(folder: Path, found: Leaderboard) -> list[Path]:
     files = site_files(found)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for page in _pages_before(folder):
-            for name in (f"{page}.html", f"{page}.json"):
-                if name not in files:
-                    (folder / name).unlink(missing_ok=True)
+        try:
+            known = json.loads((folder / f"{INDEX}.json").read_bytes())
+            before = [page["page"] for page in known["pages"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            before = []  # there is no such index
+        pages = [one for one in before if isinstance(one, str) and Path(one).name == one]
+        for name in (f"{page}.{ending}" for page in pages for ending in ("html", "json")):
+            if name not in files:
+                (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise storage_error(folder, error, option=OPTION) from error
     for name, text in files.items():
@@ -60,13 +65,3 @@ def site_files(found: Leaderboard) -> dict[str, str]:
 def _json(values: Any) -> str:
     safe = without_key_material(msgspec.to_builtins(values))
     return without_home(json.dumps(safe, indent=2, allow_nan=False)) + "\n"
-
-
-def _pages_before(folder: Path) -> list[str]:
-    """The pages that the index in a folder names; none if there is no such index."""
-    try:
-        known = json.loads((folder / f"{INDEX}.json").read_bytes())
-        names = [page["page"] for page in known["pages"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    return [name for name in names if isinstance(name, str) and Path(name).name == name]

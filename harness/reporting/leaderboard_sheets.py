@@ -90,6 +90,10 @@ def _index(boards: Sequence[Board], *, stamped: bool) -> Sheet:
     same = {name: {of(board) for board in boards} for name, of in SETTINGS.items()}
     varied = [name for name, values in same.items() if len(values) > 1]
     alike = [f"{name}: {next(iter(values))}" for name, values in same.items() if len(values) == 1]
+    firsts = [
+        ", ".join(f"{rank_on(board, one.ranks)} {one.entry.model}" for one in board.ranked[:3])
+        for board in boards
+    ]
     shared = [
         why for why in boards[0].not_comparable_because
         if all(why in board.not_comparable_because for board in boards)
@@ -102,10 +106,10 @@ def _index(boards: Sequence[Board], *, stamped: bool) -> Sheet:
         rows=tuple(
             (
                 board_name(board), f"{board.metric} {'↑' if board.higher_is_better else '↓'}",
-                *(_by_model(board, models) if few else (len(board.ranked), _first(board))),
+                *(_by_model(board, models) if few else (len(board.ranked), first)),
                 *(SETTINGS[name](board) for name in varied),
             )
-            for board in boards
+            for board, first in zip(boards, firsts, strict=True)
         ),
         notes=(
             *((f"{STAMP}: {', '.join(shared)}",) if stamped else ()),
@@ -125,10 +129,6 @@ def _by_model(board: Board, models: Sequence[str]) -> Iterator[Cell]:
     for model in models:
         one = found.get(model)
         yield f"{rank_on(board, one.ranks)} ({number(one.common.value)})" if one else None
-
-
-def _first(board: Board) -> str:
-    return ", ".join(f"{rank_on(board, one.ranks)} {one.entry.model}" for one in board.ranked[:3])
 
 
 def _ranks(board: Board) -> Sheet:

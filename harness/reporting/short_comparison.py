@@ -363,7 +363,10 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
                 how = f", p {p}, but the interval has 0 in it"
             else:
                 who = pair if (each.value > 0) is measure.higher_is_better else pair[::-1]
-                how = f"{'higher' if measure.higher_is_better else 'lower'} by {_size(each)}"
+                sign = -1 if each.value < 0 else 1
+                ends = ", ".join(map(number, sorted(sign * end for end in each.interval or ())))
+                size = f"{number(abs(each.value))}{f' [{ends}]' if ends else ''}"
+                how = f"{'higher' if measure.higher_is_better else 'lower'} by {size}"
                 better[who].append(f"{measure.task} ({metric} {how}, p {p})")
                 continue
             others.setdefault(what, []).append(f"{measure.task} ({metric}{how})")
@@ -374,14 +377,6 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
     ]
     parts += [f"{what} {', '.join(where)}" for what, where in others.items()]
     return "; ".join(parts)
-
-
-def _size(difference: Difference) -> str:
-    assert difference.value is not None
-    sign = -1 if difference.value < 0 else 1
-    low, high = sorted(sign * bound for bound in difference.interval or (0.0, 0.0))
-    shown = f" [{number(low)}, {number(high)}]" if difference.interval else ""
-    return number(abs(difference.value)) + shown
 
 
 def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterator[Text]:

@@ -13,6 +13,7 @@ from harness.base.errors import HarnessError, UsageError, did_you_mean
 from harness.scoring.comparable import NoneComparable
 from harness.scoring.comparison_document import Comparison, ComparisonDocument, DecidedGate
 from harness.scoring.group_means import tasks_of_group
+from harness.scoring.grouping import grouped
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
@@ -69,11 +70,8 @@ def check_base(many: int, against: str | None) -> None:
 
 def metrics_by_task(gates: Sequence[Gate]) -> dict[str, tuple[str, ...]]:
     """By task, each repeat on its own, the metrics of the gates about it."""
-    found: dict[str, dict[str, None]] = {}
-    for gate in gates:
-        for task in gate.tasks:
-            found.setdefault(task, {})[gate.metric] = None
-    return {task: tuple(metrics) for task, metrics in found.items()}
+    found = grouped((task, gate.metric) for gate in gates for task in gate.tasks)
+    return {task: tuple(dict.fromkeys(metrics)) for task, metrics in found.items()}
 
 
 def _gate(text: str, runs: Sequence[GatedRun], names: Sequence[str]) -> Gate:

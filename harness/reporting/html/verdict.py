@@ -90,7 +90,11 @@ def _established(
         known = [_size(every[0][1]), *(each.without for each in sure if each.without)]
         counted = f"the difference {'is' if sure else 'is not'} established ({'; '.join(known)})"
     elif 0 < len(sure) <= 2:
-        counted += f" ({'; '.join(map(_said, sure))})"
+        named = (
+            (f"{each.task}, {each.metric}: {each.winner} is better than {each.loser}", each.known)
+            for each in sure
+        )
+        counted += f" ({'; '.join(', '.join(filter(None, one)) for one in named)})"
     elif shaky := sum(not each.holds for each in sure):
         counted += f", {shaky:,} of them not without the units that one of the two runs lost"
     if why := _why_not(runs, first, sure):
@@ -123,11 +127,6 @@ def _size(each: Difference) -> str:
     ends = sorted(end if each.value > 0 else -end for end in each.interval)
     p = "" if each.p_holm is None else f", p {p_value(each.p_holm)}"
     return f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}]{p}"
-
-
-def _said(each: Established) -> str:
-    better = f"{each.task}, {each.metric}: {each.winner} is better than {each.loser}"
-    return ", ".join(filter(None, (better, each.known)))
 
 
 def _limits(

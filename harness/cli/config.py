@@ -180,20 +180,16 @@ def _as_json(given: SettingValue, *, values: Sequence[SettingValue]) -> dict[str
         text = given.value
         value = data_of(text)[1] if given.option == "data" else text.partition("=")[2]
         if given.option == "set":
-            value = _without_secret(given.entry, value)
+            from harness.tasks.load import read_value
+
+            # Keys and passwords are recognised by their names.
+            if names_a_secret(given.entry.rpartition(".")[2]):
+                value = REDACTED
+            elif isinstance(typed := read_value(value), Mapping):
+                value = json.dumps(redacted_args(typed))
     shown = value if isinstance(value, (bool, int, float)) else safe_text(_word(value))
     setting = given.slot.removesuffix(".*") if given.entry is not None else given.option
     return {"setting": setting, "value": shown, "source": given.source, "where": given.where}
-
-
-def _without_secret(path: str, text: str) -> str:
-    """The value of `--set`, without keys and passwords, which are recognised by their names."""
-    from harness.tasks.load import read_value
-
-    if names_a_secret(path.rpartition(".")[2]):
-        return REDACTED
-    value = read_value(text)
-    return json.dumps(redacted_args(value)) if isinstance(value, Mapping) else text
 
 
 def _default(setting: str, defaults: Mapping[str, Any]) -> dict[str, Any]:

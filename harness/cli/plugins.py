@@ -123,7 +123,22 @@ def _about(benchmark: str, plugins: Plugins) -> str:
 
 def _document(plugins: Plugins, chosen: Sequence[Source]) -> dict[str, Any]:
     return {
-        "plugins": [_as_json(one, plugins) for one in chosen if isinstance(one, LoadedPlugin)],
+        "plugins": [
+            {
+                **_source(one),
+                "hooks": list(one.hooks),
+                "registered": {
+                    kind: [
+                        dict(zip(("name", "description"), _row(each), strict=True))
+                        for each in registrations
+                    ]
+                    for kind, registrations in plugins.registered_by(one).items()
+                },
+                "problems": list(plugins.problems_of(one)),
+            }
+            for one in chosen
+            if isinstance(one, LoadedPlugin)
+        ],
         "broken": [
             {**_source(one), "error": one.error, "traceback": one.traceback}
             for one in chosen
@@ -133,19 +148,6 @@ def _document(plugins: Plugins, chosen: Sequence[Source]) -> dict[str, Any]:
             _source(one) for one in chosen if not isinstance(one, (LoadedPlugin, BrokenPlugin))
         ],
         "problems": list(plugins.problems),
-    }
-
-
-def _as_json(plugin: LoadedPlugin, plugins: Plugins) -> dict[str, Any]:
-    registered = {
-        kind: [dict(zip(("name", "description"), _row(one), strict=True)) for one in registrations]
-        for kind, registrations in plugins.registered_by(plugin).items()
-    }
-    return {
-        **_source(plugin),
-        "hooks": list(plugin.hooks),
-        "registered": registered,
-        "problems": list(plugins.problems_of(plugin)),
     }
 
 

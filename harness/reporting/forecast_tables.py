@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from harness.pipeline.forecast import ExpectedCost, Forecast, all_together
+from harness.pipeline.forecast import Forecast, all_together
 from harness.reporting.money import UNKNOWN, money
 from harness.reporting.tables import plain_table, result_console
 from harness.reporting.text import clean_text, count
@@ -54,6 +54,10 @@ def _call_table(forecast: Forecast) -> Table:
             table.add_row(Text(f"{name}, by rule"), items, "0", "0", "0", "0", *free)
         bounds = f"{stage.least_calls:,} to {stage.most_calls:,}"
         for number, role in enumerate(stage.roles):
+            cost = (UNKNOWN, UNKNOWN)
+            if role.cost is not None:
+                bound = f"{money(role.cost.least)} to {money(role.cost.most)}"
+                cost = (money(role.cost.at_most), bound)
             table.add_row(
                 Text(f"{name}, {clean_text(role.role)}"),
                 items,
@@ -61,7 +65,7 @@ def _call_table(forecast: Forecast) -> Table:
                 "together" if number else bounds,
                 f"~{count(role.prompt_tokens)}",
                 count(role.most_completion_tokens),
-                *(_cost_cells(role.cost) if priced else ()),
+                *(cost if priced else ()),
             )
     return table
 
@@ -76,12 +80,6 @@ def _total_lines(forecast: Forecast) -> Iterator[str]:
             f"~{count(sum(role.prompt_tokens for role in roles))} tokens in, "
             f"at most {count(sum(role.most_completion_tokens for role in roles))} out"
         )
-
-
-def _cost_cells(cost: ExpectedCost | None) -> tuple[str, str]:
-    if cost is None:
-        return UNKNOWN, UNKNOWN
-    return money(cost.at_most), f"{money(cost.least)} to {money(cost.most)}"
 
 
 def _cost_lines(forecast: Forecast) -> Iterator[str]:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.result_lines import Line, Value, cost_of
+from harness.reporting.html.result_lines import Line, cost_of
 from harness.reporting.html.run_differences import POOLED
 from harness.reporting.html.sheet_html import Entry, entries_html
 from harness.reporting.money import paid
@@ -125,7 +125,16 @@ def _cell(line: Line, label: str) -> Entry:
     shown = element("strong" if sure else "span", number(one.value), class_=best)
     than = ", ".join(f"{each.loser} ({each.known})" if each.known else each.loser
                      for each in better)  # fmt: skip
-    known = [*_lost(line, one)]
+    # How many units the value is of if the row does not say so, and what of them was lost.
+    known = [] if units_of(line) is not None else [f"{one.of // one.repeats:,} units"]
+    counted = f", counted as {line.counts_as}" if one.counts else ""
+    if one.missing:
+        left_out = one.of - one.n if one.counts else 0
+        but = f" but for {left_out:,} left out" if left_out else ""
+        why = reasons(one.causes) if len(one.causes) > 1 else next(iter(one.causes))
+        known.append(f"{one.missing:,} of {one.of:,} units lost ({why}){counted}{but}")
+    if one.lost and round(one.lost, 2) != round(one.missing / one.of, 2):
+        known.append(f"{share(one.lost, 1)} of the parts of {line.metric} lost{counted}")
     if line.is_undecided and one.other is not None and one.lost:
         policy = "if they are left out" if one.counts else f"if they count as {line.counts_as}"
         known.append(f"{policy}: {number(one.other)}")
@@ -135,20 +144,6 @@ def _cell(line: Line, label: str) -> Entry:
         element("small", "; ".join(known)) if known else None,
     ]  # fmt: skip
     return Entry(joined(parts), one.value)
-
-
-def _lost(line: Line, one: Value) -> Iterator[str]:
-    """How many units a value is of if the row does not say so, and what of them was lost."""
-    if units_of(line) is None:
-        yield f"{one.of // one.repeats:,} units"
-    counted = f", counted as {line.counts_as}" if one.counts else ""
-    if one.missing:
-        left_out = one.of - one.n if one.counts else 0
-        but = f" but for {left_out:,} left out" if left_out else ""
-        why = reasons(one.causes) if len(one.causes) > 1 else next(iter(one.causes))
-        yield f"{one.missing:,} of {one.of:,} units lost ({why}){counted}{but}"
-    if one.lost and round(one.lost, 2) != round(one.missing / one.of, 2):
-        yield f"{share(one.lost, 1)} of the parts of {line.metric} lost{counted}"
 
 
 def _rules(line: Line) -> Entry:

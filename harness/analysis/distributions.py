@@ -21,7 +21,6 @@ QUANTILES = {"least": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, 
 
 
 def _spread(values: np.ndarray) -> tuple[Cell, ...]:
-    """Number, mean and quantiles of some values; None for all but the number if there is none."""
     import numpy as np
 
     if not len(values):

@@ -11,9 +11,9 @@ import msgspec
 
 from harness.base.errors import UsageError, did_you_mean
 from harness.contracts.report import Axis, Figure, Report, Sheet, Spans
+from harness.scoring.grouping import grouped
 
 if TYPE_CHECKING:
-    from harness.contracts.report import Cell
     from harness.scoring.finished_task import FinishedTask
     from harness.scoring.summary import MetricResult
 
@@ -22,6 +22,9 @@ MOST_ROWS = 30
 
 MOST_COLOURS = 7
 """With more runs, each task has a figure of its own, as colours would be hard to tell apart."""
+
+NONE = (None, None)
+"""The bounds where there is no interval."""
 
 ALONE = "intervals are of each run alone: only a paired comparison shows whether two runs differ"
 
@@ -41,16 +44,6 @@ class Row:
     task: str
     run: str
     result: MetricResult
-
-    @property
-    def low(self) -> float | None:
-        """The lower end of the interval, if there is one."""
-        return self.result.interval[0] if self.result.interval else None
-
-    @property
-    def high(self) -> float | None:
-        """The upper end of the interval, if there is one."""
-        return self.result.interval[1] if self.result.interval else None
 
 
 def run(tasks: Sequence[FinishedTask], options: ForestOptions) -> Report:
@@ -104,27 +97,23 @@ def sheet(title: str, rows: Sequence[Row]) -> Sheet:
     return Sheet(
         title=title,
         columns=("task", "run", "value", "low", "high", "n", "missing"),
-        rows=tuple(map(cells, rows)),
+        rows=tuple(
+            (
+                row.task, row.run, row.result.value, *(row.result.interval or NONE),
+                row.result.units_behind, sum(row.result.missing.values()),
+            )
+            for row in rows
+        ),
         notes=tuple(notes),
         digits=3,
-    )
-
-
-def cells(row: Row) -> tuple[Cell, ...]:
-    """The cells of a row of the table."""
-    result = row.result
-    numbers = (result.value, row.low, row.high, result.units_behind, sum(result.missing.values()))
-    return (row.task, row.run, *numbers)
+    )  # fmt: skip
 
 
 def figures(title: str, rows: Sequence[Row]) -> Iterator[Figure]:
     """The rows in figures of at most 30: tasks with a colour for each run, or runs of one task."""
-    by_task: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_task[row.task].append(row)
+    groups = list(grouped((row.task, row) for row in rows).values())
     runs = len({row.run for row in rows})
     each = max(MOST_ROWS // runs, 1) if runs <= MOST_COLOURS else 1
-    groups = list(by_task.values())
     for start in range(0, len(groups), each):
         together = [row for group in groups[start : start + each] for row in group]
         for first in range(0, len(together), MOST_ROWS):
@@ -134,9 +123,7 @@ def figures(title: str, rows: Sequence[Row]) -> Iterator[Figure]:
 def figure(title: str, rows: Sequence[Row]) -> Figure:
     """One figure: the names at its axis are the tasks, or the runs if there is one task."""
     tasks = dict.fromkeys(row.task for row in rows)
-    colours: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        colours[row.run if len(tasks) > 1 else row.task].append(row)
+    colours = grouped((row.run if len(tasks) > 1 else row.task, row) for row in rows)
     subject = next(iter(colours)) if len(colours) == 1 else f"{len(tasks)} tasks"
     return Figure(
         title=f"{subject}: {title}",
@@ -146,9 +133,9 @@ def figure(title: str, rows: Sequence[Row]) -> Figure:
             Spans(
                 label=label,
                 names=tuple(row.task if len(tasks) > 1 else row.run for row in of_label),
-                low=tuple(row.low for row in of_label),
+                low=tuple((row.result.interval or NONE)[0] for row in of_label),
                 value=tuple(row.result.value for row in of_label),
-                high=tuple(row.high for row in of_label),
+                high=tuple((row.result.interval or NONE)[1] for row in of_label),
             )
             for label, of_label in colours.items()
         ),
@@ -160,10 +147,7 @@ def unlike(tasks: Sequence[FinishedTask]) -> Iterator[str]:
     """A note for each run of a task that was not asked or judged as the others."""
     from harness.scoring.comparable import comparison_set
 
-    by_task: dict[str, list[FinishedTask]] = defaultdict(list)
-    for task in tasks:
-        by_task[task.task.name].append(task)
-    for name, of_task in by_task.items():
+    for name, of_task in grouped((task.task.name, task) for task in tasks).items():
         for refused in comparison_set(of_task).refused:
             reasons = "; ".join(refused.because)
             yield f"{name}: {refused.label} cannot be compared with the others: {reasons}"

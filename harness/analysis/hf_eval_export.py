@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.analysis.lm_eval_export import in_file_name
 from harness.base.home import without_home
@@ -15,7 +15,6 @@ from harness.scoring.finished_task import FinishedTask
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
 
-    from harness.scoring.summary import MetricResult
 
 TASK_TYPE = "text-generation"
 CARD = "README.md"
@@ -71,36 +70,27 @@ def _results(task: FinishedTask) -> Iterator[EvalResult]:
             dataset_name=summary.task,
             dataset_config=summary.task,
             dataset_revision=data.get("revision") or data.get("fingerprint"),
-            dataset_args=_about_data(task),
+            dataset_args={
+                "run": task.run,
+                "paper": task.benchmark.paper or None,
+                "version": summary.version,
+                "content": summary.content,
+                "limit": summary.limit,
+                "seed": summary.seed,
+                "comparable": summary.comparable,
+                "not_comparable_because": list(summary.not_comparable_because),
+            },
             metric_type=name,
             metric_name=metric.description or name,
             metric_value=metric.value,
-            metric_args=_about_metric(metric),
+            metric_args={
+                "higher_is_better": metric.higher_is_better,
+                "interval": list(metric.interval) if metric.interval is not None else None,
+                "no_interval": metric.no_interval,
+                "confidence": metric.confidence,
+                "n": metric.n,
+                "users": metric.users,
+                "missing": dict(metric.missing),
+                "counted_as_worst": metric.counted_as_worst,
+            },
         )
-
-
-def _about_data(task: FinishedTask) -> dict[str, Any]:
-    summary = task.summary
-    return {
-        "run": task.run,
-        "paper": task.benchmark.paper or None,
-        "version": summary.version,
-        "content": summary.content,
-        "limit": summary.limit,
-        "seed": summary.seed,
-        "comparable": summary.comparable,
-        "not_comparable_because": list(summary.not_comparable_because),
-    }
-
-
-def _about_metric(metric: MetricResult) -> dict[str, Any]:
-    return {
-        "higher_is_better": metric.higher_is_better,
-        "interval": list(metric.interval) if metric.interval is not None else None,
-        "no_interval": metric.no_interval,
-        "confidence": metric.confidence,
-        "n": metric.n,
-        "users": metric.users,
-        "missing": dict(metric.missing),
-        "counted_as_worst": metric.counted_as_worst,
-    }

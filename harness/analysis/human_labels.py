@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from harness.analysis.decisions import Decision, Label
 from harness.analysis.user_tables import table
+from harness.contracts.task import Column
 
 if TYPE_CHECKING:
     from harness.base.errors import DataError
-    from harness.contracts.task import Column
     from harness.data import Table
 
 MEANING = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
@@ -107,7 +107,9 @@ def read_human_labels(
     """
     labels = HumanLabels()
     called = called or {}
-    columns = {**_columns(), **(columns or {})}
+    free = {name: Column(type="any", required=False) for name in (*NARROWING, "label")}
+    default = {"item": Column(type="any"), "rater": Column(required=False), **free}
+    columns = {**default, **(columns or {})}
     for path in paths:
         rows = table(path, "labels", {called.get(name, name): one for name, one in columns.items()})
         for number, given in rows.rows():
@@ -212,13 +214,6 @@ def majority_of(
         else:
             found[thing] = first[0][0]
     return Majority(labels=found, few=few, tied=tied)
-
-
-def _columns() -> dict[str, Column]:
-    from harness.contracts.task import Column
-
-    free = {name: Column(type="any", required=False) for name in (*NARROWING, "label")}
-    return {"item": Column(type="any"), "rater": Column(required=False), **free}
 
 
 def _plain(value: Any) -> str:

@@ -23,6 +23,7 @@ from harness.scoring.comparable import settings_of
 from harness.scoring.comparison import compare, main_of
 from harness.scoring.comparison_document import Comparison
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference, holm_adjusted
 from harness.scoring.rank_intervals import RankInterval, rank_intervals
 from harness.scoring.score_run import chosen_metrics
@@ -112,10 +113,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
 def leaderboard(
     tasks: Iterable[FinishedTask], left_out: Mapping[str, str] = MappingProxyType({})
 ) -> Leaderboard:
-    """The leaderboard of these tasks of stored runs; the same tasks give the same one.
-
-    `left_out` has the reasons why others are not among them.
-    """
+    """The leaderboard of these tasks of stored runs; the same tasks give the same one."""
     by_task: dict[str, list[FinishedTask]] = {}
     left_out = dict(sorted(left_out.items()))
     for task in sorted(tasks, key=lambda each: (each.task.name, began(each), each.run)):
@@ -180,14 +178,18 @@ def _boards(name: str, tasks: Sequence[FinishedTask], taken: set[str]) -> Iterat
     The name of each other page says what sets it apart; `taken` are the names of all pages
     in lower case.
     """
-    kinds: dict[_Kind, list[FinishedTask]] = {}
-    for task in tasks:
-        kind = (not task.summary.comparable, digest(settings_of(task)))
-        kinds.setdefault(kind, []).append(task)
+    kinds = grouped(
+        ((not task.summary.comparable, digest(settings_of(task))), task) for task in tasks
+    )
     order = sorted(
         kinds, key=lambda kind: (kind[0], -len(kinds[kind]), began(kinds[kind][0]), kind)
     )
-    differ = {kind: _differs(kind, order, kinds) for kind in order}
+    differ = {}
+    for kind in order:
+        # Pages that are comparable with published results and others are told apart anyway.
+        like = [other for other in order if other[0] == kind[0] and other != kind]
+        why = unlike(kinds[kind][-1], kinds[like[0]][-1]) if like else None
+        differ[kind] = why.short if why else ""
     pages = {order[0]: _plain(name)}
     for kind in order[1:]:
         page = f"{_plain(name)}-{slug(differ[kind] or 'not comparable', longest=40)}"
@@ -205,18 +207,6 @@ def _boards(name: str, tasks: Sequence[FinishedTask], taken: set[str]) -> Iterat
             if other != kind
         )
         yield _board(pages[kind], kinds[kind], apart, differs=differ[kind])
-
-
-def _differs(
-    kind: _Kind, order: Sequence[_Kind], kinds: Mapping[_Kind, Sequence[FinishedTask]]
-) -> str:
-    """The first thing that sets a page apart from the first one, in short.
-
-    Pages that are comparable with published results and those that are not are told apart anyway.
-    """
-    like = [other for other in order if other[0] == kind[0] and other != kind]
-    why = unlike(kinds[kind][-1], kinds[like[0]][-1]) if like else None
-    return why.short if why else ""
 
 
 def _why_apart(task: FinishedTask, other: FinishedTask) -> tuple[str, ...]:
@@ -238,11 +228,19 @@ def _board(
     metric = main_of(newest, known)[0]
     options = msgspec.to_builtins(newest.options)
     given = {name: [str(value)] for name, value in options.items()}
-    models: dict[str, list[FinishedTask]] = {}
-    for task in tasks:
-        models.setdefault(model_of(task), []).append(task)
+    models = grouped((model_of(task), task) for task in tasks)
     found = compare([of[-1] for of in models.values()], only=(metric,), all_pairs=True).comparison
-    entries = {task.run: _entry(task, metric) for task in tasks}
+    entries = {
+        task.run: Entry(
+            run=task.run,
+            label=task.manifest.label,
+            model=model_of(task),
+            revision=revision_of(task),
+            began=began(task),
+            result=task.summary.metrics[metric],
+        )
+        for task in tasks
+    }
     ranked = _ranked(found, metric, entries)
     at = {each.entry.run for each in ranked}
     left_out = {each.run: each.because for each in found.refused}
@@ -279,19 +277,7 @@ def _board(
     )
 
 
-def _entry(task: FinishedTask, metric: str) -> Entry:
-    return Entry(
-        run=task.run,
-        label=task.manifest.label,
-        model=model_of(task),
-        revision=revision_of(task),
-        began=began(task),
-        result=task.summary.metrics[metric],
-    )
-
-
 def _ranked(found: Comparison, metric: str, entries: Mapping[str, Entry]) -> tuple[Ranked, ...]:
-    """The runs by rank; runs of the same ranks stand in the order of their labels."""
     common = {run.run: run.common[metric] for run in found.runs if metric in run.common}
     if not common:
         return ()

@@ -22,7 +22,7 @@ from harness.runs.journal_index import Head, check_number, scan
 from harness.runs.journal_parts import JournalFiles
 from harness.runs.manifest import Manifest, StageEntry
 from harness.scoring.finished_task import FinishedTask
-from harness.scoring.summary import MetricResult
+from harness.scoring.grouping import grouped
 
 NONE = "none"
 """The name of the only filter: parsing is part of a benchmark here."""
@@ -33,19 +33,17 @@ HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """The categories of characters that control a terminal or change the direction of writing."""
 
 
-def write_lm_eval_of_runs(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
-    """The files written for the tasks of several runs, in a folder for each model."""
-    runs: dict[str, list[FinishedTask]] = defaultdict(list)
-    for task in tasks:
-        runs[task.run].append(task)
-    return [path for of_run in runs.values() for path in write_lm_eval(folder, of_run)]
-
-
 def write_lm_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
-    """The files written: one of results, and one of samples per task, in the model's folder.
+    """The files written: of each run one of results, and one of samples per task.
 
-    A second run of a model that began in the same second has a folder with the run's name.
+    They are in a folder for each model. A second run of a model that began in the same second has a
+    folder with the run's name.
     """
+    runs = grouped((task.run, task) for task in tasks)
+    return [path for of_run in runs.values() for path in _write_run(folder, of_run)]
+
+
+def _write_run(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
     manifest = tasks[0].manifest
     began = _time(manifest.sessions[0].started)
     stamp = began.strftime("%Y-%m-%dT%H-%M-%S.%f")
@@ -239,16 +237,13 @@ def _results(task: FinishedTask) -> dict[str, Any]:
     found: dict[str, Any] = {"name": name, "alias": name, "sample_len": task.summary.units}
     for metric, result in task.summary.metrics.items():
         found[f"{metric},{NONE}"] = result.value
-        found[f"{metric}_stderr,{NONE}"] = _stderr(result)
+        found[f"{metric}_stderr,{NONE}"] = "N/A"
+        if result.interval is not None:
+            # That of a normal interval that is as wide as the bootstrap's.
+            low, high = result.interval
+            normal = 2 * NormalDist().inv_cdf(0.5 + result.confidence / 2)
+            found[f"{metric}_stderr,{NONE}"] = (high - low) / normal
     return found
-
-
-def _stderr(result: MetricResult) -> float | str:
-    """The standard error of a normal interval that is as wide as the bootstrap's."""
-    if result.interval is None:
-        return "N/A"
-    low, high = result.interval
-    return (high - low) / (2 * NormalDist().inv_cdf(0.5 + result.confidence / 2))
 
 
 def _config(task: FinishedTask) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.contracts.report import Axis, Figure, Points, Sheet
+from harness.scoring.grouping import grouped
 
 if TYPE_CHECKING:
     from harness.contracts.report import Cell
@@ -37,11 +38,11 @@ def model_dots(
     title: str, models: Iterable[tuple[str, str, float | None, float | None]], *, x: str, y: str
 ) -> Iterator[Figure]:
     """A figure a dataset with a dot for each model that has both numbers."""
-    dots: dict[str, list[Points]] = {}
-    for dataset, model, across, up in models:
-        if across is not None and up is not None:
-            dot = Points(label=model, x=(across,), y=(up,), names=(model,))
-            dots.setdefault(dataset, []).append(dot)
+    dots = grouped(
+        (dataset, Points(label=model, x=(across,), y=(up,), names=(model,)))
+        for dataset, model, across, up in models
+        if across is not None and up is not None
+    )
     for dataset, marks in dots.items():
         yield Figure(
             title=title.format(dataset), x=Axis(label=x), y=Axis(label=y), marks=tuple(marks)

@@ -61,7 +61,6 @@ def pairs_sheet(raters: Mapping[str, Labels], judge: Labels, question: str) -> S
 
 
 def _mean_note(who: str, pairs: Sequence[Agreement]) -> list[str]:
-    """The mean κ of pairs, with how many there are and over how many items each."""
     known = [(each.n, each.kappa) for each in pairs if isinstance(each.kappa, float)]
     if not known:
         return []
@@ -85,8 +84,13 @@ def majority_sheet(rated: Rated, judged: Mapping[str, Labels]) -> Sheet:
         judge = {item: said[item] for item in votes_of(raters) if item in said}
         for name, labels in {**raters, JUDGE: judge}.items():
             yes = share(sum(labels.values()), len(labels))
-            cells, why = _against(labels, majority.labels)
-            rows.append((question, name, len(labels), yes, *cells))
+            found = _agreement(majority.labels, labels)
+            values = {"κ": found.kappa, "F1": found.f1}
+            known = [one if isinstance(one, float) else None for one in values.values()]
+            rows.append((question, name, len(labels), yes, found.n, percent(found.share), *known))
+            why = [f"no {of}: {one.reason}" for of, one in values.items()
+                   if not isinstance(one, float)]  # fmt: skip
+            why = why if found.n else ["nothing was labelled by both"]
             notes += [f"{question}, {name}: {reason}" for reason in why]
     return Sheet(
         title="Labels against the majority of people",
@@ -95,21 +99,6 @@ def majority_sheet(rated: Rated, judged: Mapping[str, Labels]) -> Sheet:
         notes=tuple(notes),
         digits=(0, 0, 0, 1, 0, 1, 2, 2),
     )
-
-
-def _against(labels: Labels, majority: Labels) -> tuple[tuple[Cell, ...], list[str]]:
-    """Items compared, agreement, κ and F1 with the majority; and why one of them is missing."""
-    found = _agreement(majority, labels)
-    values = {"κ": found.kappa, "F1": found.f1}
-    known = [value if isinstance(value, float) else None for value in values.values()]
-    why = [
-        f"no {name}: {value.reason}"
-        for name, value in values.items()
-        if not isinstance(value, float)
-    ]
-    if not found.n:
-        why = ["nothing was labelled by both"]
-    return (found.n, percent(found.share), *known), why
 
 
 def splits_sheet(rated: Rated) -> Sheet:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.scoring.grouping import grouped
+
 if TYPE_CHECKING:
     from harness.contracts.report import Report
     from harness.scoring.finished_task import FinishedTask
@@ -19,12 +21,20 @@ def with_notes(report: Report, tasks: Sequence[FinishedTask], *, repeats: bool =
     """
     import msgspec
 
-    notes = [note for task in tasks if repeats and (note := _repeat_note(task))]
+    from harness.tasks.repeats import task_and_repeat
+
+    notes = []
+    for task in tasks if repeats else ():
+        name, number = task_and_repeat(task.task.name)
+        many = sum(task_and_repeat(each)[0] == name for each in task.manifest.tasks)
+        if many > 1:
+            notes.append(
+                f"{name}: repeat {number} of {many} ({task.label}); --task chooses another"
+            )
     report = msgspec.structs.replace(report, notes=(*dict.fromkeys(notes), *report.notes))
-    reasons: dict[str, list[str]] = {}
-    for task in tasks:
-        for why in task.summary.not_comparable_because:
-            reasons.setdefault(why, []).append(task.label)
+    reasons = grouped(
+        (why, task.label) for task in tasks for why in task.summary.not_comparable_because
+    )
     if not reasons:
         return report
     # A reason that is not common to all tasks names its tasks: an analysis may leave runs out.
@@ -35,17 +45,6 @@ def with_notes(report: Report, tasks: Sequence[FinishedTask], *, repeats: bool =
     note = f"NOT COMPARABLE with published results: {', '.join(described)}"
     figures = tuple(msgspec.structs.replace(each, stamp=note) for each in report.figures)
     return msgspec.structs.replace(report, notes=(note, *report.notes), figures=figures)
-
-
-def _repeat_note(task: FinishedTask) -> str:
-    """The note that the run has other repeats of the task; empty if there are none."""
-    from harness.tasks.repeats import task_and_repeat
-
-    name, number = task_and_repeat(task.task.name)
-    others = [each for each in task.manifest.tasks if task_and_repeat(each)[0] == name]
-    if len(others) < 2:
-        return ""
-    return f"{name}: repeat {number} of {len(others)} ({task.label}); --task chooses another"
 
 
 def told_apart(tasks: Sequence[FinishedTask]) -> list[FinishedTask]:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from harness.analysis.score_columns import MOST_UNREADABLE, ScoreColumn, score_columns
 from harness.base.hashing import digest
 from harness.contracts.report import Cell, Sheet
+from harness.scoring.finished_task import additions_of
 from harness.scoring.group_means import group_of, interval_of_mean
 
 if TYPE_CHECKING:
@@ -84,10 +85,7 @@ class Line(Generic[CellT]):
 
 
 def same_roles(task: FinishedTask, only: Collection[str] = ()) -> tuple[str, ...]:
-    """A digest of the model of each role: equal for all runs that asked the same model.
-
-    With `only`, other roles may differ.
-    """
+    """A digest of the model of each role: equal for all runs that asked the same model."""
     known = task.manifest.roles
     entries = [
         (role, known.get(f"{task.task.name}/{role}") or known.get(role))
@@ -186,10 +184,7 @@ class ResultGrid(Generic[CellT]):
         *names: str,
         but: Collection[CellT] = (),
     ) -> Line[CellT]:
-        """One column of a row over the units with a value; the cells in `but` stay empty.
-
-        There is an average if all cells have a value.
-        """
+        """One column of a row over the units with a value; the cells in `but` stay empty."""
         means = {cell: found.dropped for cell, found in row.of(metric).items() if cell not in but}
         return Line(names=names, cells=means, average=Average(value=mean_of(means, cells)))
 
@@ -217,9 +212,13 @@ class ResultGrid(Generic[CellT]):
             if count:
                 return Average(why=f"no average without all cells; {what}: {count} of {len(cells)}")
         every = [columns[cell] for cell in cells]
+        tasks = [row.tasks[cell] for cell in cells if cell in row.tasks]
+        group = None
+        if len(tasks) == len(cells) and len({task.run for task in tasks}) == 1:
+            group = group_of([task.task.name for task in tasks], row.first.manifest)
         drawn = interval_of_mean(
             [part_of(column.units, weight=1 / len(every)) for column in every],
-            name=_group_of(row, cells) or self.name,
+            name=group or self.name,
             metric=metric,
             seed=row.first.manifest.seed,
             how=row.first.task.interval,
@@ -329,17 +328,7 @@ def row_name(model: str, apart: str, setting: str) -> str:
 
 def additions(tasks: Iterable[FinishedTask]) -> dict[str, str]:
     """By run what tells the runs of these tasks apart where their labels do not."""
-    from harness.scoring.finished_task import additions_of
-
     return additions_of(task.manifest for task in tasks)
-
-
-def _group_of(row: GridRow[CellT], cells: Collection[CellT]) -> str | None:
-    """The group of a run whose tasks stand in these cells of a row; None if there is none."""
-    tasks = [row.tasks[cell] for cell in cells if cell in row.tasks]
-    if len(tasks) < len(cells) or len({task.run for task in tasks}) > 1:
-        return None
-    return group_of([task.task.name for task in tasks], row.first.manifest)
 
 
 def _distinctions(owners: Sequence[tuple[str, str]], firsts: Sequence[FinishedTask]) -> list[str]:

@@ -67,7 +67,13 @@ def tables_of(tasks: Sequence[FinishedTask]) -> tuple[Export, ...]:
     found = {one: None for task in tasks for one in task.summary.published or ()}
     published = Export(name="published", columns=PUBLISHED, rows=lambda: map(asdict, found))
     return (
-        Export(name="metrics", columns=METRICS, rows=lambda: _metrics(tasks)),
+        Export(
+            name="metrics",
+            columns=METRICS,
+            rows=lambda: (
+                row for task in tasks for row in metric_rows(task.run, task.label, task.summary)
+            ),
+        ),
         Export(name="scores", columns=_score_columns(tasks), rows=lambda: _scores(tasks)),
         Export(name="records", columns=RECORDS, rows=lambda: _records(tasks)),
         Export(name="calls", columns=CALLS, rows=lambda: _calls(tasks)),
@@ -119,21 +125,14 @@ def metric_rows(run: str, label: str, summary: TaskSummary) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def _metrics(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
-    for task in tasks:
-        yield from metric_rows(task.run, task.label, task.summary)
-
-
 def _score_columns(tasks: Sequence[FinishedTask]) -> dict[str, Kind]:
     columns = dict(UNIT)
     for task in tasks:
         kinds: list[tuple[str, Kind]] = []
         for name in score_names(task):
             kinds += [(name, "number"), (missing_column(name), "text")]
-        for column, kind in (
-            *kinds,
-            *((slice_column(one), "text") for one in task.summary.slices or ()),
-        ):
+        kinds += [(slice_column(one), "text") for one in task.summary.slices or ()]
+        for column, kind in kinds:
             if columns.setdefault(column, kind) != kind or column in UNIT:
                 raise UsageError(
                     "two columns of the table of scores would have the same name",
@@ -194,12 +193,8 @@ def _call(call: CallRecord) -> Row:
         **{name: getattr(call, name) for name in same},
         "messages": messages_json(call.messages),
         "failure": None if failure is None else str(type(failure).__struct_config__.tag),
-        "cause": None if failure is None else failure.cause,
-        "detail": None if failure is None else failure.detail,
-        **{
-            name: None if call.usage is None else getattr(call.usage, name)
-            for name in Usage.__struct_fields__
-        },
+        **{name: getattr(failure, name, None) for name in ("cause", "detail")},
+        **{name: getattr(call.usage, name, None) for name in Usage.__struct_fields__},
     }
 
 

@@ -44,16 +44,13 @@ class TaskSetting:
             for name, value in changed_options(task).items()
             if name not in self.passed_over and name not in but
         }
-        settings = [*changed.items(), *self._sampling(task).items()]
+        role = task.task.roles.get(self.role)
+        given = {**(role.sampling if role else {}), **task.manifest.asked.get("sampling", {})}
+        unusual = ((name, one) for name, one in given.items() if one != self.sampling.get(name))
+        settings = [*changed.items(), *unusual]
         own = sorted(Path(file).name for file in task.task.prompts.values())
         described = [self._described(name, value) for name, value in settings]
         return ", ".join([*described, *(f"own prompt {name}" for name in own)])
-
-    def _sampling(self, task: FinishedTask) -> dict[str, Any]:
-        """The sampling of the task or command that differs from the usual one."""
-        role = task.task.roles.get(self.role)
-        given = {**(role.sampling if role else {}), **task.manifest.asked.get("sampling", {})}
-        return {name: value for name, value in given.items() if value != self.sampling.get(name)}
 
     def _described(self, name: str, value: Any) -> str:
         if (name, value) in self.words:

@@ -62,7 +62,6 @@ def _words_embedded(texts: Sequence[str], *, seed: int) -> np.ndarray:
 
 
 def _points(texts: list[str], embed: Callable[[list[str]], Any]) -> np.ndarray:
-    """The rows that a function gives for the texts."""
     import numpy as np
 
     points = np.asarray(embed(texts), dtype=np.float32)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from harness.base.errors import UsageError
 from harness.base.named_functions import named_function
@@ -38,10 +38,7 @@ class Unavailable:
 def text_metrics(
     texts: Texts, references: Texts, *, bert: str = BERT, bleurt: str = ""
 ) -> dict[str, Column]:
-    """Each metric of each text against its reference, by the name of the metric.
-
-    `bert` names weights or their folder, and `bleurt` a function, as `bleurt_of` describes.
-    """
+    """Each metric of each text against its reference, by the name of the metric."""
     columns: dict[str, Column] = {}
     made: list[tuple[tuple[str, ...], Callable[[], Sequence[Column]]]] = [
         (("ROUGE-2", "ROUGE-L"), lambda: rouge(texts, references)),
@@ -105,13 +102,11 @@ def bleurt_of(texts: Texts, references: Texts, function: str) -> Column:
     except (TypeError, ValueError):
         values = ()
     if len(values) != len(texts) or not all(map(math.isfinite, values)):
+        kind = type(found).__name__
+        shape = f"{kind} of {len(found)}" if hasattr(found, "__len__") else repr(found)
         raise UsageError(
             "the function that --bleurt names returned something else than scores",
-            found=f"{function}: {_shape(found)}",
+            found=f"{function}: {shape}",
             expected=f"a list of {len(texts)} numbers, one for each candidate",
         )
     return values
-
-
-def _shape(found: Any) -> str:
-    return f"{type(found).__name__} of {len(found)}" if hasattr(found, "__len__") else repr(found)

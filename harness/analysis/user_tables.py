@@ -26,10 +26,7 @@ def table(path: str, name: str, columns: Mapping[str, Column]) -> Table:
 def read_models(
     path: str, columns: Mapping[str, Column], *, model: str
 ) -> dict[str, dict[str, Any]]:
-    """The row of each model, by the model's name in lower case; DataError for repeated names.
-
-    `model` is the column of the names.
-    """
+    """The row of each model, by the model's name in lower case; DataError for repeated names."""
     from harness.contracts.task import Column
 
     rows = table(path, "figures", {model: Column(), **columns})

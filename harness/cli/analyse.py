@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.errors import DataError, HarnessError
+from harness.base.errors import DataError, HarnessError, one_of
 from harness.cli.command import Argument, Command, CommandGroup, Option, command, json_option
-from harness.cli.output import print_error, print_json
+from harness.cli.output import print_error, print_json, print_rows
 from harness.cli.struct_options import options_of, struct_from
-from harness.cli.tools import check_plot, print_tools, report_options, show_report, usable
+from harness.cli.tools import check_plot, report_options, show_report, usable
+from harness.registry import load_plugins
 from harness.registry.data_tools import make_tool, run_tool
 from harness.registry.hookspecs import ANY_BENCHMARK
 
@@ -34,14 +35,10 @@ class Analyses(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the analyses."""
-        from harness.registry import load_plugins
-
         return list(load_plugins().analyses)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """The command of an analysis, with the options that the analysis declares."""
-        from harness.registry import load_plugins
-
         plugins = load_plugins()
         registration = plugins.analysis(cmd_name)
         analysis = make_tool(registration)
@@ -82,16 +79,22 @@ def analyse(json: bool) -> int:
     """Analyse stored runs; no model is called. Without a name, list the analyses; `harness analyse
     NAME --help` shows the options of one.
     """
-    return 0 if click.get_current_context().invoked_subcommand else _list(json=json)
+    if click.get_current_context().invoked_subcommand:
+        return 0
+    known = usable(load_plugins().analyses)
+    if json:
+        fields = ("name", "benchmark", "description")
+        print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
+        return 0
+    for benchmark in sorted({one.benchmark for one in known}):
+        print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
+        print_rows([(one.name, one.description) for one in known if one.benchmark == benchmark])
+    return 0
 
 
 def report_of_group(group: Group, folder: Path) -> Report | None:
-    """The analysis of a group for its tasks that the run has finished; None if there is none.
-
-    An error of the analysis is printed.
-    """
+    """The analysis of a group for its tasks that the run has finished; None if there is none."""
     from harness.analysis.report_notes import with_notes
-    from harness.registry import load_plugins
     from harness.runs.run_folder import RunFolder
 
     if group.analysis is None:
@@ -115,20 +118,6 @@ def report_of_group(group: Group, folder: Path) -> Report | None:
     return None
 
 
-def _list(*, json: bool) -> int:
-    from harness.registry import load_plugins
-
-    known = usable(load_plugins().analyses)
-    if json:
-        fields = ("name", "benchmark", "description")
-        print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
-        return 0
-    for benchmark in sorted({one.benchmark for one in known}):
-        print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
-        print_tools(one for one in known if one.benchmark == benchmark)
-    return 0
-
-
 def _analyse(
     registration: AnalysisRegistration,
     analysis: Analysis,
@@ -144,8 +133,7 @@ def _analyse(
     check_plot(plot)
     selection = select()
     last = None if selection.opened else selection.left_out.pop()
-    for problem in selection.left_out:
-        print_error(problem)
+    print_error(*selection.left_out)
     if last is not None:
         raise last
     if not selection.tasks:
@@ -204,8 +192,6 @@ def _select(
                 if not isinstance(error, Unfinished):
                     found.exit_code = error.exit_code
     if only and found.names:
-        from harness.base.errors import one_of
-
         for name in only:
             one_of(
                 name, found.names, f"task of {_describe_benchmark(registration.benchmark)} named"

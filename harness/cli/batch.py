@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,14 +14,15 @@ import click
 
 from harness.base.errors import UsageError
 from harness.cli.command import PATH, Command, CommandGroup, Option, argument, epilog, json_option
-from harness.cli.kept_runs import with_resumed_run
+from harness.cli.kept_runs import open_run, with_resumed_run
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import RunCommand, settings_from
+from harness.reporting.text import NOTHING, causes, clean_text
 
 if TYPE_CHECKING:
     from harness.cli.settings_sources import EffectiveSettings
     from harness.pipeline.batch_import import ImportResult
-    from harness.pipeline.batch_jobs import BatchJobs, JobStatus
+    from harness.pipeline.batch_jobs import BatchJobs
     from harness.pipeline.run import RunResult
     from harness.runs.run_folder import RunFolder
 
@@ -113,15 +114,13 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
         )
     check_new_file(out)
     print_settings(held, quiet=quiet)
-    display = make_display(quiet=quiet, json=json)
-    deliver = functools.partial(_print_result, json=json)
     result = asyncio.run(
         arun(
             settings,
-            display=display,
+            display=make_display(quiet=quiet, json=json),
             handle_signals=True,
             requests_to=out,
-            deliver=deliver,
+            deliver=functools.partial(_print_result, json=json),
             named_in=held.named_in(),
         )
     )
@@ -191,14 +190,27 @@ def status(run: str, json: bool) -> int:
     """Show the batches of a run: state, requests done and failed, and when the batch expires. The
     services are asked for it; nothing is changed.
     """
-    from harness.cli.kept_runs import open_run
-
     folder, _ = open_run(run)
     found = list(_jobs(folder).statuses())
     if json:
         print_json(found)
-    else:
-        _print_statuses(found)
+        return 0
+    from rich.text import Text
+
+    from harness.reporting.tables import plain_table, result_console
+
+    columns = ("model", "batch", "state", "done", "failed", "of", "expires")
+    table = plain_table("file", numbers=columns)
+    for job, status in ((each.job, each.status) for each in found):
+        expires = NOTHING
+        if status.expires_at is not None:
+            expires = datetime.fromtimestamp(status.expires_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        row = (
+            Path(job.path).name, job.model, job.batch_id or NOTHING, status.state,
+            f"{status.done:,}", f"{status.failed:,}", f"{status.total or job.requests:,}", expires,
+        )  # fmt: skip
+        table.add_row(*(Text(clean_text(cell)) for cell in row))
+    result_console().print(table)
     return 0
 
 
@@ -239,8 +251,6 @@ def _jobs(folder: RunFolder) -> BatchJobs:
 
 @contextmanager
 def _locked(run: str) -> Iterator[RunFolder]:
-    from harness.cli.kept_runs import open_run
-
     folder, _ = open_run(run)
     folder.lock()
     try:
@@ -257,32 +267,25 @@ def _print_result(result: RunResult, *, json: bool) -> None:
     else:
         if result.summaries:
             print_results(result)
-        _print_requests(result)
-    for error in result.errors:
-        print_error(error)
+        for file in result.requests:
+            for stage, count in file.stages.items():
+                _print(f"{file.path}: {_requests(count)} to {file.model} for {stage}")
+            for stage, count in file.same.items():
+                _print(f"{file.path}: among these, {_requests(count)} for {stage} too")
+        if result.requests:
+            print(f"to submit them: harness batch submit {result.folder}")
+            print(f"to import answers to them: harness batch read {result.folder} ANSWERS")
+        if result.under_way:
+            under_way = _requests(result.under_way)
+            print(f"{under_way} in progress: harness batch collect {result.folder}")
+        if result.status == "done":
+            print("nothing is left to ask: the run is done")
+        print(f"run folder: {result.folder}", file=sys.stderr)
+    print_error(*result.errors)
     sys.stdout.flush()
 
 
-def _print_requests(result: RunResult) -> None:
-    """Print the files that were written, and the commands that use them."""
-    for file in result.requests:
-        for stage, count in file.stages.items():
-            _print(f"{file.path}: {_requests(count)} to {file.model} for {stage}")
-        for stage, count in file.same.items():
-            _print(f"{file.path}: among these, {_requests(count)} for {stage} too")
-    if result.requests:
-        print(f"to submit them: harness batch submit {result.folder}")
-        print(f"to import answers to them: harness batch read {result.folder} ANSWERS")
-    if result.under_way:
-        print(f"{_requests(result.under_way)} in progress: harness batch collect {result.folder}")
-    if result.status == "done":
-        print("nothing is left to ask: the run is done")
-    print(f"run folder: {result.folder}", file=sys.stderr)
-
-
 def _print_intake(intake: ImportResult, folder: RunFolder) -> None:
-    from harness.reporting.text import causes
-
     again = f", {intake.known:,} were imported before" if intake.known else ""
     print(f"{intake.replies:,} replies imported{again}")
     if intake.final:
@@ -294,31 +297,9 @@ def _print_intake(intake: ImportResult, folder: RunFolder) -> None:
     print(f"to continue with them, give the command of {folder.path} again")
 
 
-def _print_statuses(found: Iterable[JobStatus]) -> None:
-    from rich.text import Text
-
-    from harness.reporting.tables import plain_table, result_console
-    from harness.reporting.text import NOTHING, clean_text
-
-    columns = ("model", "batch", "state", "done", "failed", "of", "expires")
-    table = plain_table("file", numbers=columns)
-    for job, status in ((each.job, each.status) for each in found):
-        expires = NOTHING
-        if status.expires_at is not None:
-            expires = datetime.fromtimestamp(status.expires_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        row = (
-            Path(job.path).name, job.model, job.batch_id or NOTHING, status.state,
-            f"{status.done:,}", f"{status.failed:,}", f"{status.total or job.requests:,}", expires,
-        )  # fmt: skip
-        table.add_row(*(Text(clean_text(cell)) for cell in row))
-    result_console().print(table)
-
-
 def _requests(count: int) -> str:
     return "1 request" if count == 1 else f"{count:,} requests"
 
 
 def _print(line: str) -> None:
-    from harness.reporting.text import clean_text
-
     print(clean_text(line))

@@ -208,5 +208,4 @@ def _completer(candidates: str) -> Callable[..., Any] | None:
 
 
 def _both_spellings(names: Sequence[str]) -> list[str]:
-    """The names of an option with underscores, then with dashes."""
     return [*dict.fromkeys([*names, *(name.replace("_", "-") for name in names)])]

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
-from harness.cli.command import PATH, argument, command, option
-from harness.cli.kept_runs import Opened, named_runs, open_run, tag_option
+from harness.cli.command import PATH, command, option
+from harness.cli.kept_runs import named_runs, open_run, runs_argument, tag_option
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
 from harness.cli.score import (
@@ -21,6 +21,7 @@ from harness.cli.score import (
     set_option,
     task_option,
 )
+from harness.runs.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     from harness.scoring.compared_tasks import ComparedTasks
@@ -37,10 +38,7 @@ GATE_FAILED = 4
     "harness compare RUN RUN --by history --gate 'perrec_hard.ptc>-0.02'",
     "harness compare RUN --tasks usersum_yelp,usersum_yelp_hc",
 )
-@argument(
-    "runs", metavar="RUN", nargs=-1, help="the folder or name of a run",
-    candidates="runs",
-)  # fmt: skip
+@runs_argument
 @tag_option()
 @option(
     "--against", metavar="RUN", candidates="runs",
@@ -94,8 +92,7 @@ def compare(**options: Any) -> int:
                 hint="--force compares them all the same, and marks what differs",
             )
         ]
-    for error in errors:
-        print_error(error)
+    print_error(*errors)
     return exit_code(document, errors)
 
 
@@ -103,8 +100,15 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
     """The comparison that the options ask for, and the errors of runs and tasks left out of it."""
     from harness.scoring.gates import with_gates
 
-    runs = _open(args)
-    base = _against(args.against, runs)[1].run_id if args.against is not None else None
+    tags = tags_from(args.tag)
+    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
+    base = None
+    if args.against is not None:
+        # The only one of these runs with that label, or any run; it stands before them.
+        named = [run.opened for run in runs if run.opened and run.opened[1].label == args.against]
+        base = (named[0] if len(named) == 1 else open_run(args.against))[1].run_id
+        if base not in {run.opened[1].run_id for run in runs if run.opened}:
+            runs = [*open_runs([args.against], args.task, {}), *runs]
     _check_oracle_options(args, runs)
     gates = _gates(args, runs)
     with contextlib.ExitStack() as stack:
@@ -131,7 +135,6 @@ def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> i
 
 
 def _methods(args: SimpleNamespace) -> int:
-    """Compare tasks of one run; the exit code."""
     from harness.scoring.compared_methods import compare_methods
     from harness.scoring.compared_tasks import ComparedTasks, check_slice
 
@@ -171,8 +174,7 @@ def _methods(args: SimpleNamespace) -> int:
             check_slice(args.by, found.compared)
     document = found.document()
     _print(args, document)
-    for error in run.errors:
-        print_error(error)
+    print_error(*run.errors)
     return exit_code(document, run.errors)
 
 
@@ -208,24 +210,6 @@ def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
         for run in runs
         if run.opened is not None
     ]
-
-
-def _open(args: SimpleNamespace) -> list[NamedRun]:
-    """The named runs, and before them the one of `--against` if it is not among them."""
-    tags = tags_from(args.tag)
-    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
-    if args.against is None:
-        return runs
-    ids = {run.opened[1].run_id for run in runs if run.opened}
-    if _against(args.against, runs)[1].run_id in ids:
-        return runs
-    return [*open_runs([args.against], args.task, {}), *runs]
-
-
-def _against(named: str, runs: Sequence[NamedRun]) -> Opened:
-    """The run of `--against`: the only one of these runs with that label, or any run."""
-    labelled = [run.opened for run in runs if run.opened and run.opened[1].label == named]
-    return labelled[0] if len(labelled) == 1 else open_run(named)
 
 
 def read_finished(run: NamedRun, labels: Mapping[str, str]) -> None:
@@ -283,7 +267,6 @@ def _compared(
     args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None, gates: Sequence[Gate]
 ) -> ComparedTasks:
     """The comparison of each task that can be compared; writes the oracle if that is asked for."""
-    from harness.runs.atomic_files import atomic_write
     from harness.scoring.compared_tasks import compare_tasks
     from harness.scoring.gates import metrics_by_task
 
@@ -324,7 +307,6 @@ def _compared(
 
 
 def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
-    """Print the comparisons, and write them to the file of `--output`."""
     from harness.scoring.comparison import write_comparisons
 
     if args.output is not None and document.comparisons:

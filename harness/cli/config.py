@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,11 +11,20 @@ from typing import Any
 import click
 
 from harness.base.errors import UsageError
+from harness.base.redaction import (
+    REDACTED,
+    names_a_secret,
+    redacted_args,
+    safe_text,
+    without_key_material,
+)
 from harness.cli.command import Option, command
 from harness.cli.output import print_json
 from harness.cli.run_options import RunCommand
 from harness.cli.setting import data_of, settings_of
 from harness.cli.settings_sources import EffectiveSettings, SettingValue
+from harness.reporting.text import clean_text
+from harness.scoring.grouping import grouped
 
 DEFAULT = "default"
 VARIABLES = {
@@ -46,9 +56,6 @@ def config(ctx: click.Context, /, all: bool, **options: Any) -> int:
     from lowest to highest: default, the user's file, the folder's file, the environment, the
     command line. Takes the options of a run; runs nothing and shows no keys.
     """
-    from harness.base.redaction import without_key_material
-    from harness.reporting.text import clean_text
-
     effective: EffectiveSettings = ctx.obj
     document = without_key_material(
         {
@@ -70,13 +77,12 @@ def config(ctx: click.Context, /, all: bool, **options: Any) -> int:
 
 
 def _rows(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    """Each setting: its name, value and source, and the values that it overrides."""
     params = ctx.command.make_context("config", [], resilient_parsing=True).params
     defaults = {**params, **_other_defaults()}
-    slots_of: dict[str, list[str]] = {}
-    for slot, stack in effective.slots.items():
-        option = next(layer[0].option for layer in stack if layer)
-        slots_of.setdefault(option, []).append(slot)
+    slots_of = grouped(
+        (next(layer[0].option for layer in stack if layer), slot)
+        for slot, stack in effective.slots.items()
+    )
     for option in settings_of(ctx.command):
         slots = slots_of.get(option, [])
         for slot in slots:
@@ -116,9 +122,6 @@ def _other_defaults() -> dict[str, Any]:
 
 
 def _variables(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    """The environment variables of models and of the store, and variables that nothing reads."""
-    from harness.base.redaction import names_a_secret
-
     read = {option.envvar for option in settings_of(ctx.command).values()}
     others = sorted(name for name in os.environ if name.startswith(OTHERS))
     for name in dict.fromkeys([*VARIABLES, *others]):
@@ -136,9 +139,16 @@ def _variables(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dic
 
 
 def _page(document: Mapping[str, Any], *, with_overridden: bool) -> Iterator[str]:
-    """The lines of the text output."""
-    settings = [(one["setting"], one["value"], one["where"] or DEFAULT) for one in _flatten(
-        document["settings"], with_overridden=with_overridden)]  # fmt: skip
+    from harness.contracts.model import Model
+
+    models_own = f"{Model.concurrency}, or the model's own"
+    settings = []
+    for one in document["settings"]:
+        unset = one["setting"] == "concurrency" and one["value"] is None
+        value = models_own if unset else _word(one["value"])
+        settings.append((one["setting"], value, one["where"] or DEFAULT))
+        for other in one["overrides"] if with_overridden else ():
+            settings.append(("  overrides", _word(other["value"]), other["where"] or DEFAULT))
     yield from _columns("settings", settings)
     models = [(one["name"], one["spec"], one["where"]) for one in document["models"]]
     yield from _columns("models", models)
@@ -149,17 +159,6 @@ def _page(document: Mapping[str, Any], *, with_overridden: bool) -> Iterator[str
     yield from _columns("variables", named)
     files = [(one["file"], "read" if one["there"] else "not found") for one in document["files"]]
     yield from _columns("files", files)
-
-
-def _flatten(settings: Any, *, with_overridden: bool) -> Iterator[dict[str, Any]]:
-    from harness.contracts.model import Model
-
-    models_own = f"{Model.concurrency}, or the model's own"
-    for one in settings:
-        unset = one["setting"] == "concurrency" and one["value"] is None
-        yield {**one, "value": models_own if unset else _word(one["value"])}
-        for other in one["overrides"] if with_overridden else ():
-            yield {**other, "setting": "  overrides", "value": _word(other["value"])}
 
 
 def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
@@ -173,8 +172,6 @@ def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _as_json(given: SettingValue, *, values: Sequence[SettingValue]) -> dict[str, Any]:
-    from harness.base.redaction import safe_text
-
     value = given.value
     if len(values) > 1 and given.entry is None:
         # Two options of one slot, as --store and --no_store: each value is shown with its option.
@@ -183,23 +180,16 @@ def _as_json(given: SettingValue, *, values: Sequence[SettingValue]) -> dict[str
         text = given.value
         value = data_of(text)[1] if given.option == "data" else text.partition("=")[2]
         if given.option == "set":
-            value = _without_secret(given.entry, value)
+            from harness.tasks.load import read_value
+
+            # Keys and passwords are recognised by their names.
+            if names_a_secret(given.entry.rpartition(".")[2]):
+                value = REDACTED
+            elif isinstance(typed := read_value(value), Mapping):
+                value = json.dumps(redacted_args(typed))
     shown = value if isinstance(value, (bool, int, float)) else safe_text(_word(value))
     setting = given.slot.removesuffix(".*") if given.entry is not None else given.option
     return {"setting": setting, "value": shown, "source": given.source, "where": given.where}
-
-
-def _without_secret(path: str, text: str) -> str:
-    """The value of `--set`, without keys and passwords, which are recognised by their names."""
-    import json
-
-    from harness.base.redaction import REDACTED, names_a_secret, redacted_args
-    from harness.tasks.load import read_value
-
-    if names_a_secret(path.rpartition(".")[2]):
-        return REDACTED
-    value = read_value(text)
-    return json.dumps(redacted_args(value)) if isinstance(value, Mapping) else text
 
 
 def _default(setting: str, defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from harness.base.errors import DataError, HarnessError
 from harness.cli.command import Option, argument, command
 from harness.cli.output import Row, print_error, print_rows
-from harness.cli.run_options import include_path_option
+from harness.cli.run_options import include_path_option, task_folders
+from harness.registry import load_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,8 +43,6 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, of
 
     Prints the files of each task.
     """
-    from harness.base.errors import HarnessError
-
     failed = 0
     fetching = replace(_fetching(), offline=offline, download=download)
     for task in _tasks(names, include_path):
@@ -60,7 +61,7 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, of
 @include_path_option
 def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
     """Print where the data of tasks lies on this machine; fetches nothing."""
-    from harness.base.errors import DataError
+    from harness.data.files import patterns
 
     absent: dict[bytes, tuple[DataError, list[Task]]] = {}
     fetching = replace(_fetching(), offline=True, look=True, say=lambda line: None)
@@ -74,14 +75,14 @@ def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
                 absent[shared] = error, []
         absent[shared][1].append(task)
     for reason, tasks in absent.values():
-        print_rows([*_absent_files(tasks)])
+        rows = [(task.name, "not on this machine") for task in tasks]
+        tables = tasks[0].data.tables.items()
+        print_rows([*rows, *((f"  {table}", patterns(table, spec)[0]) for table, spec in tables)])
         print_error(reason)
     return 1 if absent else 0
 
 
 def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ...]:
-    from harness.cli.run_options import task_folders
-    from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
 
     catalogue = Catalogue(load_plugins(), include_path=task_folders(include_path))
@@ -89,10 +90,7 @@ def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ..
 
 
 def _fetching() -> Fetching:
-    from functools import partial
-
     from harness.data.fetching import Fetching
-    from harness.registry import load_plugins
     from harness.registry.data_tools import build_tool
 
     return Fetching(tools=partial(build_tool, load_plugins()))
@@ -108,17 +106,7 @@ def _opened(task: Task, fetching: Fetching) -> TaskData:
     )  # fmt: skip
 
 
-def _absent_files(tasks: Sequence[Task]) -> Iterator[Row]:
-    """Tasks that need the same data, which is not there, and the files that it would have."""
-    from harness.data.files import patterns
-
-    yield from ((task.name, "not on this machine") for task in tasks)
-    for table, spec in tasks[0].data.tables.items():
-        yield f"  {table}", patterns(table, spec)[0]
-
-
 def _files(task: Task, data: TaskData) -> Iterator[Row]:
-    """The source of a task's data, and its files."""
     from harness.reporting.tables import data_name
 
     digest = data.about.get("digest")

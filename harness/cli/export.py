@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.errors import DataError, HarnessError, one_of
-from harness.cli.command import PATH, argument, command, option
-from harness.cli.kept_runs import named_runs, open_run, tag_option
+from harness.cli.command import PATH, command, option
+from harness.cli.kept_runs import named_runs, open_run, runs_argument, tag_option
 from harness.cli.output import print_error
 from harness.cli.run_options import tags_from
+from harness.reporting.text import clean_text
+from harness.runs.atomic_files import storage_error
 
 if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
@@ -28,7 +30,7 @@ FORMATS = ("csv", "parquet", "lm-eval", "hf-eval")
     "harness export --tag week=47 --format csv --out week47",
     "harness export RUN --format lm-eval --task interests --out results",
 )
-@argument("runs", metavar="RUN", nargs=-1, candidates="runs", help="the folder or name of a run")
+@runs_argument
 @option("--format", type=click.Choice(FORMATS), required=True, help="which files to write")
 @option("--out", metavar="DIR", type=PATH, required=True, help="a new folder, or an empty one")
 @tag_option()
@@ -42,7 +44,6 @@ def export(
     and no run is changed.
     """
     from harness.analysis.run_tables import check_new_folder
-    from harness.reporting.text import clean_text
 
     check_new_folder(out)
     tags = tags_from(tag)
@@ -51,15 +52,13 @@ def export(
         raise errors[0]
     for path in _write(out, format, tasks):
         print(clean_text(str(path)))
-    for error in errors:
-        print_error(error)
+    print_error(*errors)
     return 1 if errors else 0
 
 
 def _tasks(
     runs: Sequence[str], tags: Mapping[str, str], only: str | None
 ) -> tuple[list[FinishedTask], list[HarnessError]]:
-    """The finished tasks of the runs, or the task `only`, and the errors of the other tasks."""
     from harness.registry import load_plugins
     from harness.scoring.finished_task import finished_task, labels_of
 
@@ -88,10 +87,9 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
     An existing folder is kept, because it may be a working directory or the target of a link.
     """
     from harness.analysis.hf_eval_export import write_hf_eval
-    from harness.analysis.lm_eval_export import write_lm_eval_of_runs
+    from harness.analysis.lm_eval_export import write_lm_eval
     from harness.analysis.run_tables import tables_of
     from harness.reporting.table_files import write_csv, write_parquet
-    from harness.runs.atomic_files import storage_error
 
     try:
         parent = out if out.is_dir() else out.parent
@@ -99,7 +97,7 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
         draft = Path(tempfile.mkdtemp(prefix=".export.", suffix=".tmp", dir=parent))
         try:
             if format == "lm-eval":
-                written = write_lm_eval_of_runs(draft, tasks)
+                written = write_lm_eval(draft, tasks)
             elif format == "hf-eval":
                 written = write_hf_eval(draft, tasks)
             else:

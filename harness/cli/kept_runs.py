@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
-from harness.cli.command import option
+from harness.cli.command import PATH, argument, option
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 
@@ -16,6 +16,13 @@ Opened = tuple[RunFolder, Manifest]
 
 MOST_LISTED = 10
 
+runs_argument = argument(
+    "runs", metavar="RUN", nargs=-1, candidates="runs", help="the folder or name of a run"
+)
+folder_option = option(
+    "--output_path", metavar="DIR", type=PATH,
+    help="the folder of runs, if not the one in the settings or the default",
+)  # fmt: skip
 tag_option = partial(
     option, "--tag", metavar="KEY=VALUE", multiple=True,
     help="only runs with this tag; may be given again",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.command import argument, command, json_option
-from harness.cli.output import Row, print_json, print_rows, print_sections
+from harness.cli.output import print_json, print_rows, print_sections
+from harness.registry import load_plugins
 
 if TYPE_CHECKING:
     from harness.registry import (
@@ -37,11 +38,7 @@ name_argument = partial(
 @json_option
 def models(name: str | None, json: bool) -> int:
     """List the kinds of model, or show the NAME of one with the meaning of its arguments."""
-    from harness.registry import load_plugins
-
-    plugins = load_plugins()
-    named = plugins.model(name) if name else None
-    return _show("models", plugins.models, named, json=json)
+    return _show("models", name, json=json)
 
 
 @command("harness judges", "harness judges lexical")
@@ -49,11 +46,7 @@ def models(name: str | None, json: bool) -> int:
 @json_option
 def judges(name: str | None, json: bool) -> int:
     """List the kinds of judge, or show the NAME of one with the meaning of its arguments."""
-    from harness.registry import load_plugins
-
-    plugins = load_plugins()
-    named = plugins.judge(name) if name else None
-    return _show("judges", plugins.judges, named, json=json)
+    return _show("judges", name, json=json)
 
 
 @command("harness embedders", "harness embedders hashing")
@@ -61,22 +54,33 @@ def judges(name: str | None, json: bool) -> int:
 @json_option
 def embedders(name: str | None, json: bool) -> int:
     """List the kinds of embedder, or show the NAME of one with the meaning of its arguments."""
-    from harness.registry import load_plugins
-
-    plugins = load_plugins()
-    named = plugins.embedder(name) if name else None
-    return _show("embedders", plugins.embedders, named, json=json)
+    return _show("embedders", name, json=json)
 
 
-def _show(command: str, registry: Registry[str, Any], named: Kind | None, *, json: bool) -> int:
+def _show(command: str, name: str | None, *, json: bool) -> int:
     from harness.cli.tools import usable
 
+    plugins = load_plugins()
+    known: dict[str, tuple[Registry[str, Any], Callable[[str], Kind]]] = {
+        "models": (plugins.models, plugins.model),
+        "judges": (plugins.judges, plugins.judge),
+        "embedders": (plugins.embedders, plugins.embedder),
+    }
+    registry, find = known[command]
+    named = find(name) if name else None
     kinds: Sequence[Kind] = usable(registry) if named is None else [named]
     if json:
         print_json({command: [_as_json(one) for one in kinds]})
     elif named is not None:
+        wraps = WRAPS.get(getattr(named, "on", ""), "")
+        about = [
+            ("about", named.description),
+            ("plugin", f"{named.origin.plugin} of {named.origin.distribution}"),
+            ("wraps", wraps.format(name=named.name)),
+        ]
         arguments = [*named.arguments.items()]
-        print_sections([(named.name, _about(named)), ("arguments", arguments)])
+        shown = [row for row in about if row[1]]
+        print_sections([(named.name, shown), ("arguments", arguments)])
         if not arguments:
             print("  its plugin declares no arguments")
     elif kinds:
@@ -103,13 +107,3 @@ def _summary(kind: Kind) -> str:
     if kind.arguments:
         parts.insert(1, f"arguments {', '.join(kind.arguments)}")
     return "; ".join(part for part in parts if part)
-
-
-def _about(kind: Kind) -> list[Row]:
-    wraps = WRAPS.get(getattr(kind, "on", ""), "")
-    about = [
-        ("about", kind.description),
-        ("plugin", f"{kind.origin.plugin} of {kind.origin.distribution}"),
-        ("wraps", wraps.format(name=kind.name)),
-    ]
-    return [row for row in about if row[1]]

@@ -11,6 +11,7 @@ from harness.base.errors import DataError, HarnessError
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.kept_runs import Opened, has_tags, kept_runs, tag_option
 from harness.cli.run_options import tags_from
+from harness.reporting.text import clean_text
 from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ def leaderboard(folder: Path, output: Path, tag: tuple[str, ...]) -> int:
     """
     from harness.analysis.leaderboard import leaderboard as boards_of
     from harness.reporting.leaderboard_files import write_site
-    from harness.reporting.text import clean_text
 
     tasks, left_out = _tasks(folder, tags_from(tag))
     if not tasks:
@@ -90,7 +90,6 @@ def _originals(kept: Iterable[Opened]) -> dict[tuple[str, str], RunFolder]:
 
 
 def _unreadable(folder: Path, readable: Collection[Path]) -> Iterator[tuple[str, str]]:
-    """The name of each run that cannot be read, and why."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         run = RunFolder(path)
         if path not in readable and run.manifest_file.exists():

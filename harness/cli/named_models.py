@@ -45,7 +45,24 @@ def named_models(tables: Any, where: Callable[[Sequence[str]], str]) -> dict[str
     for name, values in tables.items():
         place = where(["models", name])
         check_no_secrets(values, where=place)
-        found[name] = _named_model(name, values, place)
+        if not _NAME.fullmatch(name):
+            raise UsageError("the name of a model is not valid", where=place, found=repr(name),
+                             expected="letters, digits, `_`, `-` and `.`")  # fmt: skip
+        if not isinstance(values, Mapping) or not isinstance(values.get("kind"), str):
+            raise UsageError(
+                f"the model {name!r} has no kind",
+                where=place,
+                expected=f'a table [models.{name}] with kind = "openai", or another, and arguments',
+            )
+        try:
+            texts = {key: argument(value) for key, value in values.items() if key != "kind"}
+            arguments_text(texts)
+        except ValueError as error:
+            raise UsageError(
+                f"the arguments of the model {name!r} cannot be used", where=place,
+                expected=str(error),
+            ) from error  # fmt: skip
+        found[name] = NamedModel(name=name, kind=values["kind"], args=texts, where=place)
     return found
 
 
@@ -104,23 +121,3 @@ def expand(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str
         members = (expand(one, models, plugins) for one in split_members(rest))
         return f"{kind}:{joined_members(members)}"
     return spec
-
-
-def _named_model(name: str, values: Any, where: str) -> NamedModel:
-    if not _NAME.fullmatch(name):
-        raise UsageError("the name of a model is not valid", where=where, found=repr(name),
-                         expected="letters, digits, `_`, `-` and `.`")  # fmt: skip
-    if not isinstance(values, Mapping) or not isinstance(values.get("kind"), str):
-        raise UsageError(
-            f"the model {name!r} has no kind",
-            where=where,
-            expected=f'a table [models.{name}] with kind = "openai", or another, and arguments',
-        )
-    try:
-        texts = {key: argument(value) for key, value in values.items() if key != "kind"}
-        arguments_text(texts)
-    except ValueError as error:
-        raise UsageError(
-            f"the arguments of the model {name!r} cannot be used", where=where, expected=str(error)
-        ) from error
-    return NamedModel(name=name, kind=values["kind"], args=texts, where=where)

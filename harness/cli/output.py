@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TextIO, cast
 
 from harness.base.errors import StorageError
+from harness.reporting.text import clean_text
 
 Row = tuple[str, str]
 """A name and its text."""
@@ -71,11 +72,10 @@ def unwritable(error: OSError) -> StorageError:
     )
 
 
-def print_error(error: object) -> None:
-    """Print an error on standard error, without control codes that a server may have sent."""
-    from harness.reporting.text import clean_text
-
-    print(clean_text(f"harness: {error}", lines=True), file=sys.stderr)
+def print_error(*errors: object) -> None:
+    """Print errors on standard error, without control codes that a server may have sent."""
+    for error in errors:
+        print(clean_text(f"harness: {error}", lines=True), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
@@ -100,8 +100,6 @@ def print_rows(rows: Sequence[Row]) -> None:
     """Print two columns, the second wrapped to the width of the terminal."""
     import shutil
     import textwrap
-
-    from harness.reporting.text import clean_text
 
     rows = [(clean_text(name), clean_text(text)) for name, text in rows]
     left = max(len(name) for name, _ in rows) + 4

@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Any
 from harness.base.errors import HarnessError, UnknownName, did_you_mean
 from harness.cli.command import argument, command, json_option
 from harness.cli.output import Row, print_error, print_json, print_sections
+from harness.registry import (
+    BrokenPlugin,
+    DataToolRegistration,
+    LoadedPlugin,
+    RespondentRegistration,
+    load_plugins,
+)
 
 if TYPE_CHECKING:
     from harness.registry import LoadedPlugin, Plugins, Source
@@ -29,8 +36,6 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
     """List the installed plugins and what each registered; broken plugins come first. For each
     NAME, show everything that the plugin registered, or its traceback.
     """
-    from harness.registry import load_plugins
-
     plugins = load_plugins()
     chosen = _chosen(plugins, names)
     if json:
@@ -39,8 +44,7 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
         print_sections(section for one in chosen for section in _page(one, plugins))
     else:
         print_sections(_sections(plugins))
-        for line in plugins.problems:
-            print_error(line)
+        print_error(*plugins.problems)
     if strict_plugins:
         plugins.check_problems()
     return 0
@@ -85,8 +89,6 @@ def _summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
 
 
 def _page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
-    from harness.registry import BrokenPlugin, LoadedPlugin
-
     yield "plugin", [(one.entry_point, _origin(one))]
     if isinstance(one, LoadedPlugin):
         yield "hooks", [(hook, "") for hook in one.hooks]
@@ -103,9 +105,6 @@ def _page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _row(registration: Registration[Any]) -> Row:
-    """The name by which a registration is used, and its description."""
-    from harness.registry import DataToolRegistration, RespondentRegistration
-
     if isinstance(registration, RespondentRegistration):
         benchmark, prompt, role, name = registration.key
         return f"{benchmark}/{prompt}.{role}", f"{name}, version {registration.version}"
@@ -123,10 +122,23 @@ def _about(benchmark: str, plugins: Plugins) -> str:
 
 
 def _document(plugins: Plugins, chosen: Sequence[Source]) -> dict[str, Any]:
-    from harness.registry import BrokenPlugin, LoadedPlugin
-
     return {
-        "plugins": [_as_json(one, plugins) for one in chosen if isinstance(one, LoadedPlugin)],
+        "plugins": [
+            {
+                **_source(one),
+                "hooks": list(one.hooks),
+                "registered": {
+                    kind: [
+                        dict(zip(("name", "description"), _row(each), strict=True))
+                        for each in registrations
+                    ]
+                    for kind, registrations in plugins.registered_by(one).items()
+                },
+                "problems": list(plugins.problems_of(one)),
+            }
+            for one in chosen
+            if isinstance(one, LoadedPlugin)
+        ],
         "broken": [
             {**_source(one), "error": one.error, "traceback": one.traceback}
             for one in chosen
@@ -136,19 +148,6 @@ def _document(plugins: Plugins, chosen: Sequence[Source]) -> dict[str, Any]:
             _source(one) for one in chosen if not isinstance(one, (LoadedPlugin, BrokenPlugin))
         ],
         "problems": list(plugins.problems),
-    }
-
-
-def _as_json(plugin: LoadedPlugin, plugins: Plugins) -> dict[str, Any]:
-    registered = {
-        kind: [dict(zip(("name", "description"), _row(one), strict=True)) for one in registrations]
-        for kind, registrations in plugins.registered_by(plugin).items()
-    }
-    return {
-        **_source(plugin),
-        "hooks": list(plugin.hooks),
-        "registered": registered,
-        "problems": list(plugins.problems_of(plugin)),
     }
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from harness.base.errors import HarnessError, UnknownName, did_you_mean
 from harness.cli.command import argument, command, json_option
 from harness.cli.output import print_error, print_json, print_rows, print_sections
+from harness.registry import load_plugins
+from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
     from harness.prompts import Templates
@@ -31,7 +33,6 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
     """
     from harness.pipeline.preparation import prompt_folders
     from harness.prompts import Templates
-    from harness.registry import load_plugins
     from harness.tasks.load import shown
 
     plugins = load_plugins()
@@ -49,15 +50,13 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
         own = [name for name in others if name.startswith(f"{benchmark}/")]
         rows = [(name.partition("/")[2], " and ".join(map(shown, files[name]))) for name in own]
         print_rows(rows)
-    for line in plugins.broken:
-        print_error(line)
+    print_error(*plugins.broken)
     return 0
 
 
 def _chosen(
     patterns: Sequence[str], files: Mapping[str, tuple[Path, ...]]
 ) -> tuple[list[str], list[str]]:
-    """The prompts that are named in full, and the other prompts that patterns match."""
     if not patterns:
         return [], list(files)
     full: dict[str, None] = {}
@@ -128,31 +127,24 @@ def _tasks(benchmark: str, name: str, plugins: Plugins) -> list[str]:
     """The tasks whose options use the prompt, with families of tasks as one entry."""
     from harness.cli.tasks import folded
     from harness.registry.task_catalogue import Catalogue
+    from harness.tasks.options import typed_options
 
     catalogue = Catalogue(plugins)
     using: list[Entry] = []
     for entry in catalogue.entries:
         if entry.benchmark == benchmark and not entry.abstract and entry.members is None:
             try:
-                if _uses(entry.name, name, catalogue, plugins):
-                    using.append(entry)
+                (task,) = catalogue.select([entry.name]).tasks
+                known = plugins.benchmark(task.benchmark)
+                options = typed_options(task, known.options)
+                asked = {one for stage in known.stages for one in stage.asked(options)}
+                using += [entry] if name in asked and name not in task.prompts else []
             except HarnessError as error:
                 print_error(error)
     return [entry.name for entry in folded(using)]
 
 
-def _uses(task_name: str, name: str, catalogue: Any, plugins: Plugins) -> bool:
-    from harness.tasks.options import typed_options
-
-    (task,) = catalogue.select([task_name]).tasks
-    benchmark = plugins.benchmark(task.benchmark)
-    options = typed_options(task, benchmark.options)
-    used = frozenset(one for stage in benchmark.stages for one in stage.asked(options))
-    return name in used and name not in task.prompts
-
-
 def _print_page(page: Mapping[str, Any]) -> None:
-    from harness.reporting.text import clean_text
     from harness.tasks.load import shown
 
     about = {

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import HarnessError, UsageError
-from harness.cli.command import PATH, argument, command, option
+from harness.cli.command import PATH, command, option
 from harness.cli.compare import read_finished
-from harness.cli.kept_runs import named_runs, tag_option
+from harness.cli.kept_runs import named_runs, runs_argument, tag_option
 from harness.cli.output import print_error
 from harness.cli.run_options import tags_from
 from harness.cli.score import NamedRun, labels_of_runs, open_runs, task_option
+from harness.reporting.text import clean_text
+from harness.runs.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     from harness.reporting.html.reported_run import ReportedRun
@@ -32,7 +34,7 @@ OPTION = "--output"
     "harness report step-1000 step-2000 --by history",
     "harness report --tag week=47 --samples 500 -o week47.html",
 )
-@argument("runs", metavar="RUN", nargs=-1, candidates="runs", help="the folder or name of a run")
+@runs_argument
 @option(
     OPTION, "-o", metavar="FILE", type=PATH, default=Path("report.html"),
     help="the page to write (report.html)",
@@ -58,8 +60,6 @@ def report(**options: Any) -> int:
     differences, the analyses of each benchmark, how answers were read and judged, the samples, and
     the commands. It needs no network. No model is called, and no run is changed.
     """
-    from harness.reporting.text import clean_text
-
     args = SimpleNamespace(**options)
     check_folder(args.output)
     for file in args.labels:
@@ -77,8 +77,7 @@ def report(**options: Any) -> int:
     )  # fmt: skip
     print(clean_text(f"{args.output} ({args.output.stat().st_size / 1_000_000:.1f} MB)"))
     sys.stdout.flush()
-    for error in (error for run in runs for error in run.errors):
-        print_error(error)
+    print_error(*(error for run in runs for error in run.errors))
     return unread[0].exit_code if unread else 0
 
 
@@ -104,13 +103,9 @@ def write_report(
     option: str = OPTION,
     bases: Sequence[str] = (),
 ) -> list[HarnessError]:
-    """Write the page about these runs; why some of them could not be opened, raised if all.
-
-    `option` named the file. `bases` are runs that others are compared with, if not with the best.
-    """
+    """Write the page about these runs; why some of them could not be opened, raised if all."""
     from harness.registry import load_plugins
     from harness.reporting.html.report_page import MEGABYTE, report_page
-    from harness.runs.atomic_files import atomic_write
 
     unread = [error for run in runs if run.opened is None for error in run.errors]
     if len(unread) == len(runs):
@@ -137,7 +132,6 @@ def write_report(
 
 
 def _reported(runs: list[NamedRun], only: str | None) -> list[ReportedRun]:
-    """The runs that could be opened, each with its finished tasks and why others are missing."""
     from harness.reporting.html.reported_run import reported_run
 
     labels = labels_of_runs(runs)

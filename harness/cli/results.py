@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 
 def print_results(result: RunResult, *, verbose: bool = False) -> None:
-    """Print the short table of a run and the first tables of its groups' analyses.
-
-    With `verbose`, everything follows in place of the latter.
-    """
+    """Print the short table of a run and the first tables of its groups' analyses."""
     from harness.runs.run_folder import RunFolder
 
     folder = RunFolder(result.folder)
@@ -83,35 +80,17 @@ def print_everything(
         print_report(report)
 
 
-def stored_means(
-    folder: RunFolder, manifest: Manifest, summaries: Sequence[TaskSummary]
-) -> tuple[MeanOverTasks, ...]:
-    """The means of a stored run over groups and repeats."""
-    from harness.registry import load_plugins
-    from harness.scoring.group_means import means_of_run
-
-    return means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
-
-
 def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
-    """The analyses of a run's groups."""
     from harness.cli.analyse import report_of_group
-
-    reports = (report_of_group(group, folder.path) for group in _groups(manifest))
-    yield from filter(None, reports)
-
-
-def _groups(manifest: Manifest) -> Iterator[Group]:
-    """The groups of a run, as far as their files are still there."""
     from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
 
-    if not manifest.groups:
-        return
+    # Of the groups of a run those whose files are still there.
     folders = [Path(one) for one in manifest.settings.get("include_path") or ()]
     found: dict[str, Group] = {}
-    for spec in manifest.settings.get("tasks", ()):
+    for spec in manifest.settings.get("tasks", ()) if manifest.groups else ():
         with suppress(HarnessError):
             selected = Catalogue(load_plugins(), include_path=folders).select([spec])
             found |= {group.name: group for group in selected.groups}
-    yield from (found[name] for name in manifest.groups if name in found)
+    groups = (found[name] for name in manifest.groups if name in found)
+    yield from filter(None, (report_of_group(group, folder.path) for group in groups))

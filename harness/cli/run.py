@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import sys
 from typing import TYPE_CHECKING, Any
@@ -53,10 +54,10 @@ def run(effective: EffectiveSettings, /, **options: Any) -> int:
     if options["print_server_command"]:
         return _print_server_commands(settings)
     if options["dry_run"]:
-        servers = options["check_servers"]
         return _dry_run(
-            settings, json=options["json"], servers=servers, named_in=effective.named_in()
-        )
+            settings, json=options["json"], servers=options["check_servers"],
+            named_in=effective.named_in(),
+        )  # fmt: skip
     if options["check_servers"]:
         raise UsageError("--check_servers needs --dry_run", hint="a run checks its servers itself")
     printed = {name: options[name] for name in ("quiet", "verbose", "json")}
@@ -77,8 +78,7 @@ def raise_no_command() -> None:
 
 def print_settings(effective: EffectiveSettings, *, quiet: bool) -> None:
     """Print the settings that do not come from the command line, so that nobody overlooks them."""
-    for line in effective.warnings():
-        print_error(line)
+    print_error(*effective.warnings())
     if not quiet and (summary := effective.summary()):
         print(f"settings: {summary} (`harness config` shows them)", file=sys.stderr)
 
@@ -86,17 +86,15 @@ def print_settings(effective: EffectiveSettings, *, quiet: bool) -> None:
 def _run(
     settings: RunSettings, *, quiet: bool, verbose: bool, json: bool, named_in: Mapping[str, str]
 ) -> int:
-    import asyncio
-
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
 
     display = make_display(quiet=quiet, json=json)
     deliver = functools.partial(print_result, json=json, verbose=verbose)
-    result = asyncio.run(
-        arun(settings, display=display, handle_signals=True, deliver=deliver, named_in=named_in)
+    started = arun(
+        settings, display=display, handle_signals=True, deliver=deliver, named_in=named_in
     )
-    return result.exit_code
+    return asyncio.run(started).exit_code
 
 
 def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
@@ -108,8 +106,7 @@ def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
         sys.stdout.write(result.to_json())
     else:
         print_results(result, verbose=verbose)
-    for error in result.errors:
-        print_error(error)
+    print_error(*result.errors)
     if not json:
         cost = cost_line(result.costs.values())
         if cost is not None:
@@ -126,8 +123,6 @@ def _dry_run(
     Problems of models and disks are printed first. They are an error only with `servers`, for
     which the models' servers are asked.
     """
-    import asyncio
-
     from harness.pipeline.forecast import rehearse
     from harness.pipeline.preflight import findings_about, look_at_disks, looks, players_of_stages
     from harness.pipeline.preparation import prepare
@@ -157,7 +152,6 @@ def _dry_run(
 
 
 def _print_server_commands(settings: RunSettings) -> int:
-    """Print the command of each server that a run with these settings would start."""
     import shlex
 
     from harness.pipeline.preparation import prepare

@@ -11,10 +11,18 @@ from pathlib import Path
 
 from harness.base.errors import DataError, HarnessError, UsageError
 from harness.base.question import agreed
-from harness.cli.command import PATH, command, json_option, option
-from harness.cli.kept_runs import Opened, default_folder, has_tags, kept_runs, tag_option
+from harness.cli.command import command, json_option, option
+from harness.cli.kept_runs import (
+    Opened,
+    default_folder,
+    folder_option,
+    has_tags,
+    kept_runs,
+    tag_option,
+)
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
+from harness.reporting.text import clean_text
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 
@@ -27,10 +35,7 @@ WHICH = re.compile(r"failed|older=(?P<days>\d+)d|all_but=(?P<newest>\d+)")
     "harness runs --clean failed",
     "harness runs --clean older=30d --yes",
 )
-@option(
-    "--output_path", metavar="DIR", type=PATH,
-    help="the folder of runs, if not the one in the settings or the default",
-)  # fmt: skip
+@folder_option
 @tag_option()
 @option(
     "--clean", metavar="WHICH",
@@ -74,9 +79,6 @@ def _place(output_path: Path | None) -> Path:
 
 
 def _clean(place: Path, tags: Mapping[str, str], which: str, *, yes: bool) -> int:
-    """Remove the runs that are chosen, once the user has agreed; the exit code."""
-    from harness.reporting.text import clean_text
-
     chosen = _chosen(which, [one for one in kept_runs(place) if has_tags(one[1], tags)])
     if not chosen:
         print("no run to remove")
@@ -94,7 +96,19 @@ def _clean(place: Path, tags: Mapping[str, str], which: str, *, yes: bool) -> in
         if not answer:
             print("nothing was removed")
             return 0
-    kept = sum(not _removed(*one) for one in chosen)
+    kept = 0
+    for folder, manifest in chosen:
+        try:
+            folder.lock()
+            # No other process may hold it, or have resumed it.
+            if folder.manifest() != manifest:
+                raise HarnessError("the run has changed since it was listed")
+            shutil.rmtree(folder.path)
+        except (HarnessError, OSError) as error:
+            print_error(f"{folder.path} is not removed: {error}")
+            kept += 1
+        finally:
+            folder.unlock()
     print(f"{len(chosen) - kept:,} removed")
     return 1 if kept else 0
 
@@ -134,32 +148,13 @@ def _failed_at_start(folder: RunFolder, manifest: Manifest) -> bool:
     if manifest.status in ("done", "waiting"):
         return False
     files = [*folder.path.glob("*/*.jsonl"), folder.answers, folder.jobs]
-    return not any(file.exists() and file.stat().st_size for file in files) and not _answered(
-        folder.own_answers
-    )
-
-
-def _answered(file: Path) -> bool:
-    """Whether a run's own answers hold one; true if that cannot be read."""
-    if not file.exists():
+    if any(file.exists() and file.stat().st_size for file in files):
         return False
-    try:
-        with sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True) as opened:
-            return opened.execute("SELECT 1 FROM replies LIMIT 1").fetchone() is not None
-    except sqlite3.Error:
+    if not folder.own_answers.exists():
         return True
-
-
-def _removed(folder: RunFolder, manifest: Manifest) -> bool:
-    """Remove a run that no other process holds or has resumed; otherwise print why it stays."""
+    address = f"{folder.own_answers.resolve().as_uri()}?mode=ro"
     try:
-        folder.lock()
-        if folder.manifest() != manifest:
-            raise HarnessError("the run has changed since it was listed")
-        shutil.rmtree(folder.path)
-    except (HarnessError, OSError) as error:
-        print_error(f"{folder.path} is not removed: {error}")
+        with sqlite3.connect(address, uri=True) as opened:
+            return opened.execute("SELECT 1 FROM replies LIMIT 1").fetchone() is None
+    except sqlite3.Error:
         return False
-    finally:
-        folder.unlock()
-    return True

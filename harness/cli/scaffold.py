@@ -109,45 +109,6 @@ STAGES = Form(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """A new plugin: its folder, the files in the folder, and the command to try it."""
-
-    folder: Path
-    files: tuple[str, ...]
-    run: str
-
-
-def write_plugin(name: str, form: Form, *, into: Path) -> Written:
-    """Write a package into a new folder with its name; UsageError if the name is taken.
-
-    `write_plugin("my-bench", SIMPLE, into=Path())`
-    """
-    from harness.registry import load_plugins
-
-    package = package_name(name)
-    folder = into / name
-    check_not_taken(package, load_plugins())
-    texts = files_of(name, package, form)
-    try:
-        _write(folder, texts)
-    except FileExistsError as error:
-        raise UsageError(
-            "this folder or file already exists",
-            found=str(folder),
-            expected="a folder that does not exist: nothing is overwritten",
-            hint="choose another name, or another folder with --into",
-        ) from error
-    except OSError as error:
-        raise StorageError(
-            "the plugin could not be written",
-            where=str(folder),
-            found=f"{type(error).__name__}: {error}",
-            expected="--into DIR with a writable folder",
-        ) from error
-    return Written(folder=folder, files=tuple(sorted(texts)), run=form.run.format(package=package))
-
-
 def _write(folder: Path, texts: Mapping[str, str]) -> None:
     """Create the folder with all files; if one cannot be written, the folder is removed."""
     folder.mkdir(parents=True)
@@ -192,10 +153,30 @@ def new_plugin(name: str, into: Path, stages: bool) -> int:
     """Create a package that installs, runs with the baseline and passes its own tests: pyproject,
     task, prompt, sample, baseline, tests. Then change it to your benchmark.
     """
-    written = write_plugin(name, STAGES if stages else SIMPLE, into=into)
-    folder = shlex.quote(str(written.folder))
-    print(f"{written.folder}: {len(written.files)} files. Next:")
-    print(f"  pip install -e {folder}")
-    print(f"  {written.run}")
-    print(f"  python -m pytest {folder}")
+    from harness.registry import load_plugins
+
+    form = STAGES if stages else SIMPLE
+    package, folder = package_name(name), into / name
+    check_not_taken(package, load_plugins())
+    texts = files_of(name, package, form)
+    try:
+        _write(folder, texts)
+    except FileExistsError as error:
+        raise UsageError(
+            "this folder or file already exists",
+            found=str(folder),
+            expected="a folder that does not exist: nothing is overwritten",
+            hint="choose another name, or another folder with --into",
+        ) from error
+    except OSError as error:
+        raise StorageError(
+            "the plugin could not be written",
+            where=str(folder),
+            found=f"{type(error).__name__}: {error}",
+            expected="--into DIR with a writable folder",
+        ) from error
+    print(f"{folder}: {len(texts)} files. Next:")
+    print(f"  pip install -e {shlex.quote(str(folder))}")
+    print(f"  {form.run.format(package=package)}")
+    print(f"  python -m pytest {shlex.quote(str(folder))}")
     return 0

@@ -11,10 +11,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
-from harness.cli.command import argument, command, option
-from harness.cli.kept_runs import kept_runs, named_runs, open_run, tag_option
+from harness.base.redaction import redacted_args, without_key_material
+from harness.cli.command import command, option
+from harness.cli.kept_runs import kept_runs, named_runs, open_run, runs_argument, tag_option
 from harness.cli.output import print_error, print_json
-from harness.cli.run_options import tags_from
+from harness.cli.run_options import changes_from, tags_from
+from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
@@ -72,10 +74,7 @@ class NamedRun:
 
 
 @command("harness score RUN", "harness score RUN --set min_support=2", moved=MOVED)
-@argument(
-    "runs", metavar="RUN", nargs=-1, help="the folder or name of a run",
-    candidates="runs",
-)  # fmt: skip
+@runs_argument
 @tag_option()
 @task_option
 @set_option
@@ -88,15 +87,20 @@ def score(**options: Any) -> int:
     args = SimpleNamespace(**options)
     tags = tags_from(args.tag)
     runs = open_runs(named_runs(args.runs, tags), args.task, tags)
-    with _scored(args.changes, runs):
+    with contextlib.ExitStack() as stack:
+        if args.changes:
+            stack.enter_context(rescored(args.changes, runs))
+        else:
+            labels = labels_of_runs(runs)
+            for each in runs:
+                _score_run(each, labels)
         if not args.json:
             for each in runs:
                 _print_run(each, changed=bool(args.changes), part=args.task is not None)
     if args.json:
         print_json({"runs": [each.as_json() for each in runs]})
     errors = [error for each in runs for error in each.errors]
-    for error in errors:
-        print_error(error)
+    print_error(*errors)
     return errors[0].exit_code if errors else 0
 
 
@@ -107,7 +111,6 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
     """
     from harness.cli.results import print_short
     from harness.reporting.tables import print_summaries
-    from harness.reporting.text import clean_text
     from harness.scoring.group_means import means_of
 
     count = len(run.kept)
@@ -159,22 +162,24 @@ def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -
 
 
 @contextlib.contextmanager
-def _scored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
-    """Score all runs into their folders; with changed options, into temporary files."""
-    if changes:
-        with rescored(changes, runs):
-            yield
-        return
-    labels = labels_of_runs(runs)
-    for each in runs:
-        _score_run(each, labels)
-    yield
-
-
-@contextlib.contextmanager
 def rescored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
     """Score all runs with changed options, into files that last as long as the context."""
-    rescorings = _rescorings(changes, runs)
+    from harness.registry import load_plugins
+    from harness.scoring.rescore import rescoring
+    from harness.tasks.changes import apply_changes
+
+    asked = [
+        (number, run.opened[1].tasks[name].task(), benchmark)
+        for number, run in enumerate(runs)
+        if run.opened is not None
+        for name, benchmark in run.benchmarks.items()
+    ]
+    tasks = [task for _, task, _ in asked]
+    wanted = apply_changes(tasks, changes_from(changes), benchmark=load_plugins().benchmark)
+    # By run, how each task is scored.
+    rescorings: list[list[Rescoring]] = [[] for _ in runs]
+    for (number, task, benchmark), then in zip(asked, wanted, strict=True):
+        rescorings[number].append(rescoring(task, then, benchmark))
     labels = labels_of_runs(runs)
     with TemporaryDirectory(prefix="harness-score-") as scratch:
         for number, each in enumerate(runs):
@@ -218,7 +223,6 @@ def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
 def _rescore_run(
     run: NamedRun, rescorings: Sequence[Rescoring], labels: Mapping[str, str], *, into: Path
 ) -> None:
-    """Score tasks of a run with changed options, into files in the folder `into`."""
     from harness.scoring.rescore import rescore
 
     if run.opened is None:
@@ -230,27 +234,6 @@ def _rescore_run(
             run.kept.append(rescore(file, folder, manifest, way, label=labels[manifest.run_id]))
         except HarnessError as error:
             run.errors.append(error)
-
-
-def _rescorings(changes: Sequence[str], runs: Sequence[NamedRun]) -> list[list[Rescoring]]:
-    """By run, how each task is scored; UsageError for a change that scoring alone cannot make."""
-    from harness.cli.run_options import changes_from
-    from harness.registry import load_plugins
-    from harness.scoring.rescore import rescoring
-    from harness.tasks.changes import apply_changes
-
-    asked = [
-        (number, run.opened[1].tasks[name].task(), benchmark)
-        for number, run in enumerate(runs)
-        if run.opened is not None
-        for name, benchmark in run.benchmarks.items()
-    ]
-    tasks = [task for _, task, _ in asked]
-    wanted = apply_changes(tasks, changes_from(changes), benchmark=load_plugins().benchmark)
-    rescorings: list[list[Rescoring]] = [[] for _ in runs]
-    for (number, task, benchmark), then in zip(asked, wanted, strict=True):
-        rescorings[number].append(rescoring(task, then, benchmark))
-    return rescorings
 
 
 def rescore_only(settings: RunSettings, *, json: bool) -> int:
@@ -273,8 +256,7 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
         else:
             other = any(how.changed for how in rescorings)
             _print_run(run, changed=other, part=len(rescorings) < len(manifest.tasks))
-    for error in run.errors:
-        print_error(error)
+    print_error(*run.errors)
     return run.errors[0].exit_code if run.errors else 0
 
 
@@ -282,8 +264,8 @@ def _find(
     settings: RunSettings, wanted: Sequence[Task], plugins: Plugins
 ) -> tuple[RunFolder, Manifest, list[Rescoring]]:
     """The newest finished run that only needs scoring; otherwise an error that lists the runs."""
-    from harness.base.redaction import redacted_args, without_key_material
     from harness.scoring.comparable import describe_differences, differences
+    from harness.scoring.rescore import rescoring
 
     asked = _that_must_match(without_key_material(redacted_args(settings.asked())))
     first: HarnessError | None = None
@@ -298,7 +280,18 @@ def _find(
             others.append(f"{folder.path.name}: without task {', '.join(absent)}")
         else:
             try:
-                return folder, manifest, _rescorings_of(manifest, wanted, plugins)
+                return (
+                    folder,
+                    manifest,
+                    [
+                        rescoring(
+                            manifest.tasks[task.name].task(),
+                            task,
+                            plugins.benchmark(task.benchmark),
+                        )
+                        for task in wanted
+                    ],
+                )
             except UsageError as error:
                 first = first or error
     if first is not None:
@@ -313,15 +306,6 @@ def _find(
         hint="make a run with the same command without --rescore_only, or give the folder of the "
         "runs with --output_path",
     )
-
-
-def _rescorings_of(manifest: Manifest, wanted: Sequence[Task], plugins: Plugins) -> list[Rescoring]:
-    from harness.scoring.rescore import rescoring
-
-    return [
-        rescoring(manifest.tasks[task.name].task(), task, plugins.benchmark(task.benchmark))
-        for task in wanted
-    ]
 
 
 def _that_must_match(asked: Mapping[str, Any]) -> dict[str, Any]:

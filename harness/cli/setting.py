@@ -237,10 +237,7 @@ def settings_of(command: click.Command) -> dict[str, Setting]:
 def setting_named(
     name: str, where: str, command: click.Command, *, others: Collection[str] = ()
 ) -> Setting:
-    """The option of a key in a settings file; UsageError if no setting has that name.
-
-    `others` are keys of settings files that this file cannot have.
-    """
+    """The option of a key in a settings file; UsageError if no setting has that name."""
     options = settings_of(command)
     if name in options:
         return options[name]

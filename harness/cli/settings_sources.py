@@ -18,6 +18,7 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.home import expanded, home
 from harness.cli.named_models import NamedModel, named_models, replace_names
 from harness.cli.setting import Setting, misspelt, setting_named, settings_of
+from harness.scoring.grouping import grouped
 
 USER, FOLDER, ENVIRONMENT, COMMAND = "user file", "folder file", "environment", "command line"
 HERE = Path("harness.toml")
@@ -135,10 +136,7 @@ class EffectiveSettings:
 
 
 def effective_settings(ctx: click.Context) -> EffectiveSettings:
-    """The settings of a command; its options in `ctx` are filled in with the values in effect.
-
-    UsageError, with file and line or with the variable, for a setting that is not valid.
-    """
+    """The settings of a command; its options in `ctx` are filled in with the values in effect."""
     options = settings_of(ctx.command)
     layers: list[list[SettingValue]] = []
     models: dict[str, NamedModel] = {}
@@ -149,7 +147,13 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
         if file is not None:
             models |= named_models(file.values.get("models", {}), file.where)
             layers.append([*_of_file(file, source, ctx)])
-    layers.append([*_of_variables(options, ctx)])
+    of_variables: list[SettingValue] = []
+    for option in options.values():
+        text, where = (option.resolve_envvar_value(ctx) or "").strip(), str(option.envvar)
+        if text:
+            value = option.from_variable(text, where, ctx)
+            of_variables += _values(option, value, ENVIRONMENT, where)
+    layers.append(of_variables)
     layers.append([
         given
         for name, option in options.items()
@@ -254,14 +258,6 @@ def _of_file(file: SettingsFile, source: str, ctx: click.Context) -> Iterator[Se
             yield from _values(option, option.from_file(value, where, ctx), source, where)
 
 
-def _of_variables(options: Mapping[str, Setting], ctx: click.Context) -> Iterator[SettingValue]:
-    for option in options.values():
-        text, where = (option.resolve_envvar_value(ctx) or "").strip(), str(option.envvar)
-        if text:
-            value = option.from_variable(text, where, ctx)
-            yield from _values(option, value, ENVIRONMENT, where)
-
-
 def _values(option: Setting, value: Any, source: str, where: str) -> Iterator[SettingValue]:
     for one in value if option.table == "entries" else [value]:
         entry = option.entry(one)
@@ -274,9 +270,7 @@ def _by_slot(layers: Sequence[Sequence[SettingValue]]) -> dict[str, list[list[Se
 
     slots: dict[str, list[list[SettingValue]]] = {}
     for layer in layers:
-        given: dict[str, list[SettingValue]] = {}
-        for one in layer:
-            given.setdefault(one.slot, []).append(one)
+        given = grouped((one.slot, one) for one in layer)
         here = any(one.value == LOCAL for one in given.get("executor", ()))
         dropped = OF_EXECUTOR if here else ()
         for slot, stack in slots.items():

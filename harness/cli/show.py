@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.base.errors import DataError, UsageError
+import msgspec
+
+from harness.base.errors import DataError, UsageError, one_of
+from harness.calls.pricing import read_price_file
+from harness.calls.usage import player_name
 from harness.cli.command import PATH, argument, command, json_option, option
-from harness.cli.kept_runs import tag_option
+from harness.cli.kept_runs import folder_option, open_run, tag_option
 from harness.cli.output import print_json
+from harness.cli.run_options import tags_from
+from harness.contracts.records import Done, JournalLine
+from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
-    from harness.contracts.records import CallRecord, JournalLine
+    from harness.contracts.records import JournalLine
     from harness.runs.manifest import Manifest, StageEntry
     from harness.runs.run_folder import RunFolder
 
@@ -45,10 +53,7 @@ class Place(NamedTuple):
     "run", metavar="RUN", required=False, candidates="runs",
     help="the folder or name of a run, or `latest`; without it, the list of `harness runs`",
 )  # fmt: skip
-@option(
-    "--output_path", metavar="DIR", type=PATH,
-    help="the folder of runs, if not the one in the settings or the default",
-)  # fmt: skip
+@folder_option
 @tag_option()
 @option("--sample", metavar="ID", help="the id of an item or of a user")
 @option("--task", metavar="NAME", help="this task only")
@@ -60,9 +65,6 @@ def show(**options: Any) -> int:
     """Show one RUN: its results, its failures (--failures), or every question and answer about one
     sample or user (--sample). Without RUN, list the runs like `harness runs`.
     """
-    from harness.cli.kept_runs import open_run
-    from harness.cli.run_options import tags_from
-
     args = SimpleNamespace(**options)
     if args.run is None:
         from harness.cli.runs import list_kept
@@ -81,9 +83,6 @@ def show(**options: Any) -> int:
 
 
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
-    """The stages that --task and --stage choose, by default all."""
-    from harness.base.errors import one_of
-
     tasks = manifest.tasks
     if args.task is not None:
         tasks = {args.task: tasks[one_of(args.task, tasks, "task")]}
@@ -99,10 +98,9 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
 
 
 def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> int:
-    import msgspec
-
-    from harness.calls.pricing import read_price_file
-    from harness.cli.results import print_everything, print_short, stored_means
+    from harness.cli.results import print_everything, print_short
+    from harness.registry import load_plugins
+    from harness.scoring.group_means import means_of_run
     from harness.scoring.run_costs import sessions_at
     from harness.scoring.score_run import priced_stages, read_summary, unfinished_stages
 
@@ -124,7 +122,11 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
                 stages = priced_stages(folder, manifest, name, prices)
                 summary = msgspec.structs.replace(summary, stages=stages)
             summaries.append(summary)
-    means = stored_means(folder, manifest, summaries) if args.task is None else ()
+    means = (
+        means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
+        if args.task is None
+        else ()
+    )
     if args.json:
         from harness.scoring.summary import over_repeats
 
@@ -160,7 +162,6 @@ def _heading(
 ) -> Iterator[str]:
     from harness.reporting.money import session_line
     from harness.reporting.run_lines import rate_limited
-    from harness.reporting.text import clean_text
 
     began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
     status = manifest.status.replace("_", " ")
@@ -179,8 +180,6 @@ def _heading(
 
 
 def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
-    from harness.contracts.records import Done, JournalLine
-    from harness.reporting.text import clean_text
     from harness.runs.journal_index import JournalIndex, JournalRecords
 
     found = []
@@ -219,21 +218,25 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
 def _show_sample(
     folder: RunFolder, manifest: Manifest, places: list[Place], args: SimpleNamespace
 ) -> int:
-    from harness.contracts.records import Done
+    from harness.runs.journal_index import JournalIndex, JournalRecords
 
     found = []
-    for place in places:
-        for record in _records_of(place, args.sample):
+    record: Any
+    for task, stage, journal in places:
+        index = JournalIndex(
+            journal, stage.key, wanted=lambda head: args.sample in (head.id, head.user)
+        )
+        for record in JournalRecords(journal, stage.key, JournalLine[Any, Any], index=index):
             if not (args.failures and isinstance(record.outcome, Done)):
-                found.append((place.task, place.stage.name, record))
+                found.append((task, stage.name, record))
     if not found:
         raise _no_sample(folder, places, args.sample)
     if args.json:
         print_json(
             {
                 "records": [
-                    {"task": task, "stage_name": stage, "record": record}
-                    for task, stage, record in found
+                    {"task": task, "stage_name": name, "record": record}
+                    for task, name, record in found
                 ]
             }
         )
@@ -250,19 +253,8 @@ def _show_sample(
     return 0
 
 
-def _records_of(place: Place, sample: str) -> Iterator[Any]:
-    """The current records of an item or a user in one stage."""
-    from harness.contracts.records import JournalLine
-    from harness.runs.journal_index import JournalIndex, JournalRecords
-
-    key = place.stage.key
-    index = JournalIndex(place.journal, key, wanted=lambda head: sample in (head.id, head.user))
-    return iter(JournalRecords(place.journal, key, JournalLine[Any, Any], index=index))
-
-
 def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError:
     from difflib import get_close_matches
-    from itertools import islice
 
     from harness.runs.journal_index import Head, scan
 
@@ -286,8 +278,6 @@ def _record_lines(
 
     With `cut`, the middle of a long item or message is left out, not of what was answered.
     """
-    from harness.calls.usage import player_name
-    from harness.contracts.records import Done
     from harness.reporting.call_lines import describe_call
 
     yield _rule(f"{task} / {stage} / {record.id}  (user {record.user})", "═")
@@ -297,7 +287,14 @@ def _record_lines(
         by_rule = manifest.by_rule(task, player_name(call.role, call.member))
         description = describe_call(call, by_rule=by_rule)
         yield _rule(f"call {number} of {len(record.calls)}: {description}", "─")
-        yield from _call(call, whole)
+        for message in call.messages:
+            yield from _block(message.role, message.content, whole=whole)
+        if call.reasoning is not None:
+            yield from _block("reasoning", call.reasoning)
+        if call.text is not None:
+            yield from _block("answer", call.text)
+        if call.failure is not None:
+            yield from _block(f"failed: {call.failure.cause}", call.failure.detail)
     for judged in record.judged or ():
         if judged.votes:
             yield _rule(f"votes of {judged.role}, prompt {judged.prompt}", "─")
@@ -312,21 +309,7 @@ def _record_lines(
     yield ""
 
 
-def _call(call: CallRecord, whole: str | None) -> Iterator[str]:
-    for message in call.messages:
-        yield from _block(message.role, message.content, whole=whole)
-    if call.reasoning is not None:
-        yield from _block("reasoning", call.reasoning)
-    if call.text is not None:
-        yield from _block("answer", call.text)
-    if call.failure is not None:
-        yield from _block(f"failed: {call.failure.cause}", call.failure.detail)
-
-
 def _block(title: str, text: str, *, whole: str | None = None) -> Iterator[str]:
-    """A text below its title; `whole` says what shows a middle that is left out."""
-    from harness.reporting.text import clean_text
-
     yield f"{clean_text(title)}:"
     lines = [*_indented(text)]
     if whole is not None and len(lines) > _WHOLE:
@@ -336,21 +319,15 @@ def _block(title: str, text: str, *, whole: str | None = None) -> Iterator[str]:
 
 
 def _indented(text: str) -> Iterator[str]:
-    from harness.reporting.text import clean_text
-
     for line in clean_text(text, lines=True).split("\n"):
         yield f"{_INDENT}{line}" if line else ""
 
 
 def _rule(title: str, stroke: str) -> str:
-    from harness.reporting.text import clean_text
-
     return f"{stroke * 2} {clean_text(title)} ".ljust(_WIDTH, stroke)
 
 
 def _json(value: Any) -> str:
-    import msgspec
-
     from harness.reporting.call_lines import laid_out
 
     return laid_out(msgspec.to_builtins(value), width=_WIDTH - len(_INDENT))

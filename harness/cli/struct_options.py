@@ -45,7 +45,15 @@ def options_of(kind: type[msgspec.Struct], *, own: Sequence[click.Parameter] = (
     """
     options: list[Option] = []
     for field, shape, text in fields_of(kind):
-        _check_type(kind, field, shape)
+        inner = _inner(shape)
+        path = isinstance(inner, inspect.CustomType) and inner.cls is Path
+        if isinstance(inner, _NOT_A_WORD) or (isinstance(inner, inspect.CustomType) and not path):
+            raise PluginError(
+                f"the field {field.name!r} of {kind.__name__} cannot be an option",
+                found=f"the type {field.type}",
+                expected="a bool, int, float, str, Path, Literal or Enum, or a list of one of "
+                "these",
+            )
         options += _options(field, shape, text)
     taken = {name for param in own for name in param.opts} | {"--help", "--strict_plugins"}
     for option in options:
@@ -85,17 +93,6 @@ def fields_of(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.T
         yield field, shape, help_text
 
 
-def _check_type(kind: type[msgspec.Struct], field: FieldInfo, shape: inspect.Type) -> None:
-    inner = _inner(shape)
-    path = isinstance(inner, inspect.CustomType) and inner.cls is Path
-    if isinstance(inner, _NOT_A_WORD) or (isinstance(inner, inspect.CustomType) and not path):
-        raise PluginError(
-            f"the field {field.name!r} of {kind.__name__} cannot be an option",
-            found=f"the type {field.type}",
-            expected="a bool, int, float, str, Path, Literal or Enum, or a list of one of these",
-        )
-
-
 def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Option]:
     name, dest = _option(field), PREFIX + field.name
     make = partial(Option, section="Its own options")
@@ -109,9 +106,11 @@ def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Optio
         return
     several = isinstance(shape, LISTS)
     parts = [text, "may be given again" if several else "", _default(field)]
+    inner = _inner(shape)
+    plain = {inspect.CustomType: "FILE", inspect.IntType: "N", inspect.FloatType: "X"}
     yield make(
         [f"--{name}", dest],
-        metavar=_metavar(shape),
+        metavar="|".join(choices(inner)) or plain.get(type(inner), "TEXT"),
         multiple=several,
         required=field.required,
         help="; ".join(part for part in parts if part),
@@ -154,18 +153,8 @@ def _numbers(given: Any) -> Any:
 
 
 def _inner(shape: inspect.Type) -> inspect.Type:
-    """The type of one given value: for a list the type of its items."""
     inner: inspect.Type = shape.item_type if isinstance(shape, LISTS) else shape
     return inner.type if isinstance(inner, inspect.Metadata) else inner
-
-
-def _metavar(shape: inspect.Type) -> str:
-    inner = _inner(shape)
-    if known := choices(inner):
-        return "|".join(known)
-    if isinstance(inner, inspect.CustomType):
-        return "FILE"
-    return {inspect.IntType: "N", inspect.FloatType: "X"}.get(type(inner), "TEXT")
 
 
 def _option(field: FieldInfo) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.base.errors import HarnessError, UsageError
 from harness.cli.compare import GATE_FAILED, compare, compared_document
+from harness.runs.manifest import Manifest, TaskEntry, task_definition
 
 if TYPE_CHECKING:
     from harness.pipeline.suite_file import Suite
@@ -22,7 +23,6 @@ CODES = {True: 0, False: GATE_FAILED, None: 1}
 
 def check_gates(suite: Suite, selection: Selection, plugins: Plugins) -> None:
     """Raise UsageError, with its place, for a gate that the tasks of the suite cannot have."""
-    from harness.runs.manifest import Manifest, TaskEntry, task_definition
     from harness.scoring.gates import GatedRun, gates_of
 
     tasks = {

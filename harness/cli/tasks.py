@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError, UsageError
+from harness.base.redaction import without_query
 from harness.cli.command import argument, command, json_option, option
 from harness.cli.output import Row, print_error, print_sections
-from harness.cli.run_options import include_path_option
+from harness.cli.run_options import include_path_option, task_folders
+from harness.registry import load_plugins
+from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -46,8 +51,6 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
     description, with a PATTERN those that match it. For the full name of a task, show its
     benchmark, options, roles and data.
     """
-    from harness.cli.run_options import task_folders
-    from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
 
     if all and patterns:
@@ -61,7 +64,15 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
         document = {**_document(entries, catalogue, plugins), "benchmarks": benchmarks}
         print(dumps(document, indent=2, ensure_ascii=False))
         return 0
-    pages = [one.name for one in named if _print_page(one.name, catalogue, plugins)]
+    pages = []
+    for one in named:
+        try:
+            (task,) = catalogue.select([one.name]).tasks
+        except HarnessError as error:
+            print_error(error)
+        else:
+            print_sections(_page(task, plugins))
+            pages.append(one.name)
     others = [one for one in entries if one.name not in pages]
     if patterns:
         print_sections(_sections(others))
@@ -72,8 +83,7 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
         shown = folded(others)
         tags = [(tag, ", ".join(names)) for tag, names in _tags(shown).items()]
         print_sections([*_sections(shown), ("tags", tags)])
-    for line in (*map(str, plugins.broken), *plugins.problems, *catalogue.problems):
-        print_error(line)
+    print_error(*map(str, plugins.broken), *plugins.problems, *catalogue.problems)
     return 0
 
 
@@ -112,9 +122,6 @@ def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) 
 
 def folded(entries: Sequence[Entry]) -> list[Entry]:
     """The entries, with one entry for the many tasks of a file, at the position of the first."""
-    from collections import Counter
-    from dataclasses import replace
-
     counts = Counter((entry.file, entry.pattern) for entry in entries)
     shown: dict[object, Entry] = {}
     for entry in entries:
@@ -135,19 +142,7 @@ def _tags(entries: Sequence[Entry]) -> dict[str, list[str]]:
     return {tag: [entry.name for entry in entries if tag in entry.tags] for tag in tags}
 
 
-def _print_page(name: str, catalogue: Catalogue, plugins: Plugins) -> bool:
-    """Print the page of a task; False if its file could not be read."""
-    try:
-        (task,) = catalogue.select([name]).tasks
-    except HarnessError as error:
-        print_error(error)
-        return False
-    print_sections(_page(task, plugins))
-    return True
-
-
 def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
-    """The page of a task, as titles with rows of name and text."""
     from harness.tasks.load import shown
 
     yield "task", [(f"{task.name}, version {task.version}", task.description)]
@@ -174,7 +169,6 @@ def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _metrics(task: Task, benchmark: Benchmark) -> Iterator[Row]:
-    """A row for each metric that the task reports: its direction and what it is."""
     from harness.scoring.score_run import chosen_metrics
     from harness.scoring.summary import main_metrics
 
@@ -190,7 +184,6 @@ def _metrics(task: Task, benchmark: Benchmark) -> Iterator[Row]:
 
 
 def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
-    """A row for each option: its value, the default if that differs, and what it does."""
     import msgspec
 
     from harness.tasks.options import typed_options
@@ -215,7 +208,6 @@ def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
 
 
 def _meanings(options: type[Struct], above: str = "") -> Iterator[Row]:
-    """What each option does, with its other values if it has few, by its path."""
     from msgspec.inspect import StructType
 
     from harness.cli.struct_options import fields_of
@@ -261,7 +253,6 @@ def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
 
 
 def _data(data: DataSpec) -> Iterator[Row]:
-    from harness.base.redaction import without_query
     from harness.tasks.load import shown
 
     for source in data.sources:
@@ -289,8 +280,6 @@ def _data(data: DataSpec) -> Iterator[Row]:
 
 def _overview(entries: Sequence[Entry], catalogue: Catalogue) -> Iterator[str]:
     """The lines of the screen; the many tasks of a file only if no group contains them."""
-    from harness.reporting.text import clean_text
-
     width = shutil.get_terminal_size((100, 24)).columns
     held = {one.name: _members(one.name, catalogue) for one in entries if one.members is not None}
     grouped = {name for names in held.values() for name in names}

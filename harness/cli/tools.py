@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +14,10 @@ from harness.cli.command import PATH, Command, CommandGroup, Option, epilog
 from harness.cli.output import print_error, print_json, print_rows
 from harness.cli.struct_options import options_of, struct_from
 from harness.cli.tool_progress import shown_progress
+from harness.registry import load_plugins
 from harness.registry.data_tools import make_tool, run_tool
+from harness.registry.hookspecs import TAKEN_TOOLS
+from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
     from harness.contracts.report import Report
@@ -40,14 +42,10 @@ class Tools(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the tools."""
-        from harness.registry import load_plugins
-
         return list(load_plugins().tools_of(str(self.name)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """The command of a tool, with the options that the tool declares."""
-        from harness.registry import load_plugins
-
         registration = load_plugins().data_tool(cmd_name, str(self.name))
         tool = make_tool(registration)
 
@@ -67,8 +65,6 @@ class Tools(CommandGroup):
     def _list(self, json: bool) -> int:
         if click.get_current_context().invoked_subcommand is not None:
             return 0
-        from harness.registry import load_plugins
-
         known = usable(load_plugins().tools_of(str(self.name)))
         tools = [*self.own_commands(), *((one.name, one.description) for one in known)]
         if json:
@@ -107,22 +103,17 @@ def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, 
     if json:
         print_json({**document, "drawn": [str(path) for path in drawn], "report": report})
     else:
-        _print(report, drawn)
+        from harness.reporting.report_tables import print_report
+
+        print_report(report)
+        sys.stdout.flush()
+        lines = [f"drawn: {path}" for path in drawn] or [
+            f"--plot FILE.svg draws a figure: {figure.title}" for figure in report.figures
+        ]
+        for line in lines:
+            print(clean_text(line), file=sys.stderr)
     if plot is not None and not report.figures:
         raise DataError("--plot: the report has no figures", found="a report with tables only")
-
-
-def _print(report: Report, drawn: list[Path]) -> None:
-    from harness.reporting.report_tables import print_report
-    from harness.reporting.text import clean_text
-
-    print_report(report)
-    sys.stdout.flush()
-    lines = [f"drawn: {path}" for path in drawn] or [
-        f"--plot FILE.svg draws a figure: {figure.title}" for figure in report.figures
-    ]
-    for line in lines:
-        print(clean_text(line), file=sys.stderr)
 
 
 def check_plot(plot: Path | None) -> None:
@@ -135,21 +126,13 @@ def check_plot(plot: Path | None) -> None:
 
 def usable(registry: Registry[str, R]) -> list[R]:
     """The registrations that can be used; problems of plugins are printed on standard error."""
-    from harness.registry import load_plugins
-
     plugins = load_plugins()
-    for line in (*plugins.broken, *plugins.problems):
-        print_error(line)
+    print_error(*plugins.broken, *plugins.problems)
     usable = []
     for name in registry:
         with contextlib.suppress(PluginError):  # two have that name, which is among the problems
             usable.append(registry[name])
     return usable
-
-
-def print_tools(registrations: Iterable[Registration[Any]]) -> None:
-    """Print the names and descriptions of tools."""
-    print_rows([(one.name, one.description) for one in registrations])
 
 
 class DataTools(Tools):
@@ -162,20 +145,15 @@ class DataTools(Tools):
     def own_commands(self) -> list[tuple[str, str]]:
         """The names and descriptions of the harness's own commands."""
         from harness.cli import data_sources
-        from harness.registry.hookspecs import TAKEN_TOOLS
 
         return [(name, getattr(data_sources, name).get_short_help_str(80)) for name in TAKEN_TOOLS]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the tools, and of the harness's own."""
-        from harness.registry.hookspecs import TAKEN_TOOLS
-
         return [*super().list_commands(ctx), *TAKEN_TOOLS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """The command of a tool, or of the harness's own."""
-        from harness.registry.hookspecs import TAKEN_TOOLS
-
         if cmd_name not in TAKEN_TOOLS:
             return super().get_command(ctx, cmd_name)
         from harness.cli import data_sources

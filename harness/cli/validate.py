@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
+from harness.base.errors import DataError, HarnessError, PromptError, TaskError
 from harness.cli.command import argument, command
 from harness.cli.output import print_error
-from harness.cli.run_options import include_path_option
+from harness.cli.run_options import include_path_option, task_folders
+from harness.registry import load_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from harness.base.errors import HarnessError
     from harness.contracts.benchmark import Benchmark
     from harness.contracts.task import Task
     from harness.prompts import Templates
@@ -37,9 +38,6 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
 
     Takes names, globs, groups, tags and files, as --tasks does.
     """
-    from harness.base.errors import HarnessError, TaskError
-    from harness.cli.run_options import task_folders
-    from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
     from harness.tasks.load import shown
 
@@ -88,13 +86,10 @@ class Checker:
 
     def documents(self, target: str) -> list[Document]:
         """The files of a target, with the members of groups, except files returned before."""
-        found: list[Document] = []
-        self._collect(self._catalogue.find(target), found)
-        return found
+        return [*self._collect(self._catalogue.find(target))]
 
     def errors(self, document: Document) -> list[HarnessError]:
         """All errors in one file."""
-        from harness.base.errors import HarnessError
         from harness.tasks.task_schema import completeness_errors, document_errors
 
         errors: list[HarnessError] = [*document_errors(document)]
@@ -138,28 +133,24 @@ class Checker:
             self._rehearsed[key] = [*_rehearsal_errors(task, benchmark, self._plugins)]
         return self._held(document, self._rehearsed[key])
 
-    def _collect(self, documents: tuple[Document, ...], found: list[Document]) -> None:
-        from harness.base.errors import TaskError
-
+    def _collect(self, documents: tuple[Document, ...]) -> Iterator[Document]:
         for document in documents:
             if document.key in self._seen:
                 continue
             self._seen.add(document.key)
-            found.append(document)
+            yield document
             if document.is_group:
                 try:
                     members = self._catalogue.members(document)
                 except TaskError:
                     # `errors` reports the error of the group; its members are not known.
                     continue
-                self._collect(members, found)
+                yield from self._collect(members)
 
     def _held(self, document: Document, errors: list[HarnessError]) -> list[HarnessError]:
         """The errors about a sample that count: without those about its data, if a file names other
         data than the base with the sample.
         """
-        from harness.base.errors import DataError
-
         documents = self._catalogue.resolved(document).documents
         last = max(n for n, one in enumerate(documents) if one.has(["data", "sample"]))
         ours = (set(one.values.get("data", {})) - {"size"} for one in documents[last + 1 :])
@@ -171,7 +162,6 @@ class Checker:
         return [error for error in errors if error not in about_data]
 
     def _task_errors(self, document: Document) -> list[HarnessError]:
-        from harness.base.errors import HarnessError
         from harness.pipeline.stage_items import check_order
         from harness.prompts.task_prompts import check_prompts_used, wrong_prompts
         from harness.tasks.check import mismatches
@@ -218,8 +208,6 @@ class Checker:
         return errors
 
     def _build_errors(self, task: Task) -> Iterator[HarnessError]:
-        """The error in each source that builds the data: its tool, or the tool's options."""
-        from harness.base.errors import HarnessError
         from harness.registry.data_tools import build_tool
         from harness.tasks.locate import locate
 
@@ -233,9 +221,6 @@ class Checker:
 
     def _data_errors(self, task: Task, key: str, place: str) -> Iterator[HarnessError]:
         """The error in the first rows of the data; `key` is its key in the task file."""
-        from itertools import islice
-
-        from harness.base.errors import HarnessError
         from harness.data import open_dataset
         from harness.tasks.locate import locate
 
@@ -260,8 +245,6 @@ class Checker:
 
 def prompt_errors(benchmark: Benchmark, templates: Templates) -> Iterator[HarnessError]:
     """A PromptError for each role of a stage whose prompt is missing or does not compile."""
-    from harness.base.errors import PromptError
-
     for stage in benchmark.stages:
         roles = (*stage.roles, *stage.judges)
         there = set()
@@ -297,7 +280,6 @@ def _rehearsal_errors(task: Task, benchmark: Benchmark, plugins: Plugins) -> Ite
 
     import msgspec
 
-    from harness.base.errors import HarnessError
     from harness.contracts.task import RoleSpec
     from harness.pipeline.forecast import rehearse
     from harness.pipeline.preparation import prepare

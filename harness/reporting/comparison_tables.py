@@ -10,7 +10,6 @@ from rich.text import Text
 
 from harness.reporting.changed_lines import changed_lines
 from harness.reporting.tables import (
-    MISSING,
     data_name,
     indented,
     interval_header,
@@ -27,7 +26,8 @@ from harness.reporting.tables import (
 )
 from harness.reporting.text import NOTHING, aligned, clean_text, number, signed
 from harness.scoring.changed_units import MOST_KEPT
-from harness.scoring.comparison_document import ComparedRun, Comparison
+from harness.scoring.comparison_document import Comparison
+from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference
 from harness.tasks.repeats import task_and_repeat
 
@@ -36,30 +36,24 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console | None
     """Print each comparison: its runs, metrics, differences, and the units that changed most."""
     console = console or result_console()
     for comparison in comparisons:
-        console.print(comparison_report(comparison))
         names = labels_shown(comparison)
+        parts = [*_head(comparison, names), Text(), _run_table(comparison, names)]
+        parts += known_notes(comparison.runs[0].metrics)
+        for run in comparison.runs:
+            counted = [f"{clean_text(name)} {times:,}" for name, times in run.counts.items()]
+            parts += indented([f"{names[run.run]}: {', '.join(counted)}"] if counted else [], "dim")
+            parts += open_notes(run.metrics, names[run.run])
+        parts.append(Text())
+        common = _common_table(comparison, names)
+        if common.row_count:
+            parts += [common, Text()]
+        if comparison.differences:
+            parts += [_difference_table(comparison, names)]
+            parts += [*indented(missing_tests(comparison.differences), "dim"), Text()]
+        console.print(Group(*parts))
         lines = list(changed_lines([comparison], names, most=MOST_KEPT, both=True))
         for line in lines if not lines else (*lines, ""):
             console.print(Text(line), soft_wrap=True)
-
-
-def comparison_report(comparison: Comparison) -> Group:
-    """A comparison: its runs, the runs left out, metrics, common units, differences."""
-    names = labels_shown(comparison)
-    parts: list[RenderableType] = [*_head(comparison, names), Text(), run_table(comparison, names)]
-    parts += known_notes(comparison.runs[0].metrics)
-    for run in comparison.runs:
-        counted = [f"{clean_text(name)} {times:,}" for name, times in run.counts.items()]
-        parts += indented([f"{names[run.run]}: {', '.join(counted)}"] if counted else [], "dim")
-        parts += open_notes(run.metrics, names[run.run])
-    parts.append(Text())
-    common = common_table(comparison, names)
-    if common.row_count:
-        parts += [common, Text()]
-    if comparison.differences:
-        table = difference_table(comparison, names)
-        parts += [table, *indented(missing_tests(comparison.differences), "dim"), Text()]
-    return Group(*parts)
 
 
 def labels_shown(comparison: Comparison) -> dict[str, str]:
@@ -76,8 +70,7 @@ def slices_title(comparison: Comparison, every: Sequence[Comparison]) -> str:
     return clean_text(f"{comparison.task} by {', '.join(names)}{alone}")
 
 
-def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    """Every metric of every run, over all units of the run."""
+def _run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     results = [result for run in comparison.runs for result in run.metrics.values()]
     others = other_policies(results)
     numbers = (f"value [{interval_header(results)}]", "n", "missing", *others)
@@ -93,7 +86,7 @@ def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     return table
 
 
-def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
+def _common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     """The metrics of which the runs do not share all units, on the units that they share."""
     results = [result for run in comparison.runs for result in run.common.values()]
     table = _by_metric(
@@ -101,10 +94,13 @@ def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     )
     for metric, first in comparison.runs[0].metrics.items():
         shown = metric_name(metric, first)
-        if all(_shared(run, metric) for run in comparison.runs):
+        shared = [run.common.get(metric) for run in comparison.runs]
+        if all(
+            result and result.n == run.metrics[metric].units_behind
+            for run, result in zip(comparison.runs, shared, strict=True)
+        ):
             continue
-        for run in comparison.runs:
-            result = run.common.get(metric)
+        for run, result in zip(comparison.runs, shared, strict=True):
             table.add_row(
                 Text(shown),
                 Text(names[run.run]),
@@ -115,14 +111,7 @@ def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     return table
 
 
-def _shared(run: ComparedRun, metric: str) -> bool:
-    """Whether the value of a run is on common units."""
-    common = run.common.get(metric)
-    return common is not None and common.n == run.metrics[metric].units_behind
-
-
-def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    """Each pair of runs by metric: difference, interval, p, and p adjusted after Holm."""
+def _difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     numbers = ("difference", "p", "p (Holm)", "n")
     table = _by_metric("first − second", names, numbers=numbers)
     before = ""
@@ -162,11 +151,12 @@ def p_value(value: float | None) -> str:
 
 def missing_tests(differences: Sequence[Difference]) -> list[str]:
     """Lines on differences without p or interval, one for each reason."""
-    reasons: dict[str, list[str]] = {}
-    for each in differences:
-        for what, why in (("interval", each.no_interval), ("p", each.no_p)):
-            if why is not None:
-                reasons.setdefault(f"no {what}: {clean_text(why)}", []).append(each.metric)
+    reasons = grouped(
+        (f"no {what}: {clean_text(why)}", each.metric)
+        for each in differences
+        for what, why in (("interval", each.no_interval), ("p", each.no_p))
+        if why is not None
+    )
     return [
         f"{', '.join(map(clean_text, dict.fromkeys(metrics)))}: {reason}"
         for reason, metrics in reasons.items()
@@ -179,25 +169,28 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
     compared = (
         f"{many} tasks of {clean_text(comparison.within)}" if comparison.within else _runs(many)
     )
-    about_set = f"  version {comparison.version}, {compared} compared"
+    title.append(f"  version {comparison.version}, {compared} compared", style="dim")
     if oracle is not None:
-        made_of = _runs(many)
-        if oracle.models < many:
-            made_of += f" of {oracle.models:,} {'model' if oracle.models == 1 else 'models'}"
-        made_of += f" and {clean_text(oracle.file)}" if oracle.file else ""
-        about_set += f", oracle of {made_of}"
-    title.append(about_set, style="dim")
+        models = f" of {oracle.models:,} {'model' if oracle.models == 1 else 'models'}"
+        file = f" and {clean_text(oracle.file)}" if oracle.file else ""
+        made_of = f"{_runs(many)}{models if oracle.models < many else ''}{file}"
+        title.append(f", oracle of {made_of}", style="dim")
     about = [f"{clean_text(role)}: {clean_text(model)}" for role, model in comparison.roles.items()]
     about += [f"data: {clean_text(data_name(comparison.data))}", clean_text(comparison.chosen)]
+    because = comparison.not_comparable_because
     parts: list[RenderableType] = [title, *(Text(line, style="dim") for line in about)]
-    if comparison.not_comparable_because:
-        parts.append(stamp(comparison.not_comparable_because))
-    refused: dict[str, list[str]] = {}
-    for each in comparison.refused:
-        refused.setdefault(_because(each.because), []).append(_with_run(each.label, each.run))
+    parts += [stamp(because)] if because else []
+    refused = grouped(
+        (
+            "; ".join(map(clean_text, one.because)),
+            clean_text(one.label if one.label.endswith(one.run) else f"{one.label} ({one.run})"),
+        )
+        for one in comparison.refused
+    )
     lines = [f"left out, {why}: {', '.join(runs)}" for why, runs in refused.items()]
     lines += [
-        f"forced in, {_because(run.marks)}: {names[run.run]} ({clean_text(run.run)})"
+        f"forced in, {'; '.join(map(clean_text, run.marks))}: {names[run.run]} "
+        f"({clean_text(run.run)})"
         for run in comparison.runs
         if run.marks
     ]
@@ -205,22 +198,11 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
     return [*parts, *indented(lines, "red")]
 
 
-def _with_run(label: str, run: str) -> str:
-    """A label with its run, unless the label already ends with the run's name."""
-    return clean_text(label if label.endswith(run) else f"{label} ({run})")
-
-
 def _by_metric(who: str, names: Mapping[str, str], *, numbers: Sequence[str]) -> Table:
     """A table whose second column is never too narrow for the longest word of a label."""
-    table = plain_table("metric", who, numbers=())
+    table = plain_table("metric", who, numbers=numbers)
     table.columns[1].min_width = max(len(word) for name in names.values() for word in name.split())
-    for header in numbers:
-        table.add_column(header, justify="right", no_wrap=not header.startswith(MISSING))
     return table
-
-
-def _because(reasons: Sequence[str]) -> str:
-    return "; ".join(clean_text(reason) for reason in reasons)
 
 
 def _runs(many: int) -> str:

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from harness.pipeline.progress import Display, RunProgress, StageProgress
@@ -30,7 +30,8 @@ def make_display(
     stream = stream or sys.stderr
     if quiet or json:
         return QuietDisplay(stream)
-    if stream.isatty() and os.environ.get("TERM") != "dumb" and _takes_unicode(stream):
+    unicode = (stream.encoding or "utf-8").lower().startswith("utf")
+    if stream.isatty() and os.environ.get("TERM") != "dumb" and unicode:
         from harness.reporting.live import LiveDisplay
 
         return LiveDisplay(stream)
@@ -128,10 +129,8 @@ class _Followed:
     """A running stage and its last line."""
 
     def __init__(self, stage: StageProgress, now: float) -> None:
-        self._stage = stage
-        self._pace = Pace([stage])
-        self._shown_at = now
-        self._shown_done = stage.done
+        self._stage, self._pace = stage, Pace([stage])
+        self._shown_at, self._shown_done = now, stage.done
 
     def line(self, now: float) -> str | None:
         """The next line about the stage; None while it is not due."""
@@ -141,14 +140,10 @@ class _Followed:
         if idle or now - self._shown_at < PAUSE:
             return None
         self._shown_at, self._shown_done = now, stage.done
-        parts = [f"{stage.done:,}/{stage.total:,}" if stage.total else f"{stage.done:,}"]
+        parts = [f"{stage.done:,}"]
         if stage.total:
-            parts.append(share(stage.done, stage.total))
-        parts += _facts(stage)
-        speed = self._pace.tokens_per_second()
-        if speed:
-            parts.append(f"{tokens(speed, stage.unreported)} tokens/s")
-        parts.append(self._pace.left())
+            parts = [f"{stage.done:,}/{stage.total:,}", share(stage.done, stage.total)]
+        parts += [*_facts(stage, self._pace.tokens_per_second()), self._pace.left()]
         return f"{stage.label}: {'; '.join(parts)}"
 
 
@@ -159,30 +154,22 @@ def end_line(stage: StageProgress) -> str:
         parts = [f"stopped at {stage.done:,}/{stage.total:,}"]
     if stage.started is not None and stage.ended is not None:
         parts[0] += f" in {duration(stage.ended - stage.started)}"
-    parts += _facts(stage)
-    speed = tokens_per_second(stage)
-    if speed:
-        parts.append(f"{tokens(speed, stage.unreported)} tokens/s")
-    return "; ".join(parts)
+    return "; ".join([*parts, *_facts(stage, tokens_per_second(stage))])
 
 
-def _facts(stage: StageProgress) -> list[str]:
-    facts = []
+def _facts(stage: StageProgress, speed: float | None) -> Iterator[str]:
     if stage.resumed:
-        facts.append(f"{stage.resumed:,} resumed")
+        yield f"{stage.resumed:,} resumed"
     if stage.calls:
         stored = share(stage.calls_from_store, stage.calls)
         calls = "call" if stage.calls == 1 else "calls"
-        facts.append(f"{stage.calls:,} {calls} ({stored} from the store)")
+        yield f"{stage.calls:,} {calls} ({stored} from the store)"
     if stage.put_off:
-        facts.append(f"{stage.put_off:,} put off until their answers come")
+        yield f"{stage.put_off:,} put off until their answers come"
     if stage.failures:
-        facts.append(f"missing {causes(dict(stage.failures))}")
-    return facts
-
-
-def _takes_unicode(stream: TextIO) -> bool:
-    return (stream.encoding or "utf-8").lower().startswith("utf")
+        yield f"missing {causes(dict(stage.failures))}"
+    if speed:
+        yield f"{tokens(speed, stage.unreported)} tokens/s"
 
 
 def _print_line(stream: TextIO, text: str) -> None:

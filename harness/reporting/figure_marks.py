@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.contracts.report import (
     Bars,
@@ -33,6 +33,9 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5
 Further labels get darker shades, then lighter ones."""
 
 REFERENCE = "#777777"
+DASHED: dict[str, Any] = {
+    "color": REFERENCE, "linewidth": 1.0, "linestyle": (0, (4, 3)), "zorder": 1.5,
+}  # fmt: skip
 EMPTY = "#f2f2f2"
 SHAPES = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^"}
 
@@ -63,16 +66,18 @@ RASTER = 20_000
 def colours_of(figure: Figure | Panels) -> dict[str, str]:
     """A colour for each label except references, in the order of the marks."""
     labels = dict.fromkeys(mark.label for mark in figure.marks if not is_reference(mark))
-    return {label: _colour(number) for number, label in enumerate(labels)}
+    found = {}
+    for number, label in enumerate(labels):
+        rounds, place = divmod(number, len(COLOURS))
+        darker = mixed(COLOURS[place], "#000000" if rounds % 2 else "#ffffff", 0.5)
+        found[label] = darker if rounds else COLOURS[place]
+    return found
 
 
 def names_of(figure: Figure, *kinds: type[Bars | Boxes | Spans]) -> list[str]:
     """The names on the axis of the marks of these kinds, each once."""
-    return list(
-        dict.fromkeys(
-            name for mark in figure.marks if isinstance(mark, kinds) for name in mark.names
-        )
-    )
+    marks = (mark for mark in figure.marks if isinstance(mark, kinds))
+    return list(dict.fromkeys(name for mark in marks for name in mark.names))
 
 
 def labels_of(figure: Figure, *kinds: type[Bars | Boxes | Spans]) -> list[str]:
@@ -96,10 +101,7 @@ def legend_of(figure: Figure | Panels) -> list[str]:
 
 
 def draw_marks(figure: Figure, axes: Axes, panels: Panels | None = None) -> None:
-    """Draw every mark of the figure, references below all others.
-
-    Its colours are those of the panels that it belongs to.
-    """
+    """Draw every mark of the figure, references below all others."""
     colours = colours_of(panels or figure)
     largest = largest_size(figure)
     faint = sum(len(mark.x) for mark in _points(figure) if mark.faint)
@@ -108,16 +110,22 @@ def draw_marks(figure: Figure, axes: Axes, panels: Panels | None = None) -> None
         if isinstance(mark, Points):
             _draw_points(mark, axes, colour, largest=largest, raster=faint > RASTER)
         elif isinstance(mark, Line):
-            _draw_line(mark, axes, colour)
+            dots = {"marker": "o" if len(mark.x) <= MOST_DOTTED else "", "markersize": 4}
+            own = {"color": colour, "linewidth": 1.6, "zorder": 2.5, **dots}
+            axes.plot(mark.x, mark.y, **(DASHED if mark.dashed else own))
         elif isinstance(mark, Grid):
             _draw_grid(mark, axes)
         elif isinstance(mark, Rule):
             across = axes.axhline if mark.of == "y" else axes.axvline
-            across(mark.at, color=REFERENCE, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1.5)
+            across(mark.at, **DASHED)
         else:
             kinds = (Spans,) if isinstance(mark, Spans) else (Bars, Boxes)
-            places = _places(mark, names_of(figure, *kinds), labels_of(figure, *kinds))
-            width = GROUP / len(labels_of(figure, *kinds))
+            labels = labels_of(figure, *kinds)
+            where = {name: place for place, name in enumerate(names_of(figure, *kinds))}
+            # Marks of several labels stand next to one another at each name.
+            width = GROUP / len(labels)
+            offset = (labels.index(mark.label) - (len(labels) - 1) / 2) * width
+            places = [where[name] + offset for name in mark.names]
             _draw_named(mark, axes, colour, places=places, width=width)
     _name_ticks(figure, axes)
 
@@ -167,21 +175,13 @@ def _draw_points(mark: Points, axes: Axes, colour: str, *, largest: float, raste
     )  # fmt: skip
 
 
-def _draw_line(mark: Line, axes: Axes, colour: str) -> None:
-    if mark.dashed:
-        axes.plot(mark.x, mark.y, color=REFERENCE, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1.5)
-        return
-    dots = "o" if len(mark.x) <= MOST_DOTTED else ""
-    axes.plot(mark.x, mark.y, color=colour, linewidth=1.6, marker=dots, markersize=4, zorder=2.5)
-
-
 def _draw_grid(mark: Grid, axes: Axes) -> None:
     from matplotlib.colors import to_rgb
 
     values = [value for row in mark.values for value in row if value is not None]
     deepest = mark.deepest or max(map(abs, values), default=0.0) or 1.0
     axes.pcolormesh(
-        _edges(mark.across), _edges(mark.down),
+        *([place - 0.5 for place in range(len(names) + 1)] for names in (mark.across, mark.down)),
         [[to_rgb(_shade(value, deepest)) for value in row] for row in mark.values],
         edgecolors="white", linewidth=1.5,
     )  # fmt: skip
@@ -194,11 +194,6 @@ def _draw_grid(mark: Grid, axes: Axes) -> None:
                     across, down, f"{value:z.{mark.digits}f}", ha="center", va="center",
                     fontsize=8, color="white" if abs(value) > DARK * deepest else "#222222",
                 )  # fmt: skip
-
-
-def _edges(names: Sequence[str]) -> list[float]:
-    """The edges of the squares for these names, each around its number."""
-    return [place - 0.5 for place in range(len(names) + 1)]
 
 
 def _draw_named(
@@ -260,14 +255,6 @@ def _draw_boxes(
     )  # fmt: skip
 
 
-def _places(mark: Bars | Boxes | Spans, names: Sequence[str], labels: Sequence[str]) -> list[float]:
-    """The position of a mark at each of its names, next to the marks of other labels."""
-    step = GROUP / len(labels)
-    offset = (labels.index(mark.label) - (len(labels) - 1) / 2) * step
-    where = {name: number for number, name in enumerate(names)}
-    return [where[name] + offset for name in mark.names]
-
-
 def _name_ticks(figure: Figure, axes: Axes) -> None:
     if grid := grid_of(figure):
         axes.set_xticks(*_ticks(grid.across))
@@ -291,7 +278,6 @@ def _name_ticks(figure: Figure, axes: Axes) -> None:
 
 
 def _turn_long(names: Sequence[str], axes: Axes) -> None:
-    """Slant the names at the x axis if they would overlap."""
     place = axes.get_subplotspec()
     across = place.get_gridspec().ncols if place else 1
     inches = axes.get_figure().get_figwidth() / across / len(names)  # type: ignore[union-attr]
@@ -313,13 +299,6 @@ def _points(figure: Figure) -> Iterable[Points]:
 def is_reference(mark: Mark) -> bool:
     """Whether a mark is a dashed line or rule with a label of its own, in no legend."""
     return isinstance(mark, Rule) or (isinstance(mark, Line) and mark.dashed)
-
-
-def _colour(number: int) -> str:
-    rounds, place = divmod(number, len(COLOURS))
-    if not rounds:
-        return COLOURS[place]
-    return mixed(COLOURS[place], "#000000" if rounds % 2 else "#ffffff", 0.5)
 
 
 def _shade(value: float | None, deepest: float) -> str:

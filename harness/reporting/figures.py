@@ -147,9 +147,15 @@ def figure_bytes(figure: Figure | Panels, kind: str = "svg") -> bytes:
 def draw(figure: Figure | Panels) -> Drawing:
     """The figure as a drawing with its final layout, in the style that is in force."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Drawing
 
     panels = figure if isinstance(figure, Panels) else None
-    drawing = _empty_drawing(figure)
+    width, height = _whole_size(figure)
+    stamp = _wrapped(figure.stamp, width - _legend_width(figure))
+    lines = stamp.count("\n") + 1 if stamp else 0
+    drawing = Drawing(figsize=(width, height + STAMP_LINE * lines), layout="constrained")
+    if stamp:
+        drawing.suptitle(stamp, x=0.01, ha="left", fontsize=8, color=WARNING)
     canvas: Any = FigureCanvasAgg(drawing)
     for number, each in enumerate(_figures(figure), 1):
         axes = drawing.add_subplot(*_places(figure), number)
@@ -157,8 +163,19 @@ def draw(figure: Figure | Panels) -> Drawing:
         draw_marks(each, axes, panels)
         _set_limits(each, axes)
         label_references(each, axes)
-    _add_legend_and_note(figure, drawing)
-    _lay_out(figure, drawing)
+    if labels := legend_of(figure):
+        handles = [handle_of(label, figure) for label in labels]
+        drawing.legend(handles=handles, loc="outside right upper", fontsize=8)
+    if figure.note:
+        note = _wrapped(figure.note, drawing.get_figwidth())
+        drawing.supxlabel(note, x=0.01, ha="left", fontsize=8, color="#666666")
+    # The axes get their final places, and no layout is left that would move them later.
+    engine: Any = drawing.get_layout_engine()
+    for _ in range(LAYOUTS if any(map(_is_square, _figures(figure))) else 1):
+        engine.execute(drawing)
+        for axes in drawing.axes:
+            axes.apply_aspect()
+    drawing.set_layout_engine(None)
     for each, axes in zip(_figures(figure), drawing.axes, strict=True):
         write_captions(each, axes, canvas.get_renderer())
     return drawing
@@ -173,19 +190,6 @@ def _places(figure: Figure | Panels) -> tuple[int, int]:
         return 1, 1
     across = min(figure.across, len(figure.figures))
     return math.ceil(len(figure.figures) / across), across
-
-
-def _empty_drawing(figure: Figure | Panels) -> Drawing:
-    """A drawing with the stamp of the figure above the room for its axes and legend."""
-    from matplotlib.figure import Figure as Drawing
-
-    width, height = _whole_size(figure)
-    stamp = _wrapped(figure.stamp, width - _legend_width(figure))
-    lines = stamp.count("\n") + 1 if stamp else 0
-    drawing = Drawing(figsize=(width, height + STAMP_LINE * lines), layout="constrained")
-    if stamp:
-        drawing.suptitle(stamp, x=0.01, ha="left", fontsize=8, color=WARNING)
-    return drawing
 
 
 def _set_axes(figure: Figure, axes: Axes) -> None:
@@ -245,25 +249,6 @@ def _set_ticks(axis: Axis, drawn_axis: Any) -> None:
         drawn_axis.set_minor_formatter(NullFormatter())
     if axis.ticks:
         drawn_axis.set_ticks(axis.ticks, [_plain_number(tick, 0) for tick in axis.ticks])
-
-
-def _lay_out(figure: Figure | Panels, drawing: Drawing) -> None:
-    """Give the axes their final places, and leave no layout that would move them later."""
-    engine: Any = drawing.get_layout_engine()
-    for _ in range(LAYOUTS if any(map(_is_square, _figures(figure))) else 1):
-        engine.execute(drawing)
-        for axes in drawing.axes:
-            axes.apply_aspect()
-    drawing.set_layout_engine(None)
-
-
-def _add_legend_and_note(figure: Figure | Panels, drawing: Drawing) -> None:
-    if labels := legend_of(figure):
-        handles = [handle_of(label, figure) for label in labels]
-        drawing.legend(handles=handles, loc="outside right upper", fontsize=8)
-    if figure.note:
-        note = _wrapped(figure.note, drawing.get_figwidth())
-        drawing.supxlabel(note, x=0.01, ha="left", fontsize=8, color="#666666")
 
 
 def _wrapped(text: str, inches: float) -> str:

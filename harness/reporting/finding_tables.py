@@ -38,18 +38,10 @@ def print_findings(findings: Sequence[Finding], console: Console | None = None) 
             line.rstrip()
             console.print(start + line, soft_wrap=True)
             start = Text(" " * margin)
-    console.print(Text(summary_line(findings)))
-
-
-def summary_line(findings: Sequence[Finding]) -> str:
-    """How many findings are bad and doubtful, in words."""
     states = [one.state for one in findings]
     bad, doubtful = states.count("bad"), states.count("doubtful")
-    parts = [
-        *([f"{bad} to fix before a run"] if bad else ["nothing to fix before a run"]),
-        *([f"{doubtful} to check"] if doubtful else []),
-    ]
-    return "; ".join(parts)
+    to_check = f"; {doubtful} to check" if doubtful else ""
+    console.print(Text(f"{bad or 'nothing'} to fix before a run{to_check}"))
 
 
 def marks_for(encoding: str) -> dict[str, str]:

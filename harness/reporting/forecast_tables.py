@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from harness.pipeline.forecast import (
-    ExpectedCost,
-    Forecast,
-    all_together,
-)
+from harness.pipeline.forecast import Forecast, all_together
 from harness.reporting.money import UNKNOWN, money
 from harness.reporting.tables import plain_table, result_console
 from harness.reporting.text import clean_text, count
@@ -34,16 +32,15 @@ def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
                 console.print(Text(f"[{message.role}]", style="bold"))
                 console.print(Text(clean_text(message.content, lines=True)))
     console.print(Rule("calls to expect; no model was asked", style="dim"))
-    console.print(call_table(forecast))
-    for line in (*total_lines(forecast), *cost_lines(forecast)):
+    console.print(_call_table(forecast))
+    for line in (*_total_lines(forecast), *_cost_lines(forecast)):
         console.print(Text(line))
     console.print(Text("estimated from:"))
     for assumption in forecast.assumptions:
         console.print(Padding(Text(assumption), (0, 0, 0, 2), expand=False))
 
 
-def call_table(forecast: Forecast) -> Table:
-    """A row for every stage and role: items, calls, tokens; a stage's bounds are in its first."""
+def _call_table(forecast: Forecast) -> Table:
     numbers = ["items", "calls", "bounds", "tokens in", "out, at most"]
     priced = forecast.currency is not None
     if priced:
@@ -57,6 +54,10 @@ def call_table(forecast: Forecast) -> Table:
             table.add_row(Text(f"{name}, by rule"), items, "0", "0", "0", "0", *free)
         bounds = f"{stage.least_calls:,} to {stage.most_calls:,}"
         for number, role in enumerate(stage.roles):
+            cost = (UNKNOWN, UNKNOWN)
+            if role.cost is not None:
+                bound = f"{money(role.cost.least)} to {money(role.cost.most)}"
+                cost = (money(role.cost.at_most), bound)
             table.add_row(
                 Text(f"{name}, {clean_text(role.role)}"),
                 items,
@@ -64,36 +65,26 @@ def call_table(forecast: Forecast) -> Table:
                 "together" if number else bounds,
                 f"~{count(role.prompt_tokens)}",
                 count(role.most_completion_tokens),
-                *(cost_cells(role.cost) if priced else ()),
+                *(cost if priced else ()),
             )
     return table
 
 
-def total_lines(forecast: Forecast) -> list[str]:
-    """The calls and tokens of all roles together, if there are several."""
+def _total_lines(forecast: Forecast) -> Iterator[str]:
     roles = [role for stage in forecast.stages for role in stage.roles]
-    if len(roles) < 2:
-        return []
-    least = sum(stage.least_calls for stage in forecast.stages if stage.roles)
-    most = sum(stage.most_calls for stage in forecast.stages if stage.roles)
-    return [
-        f"in total ~{sum(role.calls for role in roles):,} calls ({least:,} to {most:,}), "
-        f"~{count(sum(role.prompt_tokens for role in roles))} tokens in, "
-        f"at most {count(sum(role.most_completion_tokens for role in roles))} out"
-    ]
+    if len(roles) > 1:
+        least = sum(stage.least_calls for stage in forecast.stages if stage.roles)
+        most = sum(stage.most_calls for stage in forecast.stages if stage.roles)
+        yield (
+            f"in total ~{sum(role.calls for role in roles):,} calls ({least:,} to {most:,}), "
+            f"~{count(sum(role.prompt_tokens for role in roles))} tokens in, "
+            f"at most {count(sum(role.most_completion_tokens for role in roles))} out"
+        )
 
 
-def cost_cells(cost: ExpectedCost | None) -> tuple[str, str]:
-    """The expected cost and its bounds as text, or twice `unknown`."""
-    if cost is None:
-        return UNKNOWN, UNKNOWN
-    return money(cost.at_most), f"{money(cost.least)} to {money(cost.most)}"
-
-
-def cost_lines(forecast: Forecast) -> list[str]:
-    """The total cost as far as it is known, and whether --max_cost covers it."""
+def _cost_lines(forecast: Forecast) -> Iterator[str]:
     if forecast.currency is None:
-        return []
+        return
     roles = [role for stage in forecast.stages for role in stage.roles]
     known = [role.cost for role in roles if role.cost is not None]
     unknown = len(roles) - len(known)
@@ -102,11 +93,8 @@ def cost_lines(forecast: Forecast) -> list[str]:
     if known or not unknown:
         line = f"in total at most {money(total.at_most)} {currency} for the expected calls, "
         line += f"between {money(total.least)} and {money(total.most)} {currency} by the bounds"
-    if unknown:
-        line += f"; without the {unknown} marked as unknown" if known else ""
-    lines = [line]
+    yield line + (f"; without the {unknown} marked as unknown" if known and unknown else "")
     limit = forecast.max_cost
     if limit is not None:
         enough = "is" if total.at_most <= limit and not unknown else "may not be"
-        lines.append(f"--max_cost {limit:g} {enough} enough for the expected calls")
-    return lines
+        yield f"--max_cost {limit:g} {enough} enough for the expected calls"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from rich.console import Console
@@ -12,7 +12,7 @@ from harness.reporting.comparison_tables import labels_shown, signed_interval
 from harness.reporting.short_table import WIDTH
 from harness.reporting.tables import result_console
 from harness.reporting.text import clean_text, signed, wrapped_whole
-from harness.scoring.comparison_document import ComparisonDocument, DecidedGate
+from harness.scoring.comparison_document import ComparisonDocument
 
 WORDS = {True: "holds", False: "does not hold", None: "undecided"}
 STYLES = {True: "green", False: "bold red", None: "yellow"}
@@ -24,10 +24,7 @@ def print_gates(
     *,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Print a line for each gate: whether it holds, which run minus which, interval, bound.
-
-    `names` has by run the labels of runs that were not compared.
-    """
+    """Print a line for each gate: whether it holds, which run minus which, interval, bound."""
     console = console or result_console()
     width = console.width if console.is_terminal else WIDTH
     labels = dict(names)
@@ -37,19 +34,15 @@ def print_gates(
     for gate in document.gates or ():
         runs = [labels.get(run, clean_text(label)) for run, label in gate.labels.items()]
         parts = [clean_text(gate.gate), *([" − ".join(runs)] if runs else [])]
-        line = f"gate {WORDS[gate.holds]}: {': '.join(parts)}: {', '.join(_parts(gate))}"
+        said = [clean_text(gate.undecided or "")]
+        if gate.undecided is None:
+            difference = f"{signed(gate.value)} {signed_interval(gate.interval)}".rstrip()
+            said = [difference, f"bound {gate.bound:+g}"]
+        if gate.undecided is None and gate.people_needed is not None:
+            said.append(
+                f"the interval is too wide: about {gate.people_needed:,} people would be needed, "
+                f"{gate.users:,} are here"
+            )
+        line = f"gate {WORDS[gate.holds]}: {': '.join(parts)}: {', '.join(said)}"
         for row in wrapped_whole(line, width, "  "):
             console.print(Text(row, style=STYLES[gate.holds]), soft_wrap=True)
-
-
-def _parts(gate: DecidedGate) -> Iterator[str]:
-    if gate.undecided is not None:
-        yield clean_text(gate.undecided)
-        return
-    yield f"{signed(gate.value)} {signed_interval(gate.interval)}".rstrip()
-    yield f"bound {gate.bound:+g}"
-    if gate.people_needed is not None:
-        yield (
-            f"the interval is too wide: about {gate.people_needed:,} people would be needed, "
-            f"{gate.users:,} are here"
-        )

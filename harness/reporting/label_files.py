@@ -42,7 +42,11 @@ def csv_bytes(
     writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: _cell(text, lines=lines) for name, text in row.items()})
+        shown = {name: clean_text(text, lines=lines) for name, text in row.items()}
+        writer.writerow({
+            name: f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text
+            for name, text in shown.items()
+        })  # fmt: skip
     return file.getvalue().encode()
 
 
@@ -64,8 +68,3 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
         make_folder((folder / name).parent, option="--out")
         atomic_write(folder / name, content, option="--out")
-
-
-def _cell(text: str, *, lines: bool) -> str:
-    shown = clean_text(text, lines=lines)
-    return f"'{shown}" if shown.lstrip().startswith(("=", "+", "-", "@")) else shown

@@ -22,10 +22,15 @@ def write_site(folder: Path, found: Leaderboard) -> list[Path]:
     files = site_files(found)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for page in _pages_before(folder):
-            for name in (f"{page}.html", f"{page}.json"):
-                if name not in files:
-                    (folder / name).unlink(missing_ok=True)
+        try:
+            known = json.loads((folder / f"{INDEX}.json").read_bytes())
+            before = [page["page"] for page in known["pages"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            before = []  # there is no such index
+        pages = [one for one in before if isinstance(one, str) and Path(one).name == one]
+        for name in (f"{page}.{ending}" for page in pages for ending in ("html", "json")):
+            if name not in files:
+                (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise storage_error(folder, error, option=OPTION) from error
     for name, text in files.items():
@@ -37,16 +42,6 @@ def site_files(found: Leaderboard) -> dict[str, str]:
     """The text of each file of the site by its name, the page over all first."""
     from harness.reporting.html.leaderboard_pages import board_html, index_html
 
-    files = {f"{INDEX}.html": index_html(found), f"{INDEX}.json": _json(_index(found))}
-    for board in found.boards:
-        files[f"{board.page}.html"] = board_html(board)
-        about = {"format": FORMAT, "title": page_title(board)}
-        files[f"{board.page}.json"] = _json(about | msgspec.to_builtins(board))
-    return files
-
-
-def _index(found: Leaderboard) -> dict[str, Any]:
-    """The document beside the page over all."""
     pages = [
         {
             "page": board.page,
@@ -58,19 +53,15 @@ def _index(found: Leaderboard) -> dict[str, Any]:
         }
         for board in found.boards
     ]
-    return {"format": FORMAT, "pages": pages, "left_out": found.left_out}
+    index = {"format": FORMAT, "pages": pages, "left_out": found.left_out}
+    files = {f"{INDEX}.html": index_html(found), f"{INDEX}.json": _json(index)}
+    for board in found.boards:
+        files[f"{board.page}.html"] = board_html(board)
+        about = {"format": FORMAT, "title": page_title(board)}
+        files[f"{board.page}.json"] = _json(about | msgspec.to_builtins(board))
+    return files
 
 
 def _json(values: Any) -> str:
     safe = without_key_material(msgspec.to_builtins(values))
     return without_home(json.dumps(safe, indent=2, allow_nan=False)) + "\n"
-
-
-def _pages_before(folder: Path) -> list[str]:
-    """The pages that the index in a folder names; none if there is no such index."""
-    try:
-        known = json.loads((folder / f"{INDEX}.json").read_bytes())
-        names = [page["page"] for page in known["pages"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    return [name for name in names if isinstance(name, str) and Path(name).name == name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from harness.analysis.leaderboard import Board, Leaderboard, Step
+from harness.analysis.leaderboard import Board, Leaderboard
 from harness.contracts.report import Axis, Cell, Figure, Report, Sheet, Spans
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference
@@ -41,14 +41,11 @@ def board_name(board: Board) -> str:
     return f"{board.task} ({board.differs})" if board.differs else board.task
 
 
-def rank_text(ranks: RankInterval) -> str:
-    """The ranks that a run may have: `2`, or `2–4`."""
-    return str(ranks.best) if ranks.best == ranks.worst else f"{ranks.best}–{ranks.worst}"
-
-
 def rank_on(board: Board, ranks: RankInterval) -> str:
     """The ranks on a page; a model that stands there alone has none, as its 1 would be no win."""
-    return ALONE if len(board.ranked) == 1 else rank_text(ranks)
+    if len(board.ranked) == 1:
+        return ALONE
+    return str(ranks.best) if ranks.best == ranks.worst else f"{ranks.best}–{ranks.worst}"
 
 
 def board_report(board: Board) -> Report:
@@ -62,6 +59,8 @@ def board_report(board: Board) -> Report:
         entries = [step.entry for step in steps]
         runs = [(f"{one.revision} {one.began[:10]}".strip(), one.result) for one in entries]
         found.append(_spans(board, f"history of {model}", runs))
+    left_out = tuple((run, ", ".join(why)) for run, why in board.left_out.items())
+    unranked = [Sheet(title="Not ranked", columns=("run", "because"), rows=left_out)]
     return Report(
         notes=(
             *((f"{STAMP} with published results: {why}",) if why else ()),
@@ -70,16 +69,13 @@ def board_report(board: Board) -> Report:
             + (f"; {roles}" if roles else ""),
             *board.doubts,
         ),
-        sheets=(_ranks(board), *_history(board), *_pairs(board), *_unranked(board)),
+        sheets=(_ranks(board), *_history(board), *_pairs(board), *(unranked if left_out else ())),
         figures=tuple(found),
     )
 
 
 def index_parts(found: Leaderboard) -> Iterator[tuple[str, Sheet, list[Board]]]:
-    """The parts of the page over all tasks, comparable pages first: title, table and its boards.
-
-    A row is a board, with the ranks and values of its models; many models have no columns.
-    """
+    """The parts of the page over all tasks, comparable pages first: title, table and its boards."""
     for stamped in (False, True):
         boards = [each for each in found.boards if bool(each.not_comparable_because) is stamped]
         if boards:
@@ -94,32 +90,32 @@ def _index(boards: Sequence[Board], *, stamped: bool) -> Sheet:
     same = {name: {of(board) for board in boards} for name, of in SETTINGS.items()}
     varied = [name for name, values in same.items() if len(values) > 1]
     alike = [f"{name}: {next(iter(values))}" for name, values in same.items() if len(values) == 1]
+    firsts = [
+        ", ".join(f"{rank_on(board, one.ranks)} {one.entry.model}" for one in board.ranked[:3])
+        for board in boards
+    ]
+    shared = [
+        why for why in boards[0].not_comparable_because
+        if all(why in board.not_comparable_because for board in boards)
+    ]  # fmt: skip
+    if any(len(board.not_comparable_because) > len(shared) for board in boards):
+        shared.append("each page says why")
     return Sheet(
         title="",
         columns=("task", "metric", *(models if few else ("models", "first, by rank")), *varied),
         rows=tuple(
             (
                 board_name(board), f"{board.metric} {'↑' if board.higher_is_better else '↓'}",
-                *(_by_model(board, models) if few else (len(board.ranked), _first(board))),
+                *(_by_model(board, models) if few else (len(board.ranked), first)),
                 *(SETTINGS[name](board) for name in varied),
             )
-            for board in boards
+            for board, first in zip(boards, firsts, strict=True)
         ),
         notes=(
-            *((f"{STAMP}: {_shared_reasons(boards)}",) if stamped else ()),
+            *((f"{STAMP}: {', '.join(shared)}",) if stamped else ()),
             RANKS, OVER_ALL, *((", ".join(alike),) if alike else ()),
         ),
     )  # fmt: skip
-
-
-def _shared_reasons(boards: Sequence[Board]) -> str:
-    """Why the results of all boards are not comparable with published ones."""
-    shared = [
-        why for why in boards[0].not_comparable_because
-        if all(why in board.not_comparable_because for board in boards)
-    ]  # fmt: skip
-    more = any(len(board.not_comparable_because) > len(shared) for board in boards)
-    return ", ".join([*shared, *(["each page says why"] if more else [])])
 
 
 SETTINGS: dict[str, Callable[[Board], str]] = {
@@ -135,31 +131,21 @@ def _by_model(board: Board, models: Sequence[str]) -> Iterator[Cell]:
         yield f"{rank_on(board, one.ranks)} ({number(one.common.value)})" if one else None
 
 
-def _first(board: Board) -> str:
-    return ", ".join(f"{rank_on(board, one.ranks)} {one.entry.model}" for one in board.ranked[:3])
-
-
 def _ranks(board: Board) -> Sheet:
-    """The ranked models, each with its metric on the people that all of them share."""
-
-    revisions = any(one.entry.revision for one in board.ranked)
-
-    def cells() -> Iterator[tuple[Cell, ...]]:
-        for one in board.ranked:
-            low, high = one.common.interval or (None, None)
-            entry = one.entry
-            yield (
-                entry.model, rank_on(board, one.ranks), one.common.value, low, high, one.common.n,
-                *((entry.revision,) if revisions else ()), entry.began, entry.run,
-            )  # fmt: skip
-
-    revision = ("revision",) if revisions else ()
+    revision = ("revision",) if any(one.entry.revision for one in board.ranked) else ()
     return Sheet(
         title="Ranks",
         columns=(
             "model", "rank", board.metric, "low", "high", "n", *revision, "run began", "run",
         ),
-        rows=tuple(cells()),
+        rows=tuple(
+            (
+                one.entry.model, rank_on(board, one.ranks), one.common.value,
+                *(one.common.interval or (None, None)), one.common.n,
+                *((one.entry.revision,) if revision else ()), one.entry.began, one.entry.run,
+            )
+            for one in board.ranked
+        ),
         notes=(
             f"values with {board.confidence:.0%} intervals over the units that all ranked runs "
             "share",
@@ -170,7 +156,6 @@ def _ranks(board: Board) -> Sheet:
 
 
 def _pairs(board: Board) -> Iterator[Sheet]:
-    """The paired difference of each two ranked models."""
     names = {one.entry.run: one.entry.model for one in board.ranked}
     if board.differences:
         yield Sheet(
@@ -195,7 +180,6 @@ def _difference(each: Difference | None) -> tuple[Cell, ...]:
 
 
 def _history(board: Board) -> Iterator[Sheet]:
-    """The runs of each model that has several, with the difference from the run before."""
     for model, steps in board.history.items():
         yield Sheet(
             title=f"History of {model}",
@@ -203,28 +187,17 @@ def _history(board: Board) -> Iterator[Sheet]:
                 "run began", "revision", board.metric, "low", "high", "n",
                 "difference from the run before", *_DIFFERENCE[1:], "run",
             ),
-            rows=tuple(map(_step, steps)),
+            rows=tuple(
+                (
+                    one.began, one.revision or one.label, one.result.value,
+                    *(one.result.interval or (None, None)), one.result.n,
+                    *_difference(step.difference), one.run,
+                )
+                for step, one in ((step, step.entry) for step in steps)
+            ),
             notes=("each difference is over the units that both runs have scored",),
             digits=DIGITS,
         )  # fmt: skip
-
-
-def _step(step: Step) -> tuple[Cell, ...]:
-    entry = step.entry
-    low, high = entry.result.interval or (None, None)
-    return (
-        entry.began, entry.revision or entry.label, entry.result.value, low, high, entry.result.n,
-        *_difference(step.difference), entry.run,
-    )  # fmt: skip
-
-
-def _unranked(board: Board) -> Iterator[Sheet]:
-    if board.left_out:
-        yield Sheet(
-            title="Not ranked",
-            columns=("run", "because"),
-            rows=tuple((run, ", ".join(why)) for run, why in board.left_out.items()),
-        )
 
 
 def _spans(board: Board, title: str, results: Sequence[tuple[str, MetricResult]]) -> Figure:

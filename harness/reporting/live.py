@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.calls.pricing import together
-from harness.pipeline.progress import ClusterProgress, RunProgress, StageProgress
+from harness.pipeline.progress import RunProgress, StageProgress
 from harness.reporting.money import UNKNOWN, money, paid, tokens
 from harness.reporting.run_lines import throttled
 from harness.reporting.text import causes, clean_text, count, duration, share
@@ -93,8 +93,7 @@ class Picture:
     """The picture of a run at a moment; remembers its pace, and when each stage last moved."""
 
     def __init__(self, progress: RunProgress, began: float) -> None:
-        self._progress = progress
-        self._began = began
+        self._progress, self._began = progress, began
         self._pace = Pace(progress.stages)
         self._moved: dict[StageProgress, tuple[int, float]] = {}
 
@@ -103,10 +102,16 @@ class Picture:
         stages = self._progress.stages
         self._pace.look(now)
         moving = [stage for stage in stages if self._moves(stage, now)]
-        lines = [self._head()] if height >= LOW else []
-        lines += [self._whole(now, width), self._sums(), *self._cluster(), *self._missing()]
-        if slowed := throttled(self._progress.limits()):
-            lines.append(Text(slowed, style="yellow"))
+        head = Text().append(clean_text(self._progress.model), style="bold")
+        head.append(f"  {clean_text(str(self._progress.folder))}", style="dim")
+        resumed = sum(stage.resumed for stage in stages)
+        head.append(f"  {resumed:,} resumed" if resumed else "", style="cyan")
+        lines = [head] if height >= LOW else []
+        lines += [self._whole(now, width), self._sums(), self._cluster()]
+        failures = sum((Counter(dict(stage.failures)) for stage in stages), Counter())
+        lines.append(Text(f"missing {causes(failures)}" if failures else "", style="yellow"))
+        lines.append(Text(throttled(self._progress.limits()) or "", style="yellow"))
+        lines = [line for line in lines if line]
         room = max(height - len(lines) - 2, 0)  # a line on the other stages, and the cursor
         lines += _rows(moving[:room], width)
         lines.append(_others(stages, moving, hidden=len(moving[room:])))
@@ -166,35 +171,18 @@ class Picture:
             parts.append(f"tokens {UNKNOWN}")
         return Text(", ".join(parts))
 
-    def _cluster(self) -> list[Text]:
-        if self._progress.cluster is None:
-            return []
+    def _cluster(self) -> Text:
+        """What a run uses of workers in other processes."""
+        cluster = self._progress.cluster
+        if cluster is None:
+            return Text()
+        opening = f" of {cluster.workers + cluster.opening:,}" if cluster.opening else ""
+        workers = _many(cluster.workers, "worker")
+        parts = [f"{cluster.workers:,}{opening} workers" if opening else workers]
+        parts += [_many(cluster.engines, "engine")] if cluster.engines else []
+        parts += [f"{_many(cluster.lost, 'worker')} lost"] if cluster.lost else []
         in_flight = sum(stage.in_flight for stage in self._progress.stages)
-        parts = [*_on_nodes(self._progress.cluster), f"{_many(in_flight, 'item')} in flight"]
-        return [Text(", ".join(parts))]
-
-    def _missing(self) -> list[Text]:
-        failures: Counter[str] = Counter()
-        for stage in self._progress.stages:
-            failures.update(dict(stage.failures))
-        return [Text(f"missing {causes(failures)}", style="yellow")] if failures else []
-
-    def _head(self) -> Text:
-        progress = self._progress
-        head = Text().append(clean_text(progress.model), style="bold")
-        head.append(f"  {clean_text(str(progress.folder))}", style="dim")
-        resumed = sum(stage.resumed for stage in progress.stages)
-        return head.append(f"  {resumed:,} resumed" if resumed else "", style="cyan")
-
-
-def _on_nodes(cluster: ClusterProgress) -> Iterator[str]:
-    """What a run uses of workers in other processes."""
-    opening = f" of {cluster.workers + cluster.opening:,}" if cluster.opening else ""
-    yield f"{cluster.workers:,}{opening} workers" if opening else _many(cluster.workers, "worker")
-    if cluster.engines:
-        yield _many(cluster.engines, "engine")
-    if cluster.lost:
-        yield f"{_many(cluster.lost, 'worker')} lost"
+        return Text(", ".join([*parts, f"{_many(in_flight, 'item')} in flight"]))
 
 
 def _many(number: int, what: str) -> str:
@@ -202,7 +190,6 @@ def _many(number: int, what: str) -> str:
 
 
 def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:
-    """A line for each stage: its name, a bar where there is room, its items, those missing."""
     counts = [_done(stage) for stage in stages]
     column = max(map(len, counts), default=0)
     longest = max((cell_len(clean_text(stage.label)) for stage in stages), default=0)
@@ -225,7 +212,6 @@ def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:
 
 
 def _others(stages: Sequence[StageProgress], moving: Sequence[StageProgress], hidden: int) -> Text:
-    """How many stages have no row, by state."""
     others = [stage for stage in stages if stage not in moving]
     ended = [stage for stage in others if stage.ended is not None]
     done = sum(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -24,13 +23,6 @@ BETWEEN = 2
 """Blanks between two columns of `plain_table`."""
 
 
-class Span(NamedTuple):
-    """Two widths of a column: `least` keeps its words whole, `whole` keeps its cells whole."""
-
-    least: int
-    whole: int
-
-
 def print_report(report: Report, console: Console | None = None) -> None:
     """Print the report's notes, then each sheet with its own notes."""
     console = console or result_console()
@@ -44,16 +36,21 @@ def print_report(report: Report, console: Console | None = None) -> None:
 
 
 def sheet_parts(sheet: Sheet, console: Console) -> list[RenderableType]:
-    """A sheet's title, table and notes; a table too wide for the console is split.
-
-    Each part of it repeats the columns that name the rows.
-    """
+    """A sheet's title, table and notes; a table too wide for the console is split."""
     parts: list[RenderableType] = [Text(clean_text(sheet.title), style="bold")]
-    spans = [_span(sheet, column) for column in range(len(sheet.columns))]
-    for number, columns in enumerate(_blocks(sheet, spans, console.width)):
+    # The width of a column that keeps its words whole, and the one that keeps its cells whole.
+    least, whole = list[int](), list[int]()
+    for column, head in enumerate(sheet.columns):
+        digits = digits_of(sheet, column)
+        texts = [clean_text(head), *(format_cell(row[column], digits) for row in sheet.rows)]
+        words = (cell_len(word) for text in texts for word in text.split())
+        least.append(min(max(words, default=1), LONG_WORD))
+        whole.append(max(map(cell_len, texts), default=1))
+    for number, columns in enumerate(_blocks(sheet, least, console.width)):
         parts += [Text()] if number else []
         numbers = [has_numbers(sheet, column) for column in columns]
-        widths = _cut([spans[column] for column in columns], numbers, console.width)
+        kept, wanted = [least[one] for one in columns], [whole[one] for one in columns]
+        widths = _cut(kept, wanted, numbers, console.width)
         parts.append(_table(sheet, columns, widths))
     if not sheet.rows:
         parts.append(Padding(Text("no rows", style="dim"), (0, 0, 0, 2), expand=False))
@@ -77,7 +74,7 @@ def format_cell(cell: Cell, digits: int) -> str:
     return text
 
 
-def _blocks(sheet: Sheet, spans: Sequence[Span], room: int) -> list[list[int]]:
+def _blocks(sheet: Sheet, least: Sequence[int], room: int) -> list[list[int]]:
     """The columns of each part of a table, so that each part fits if possible."""
     numbers = [column for column in range(len(sheet.columns)) if has_numbers(sheet, column)]
     # Texts before the first number, or the first column, name the rows.
@@ -85,46 +82,36 @@ def _blocks(sheet: Sheet, spans: Sequence[Span], room: int) -> list[list[int]]:
     blocks: list[list[int]] = []
     for column in range(len(keys), len(sheet.columns)):
         longer = [*blocks[-1], column] if blocks else []
-        if longer and _total([spans[each].least for each in longer]) <= room:
+        if longer and _total([least[each] for each in longer]) <= room:
             blocks[-1] = longer
         else:
             blocks.append([*keys, column])
     return blocks or [keys]
 
 
-def _cut(spans: Sequence[Span], numbers: Sequence[bool], room: int) -> list[int]:
+def _cut(
+    least: Sequence[int], whole: Sequence[int], numbers: Sequence[bool], room: int
+) -> list[int]:
     """The width of each column: whole if there is room, else the widest shrink first.
 
     Before that, the heads of all `numbers` are broken at every blank, so that they look alike.
     Words are cut only if there is no room for them.
     """
-    widths = [min(span.whole, room) for span in spans]
+    widths = [min(one, room) for one in whole]
     if _total(widths) > room:
         widths = [
-            min(span.least, room) if number else width
-            for span, width, number in zip(spans, widths, numbers, strict=True)
+            min(one, room) if number else width
+            for one, width, number in zip(least, widths, numbers, strict=True)
         ]
-    kept = [span.least for span in spans]
-    floor = kept if _total(kept) <= room else [1] * len(spans)
+    floor = list(least) if _total(least) <= room else [1] * len(least)
     while _total(widths) > room and widths != floor:
-        wide = [column for column in range(len(spans)) if widths[column] > floor[column]]
+        wide = [column for column in range(len(least)) if widths[column] > floor[column]]
         widths[max(wide, key=widths.__getitem__)] -= 1
     return widths
 
 
 def _total(widths: Sequence[int]) -> int:
     return sum(widths) + BETWEEN * (len(widths) - 1)
-
-
-def _span(sheet: Sheet, column: int) -> Span:
-    digits = digits_of(sheet, column)
-    texts = [clean_text(sheet.columns[column])]
-    texts += [format_cell(row[column], digits) for row in sheet.rows]
-    words = (cell_len(word) for text in texts for word in text.split())
-    return Span(
-        least=min(max(words, default=1), LONG_WORD),
-        whole=max(map(cell_len, texts), default=1),
-    )
 
 
 def _table(sheet: Sheet, columns: Sequence[int], widths: Sequence[int]) -> Table:

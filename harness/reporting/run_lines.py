@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from harness.reporting.text import clean_text, number
+from harness.scoring.grouping import grouped
 from harness.scoring.run_list import ListedRun, ListedTask, Listing
 
 MOST_TASKS = 10
@@ -35,12 +36,19 @@ def listing_lines(listing: Listing) -> Iterator[str]:
 def _run(run: ListedRun) -> Iterator[str]:
     began = run.begun.replace("T", " ").replace("Z", " UTC") if run.begun else "at an unknown time"
     tags = [f"{name}={value}" for name, value in run.tags.items()]
+    working = run.status.replace("_", " ")
+    if run.status == "running":
+        working = {True: "at work", False: "killed", None: "at work or killed"}[run.at_work]
+    scored = sum(task.scored for task in run.tasks)
+    finished = f", {scored:,} of {len(run.tasks):,} tasks finished"
+    if run.status == "done" and scored == len(run.tasks):
+        finished = ""
     about = [
         began,
         run.model,
         *tags,
         *([] if run.limit is None else [f"limit {run.limit}"]),
-        _status(run),
+        f"{working}{finished}",
     ]
     yield clean_text(run.folder)
     yield clean_text(f"  {', '.join(about)}")
@@ -55,19 +63,7 @@ def _run(run: ListedRun) -> Iterator[str]:
         yield f"  and {len(rest):,} more tasks, {scored:,} of them finished"
 
 
-def _status(run: ListedRun) -> str:
-    if run.status == "running":
-        working = {True: "at work", False: "killed", None: "at work or killed"}[run.at_work]
-    else:
-        working = run.status.replace("_", " ")
-    finished = sum(task.scored for task in run.tasks)
-    if run.status == "done" and finished == len(run.tasks):
-        return working
-    return f"{working}, {finished:,} of {len(run.tasks):,} tasks finished"
-
-
 def _result(task: ListedTask) -> str:
-    """The main metric of a finished task, or the progress of the task."""
     if task.stages_done < task.stages:
         return f"not finished: {task.stages_done:,} of {task.stages:,} stages done"
     if task.problem is not None:
@@ -87,11 +83,8 @@ def _result(task: ListedTask) -> str:
 
 def rate_limited(sessions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """A line for each model whose server asked for fewer requests, from each session's `limits`."""
-    slowed: dict[str, list[Mapping[str, Any]]] = {}
-    for limits in sessions:
-        for model, limiter in limits.items():
-            if limiter.get("cuts"):
-                slowed.setdefault(model, []).append(limiter)
+    every = (one for limits in sessions for one in limits.items())
+    slowed = grouped((model, limiter) for model, limiter in every if limiter.get("cuts"))
     for model, limiters in slowed.items():
         times = sum(one["cuts"] for one in limiters)
         often = "once" if times == 1 else f"{times:,} times"

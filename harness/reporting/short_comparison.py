@@ -35,6 +35,7 @@ from harness.reporting.text import NOTHING, aligned, clean_text, number, wrapped
 from harness.scoring.compared_slices import FEW, LEAST_USERS
 from harness.scoring.comparison_document import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
+from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference
 from harness.scoring.without_lost import tested_differences
 from harness.tasks.repeats import task_and_repeat
@@ -131,18 +132,14 @@ def _of_tasks(
     for comparison in document.comparisons:
         for name in comparison.main:
             first = comparison.runs[0].metrics[name]
-            values = {
-                run.run: value_of(run.common[name]) for run in comparison.runs if name in run.common
-            }
-            n = max(
-                (run.common[name].n for run in comparison.runs if name in run.common), default=0
-            )
+            common = {one.run: one.common[name] for one in comparison.runs if name in one.common}
+            n = max((each.n for each in common.values()), default=0)
             results = [run.metrics[name] for run in comparison.runs]
             of = max(each.n + sum(each.missing.values()) for each in results)
             yield _Measure(
                 task=clean_text(comparison.task),
                 metric=metric_name(name, first),
-                values=values,
+                values={run: value_of(each) for run, each in common.items()},
                 n=f"{n:,}" if n == of else f"{n:,} of {of:,}",
                 differences=tuple(each for each in comparison.differences if each.metric == name),
                 higher_is_better=first.higher_is_better,
@@ -257,7 +254,6 @@ def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) ->
 
 
 def _blocks(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
-    """A line for each measure, and below it the values of the runs."""
     lines = []
     labels = middle_cuts(list(runs.values()), width - 2 * len(INDENT) - VALUE_WIDTH)
     for each in measures:
@@ -319,10 +315,6 @@ def _pairs(
     *,
     reasons: bool = True,
 ) -> Iterator[Text]:
-    """The differences from one run.
-
-    `tests` is for how many tests p values are adjusted. Without `reasons` only the table follows.
-    """
     differences = [each for measure in measures for each in measure.differences]
     base = runs[differences[0].second]
     others = {each.first for each in differences}
@@ -363,23 +355,21 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
             pair = (each.first, each.second)
             of = f" of {runs[pair[0]]} and {runs[pair[1]]}" if len(pairs) > 1 else ""
             if each.p_holm is None or each.value is None:
-                why = clean_text(each.no_p or "")
-                others.setdefault(f"no test{of} is possible in", []).append(
-                    f"{measure.task} ({metric}: {why})"
-                )
+                what, how = f"no test{of} is possible in", f": {clean_text(each.no_p or '')}"
             elif each.p_holm >= 1 - each.confidence:
-                others.setdefault(f"no difference{of} is shown in", []).append(
-                    f"{measure.task} ({metric}, p {p})"
-                )
+                what, how = f"no difference{of} is shown in", f", p {p}"
             elif each.interval and each.interval[0] <= 0 <= each.interval[1]:
-                others.setdefault(f"it is not clear{of and f' which{of} is better'} in", []).append(
-                    f"{measure.task} ({metric}, p {p}, but the interval has 0 in it)"
-                )
+                what = f"it is not clear{of and f' which{of} is better'} in"
+                how = f", p {p}, but the interval has 0 in it"
             else:
                 who = pair if (each.value > 0) is measure.higher_is_better else pair[::-1]
-                how = f"{metric} {'higher' if measure.higher_is_better else 'lower'} by "
-                how += _size(each)
-                better[who].append(f"{measure.task} ({how}, p {p})")
+                sign = -1 if each.value < 0 else 1
+                ends = ", ".join(map(number, sorted(sign * end for end in each.interval or ())))
+                size = f"{number(abs(each.value))}{f' [{ends}]' if ends else ''}"
+                how = f"{'higher' if measure.higher_is_better else 'lower'} by {size}"
+                better[who].append(f"{measure.task} ({metric} {how}, p {p})")
+                continue
+            others.setdefault(what, []).append(f"{measure.task} ({metric}{how})")
     parts = [
         f"{runs[first]} is better than {runs[second]} in {', '.join(found)}"
         for (first, second), found in better.items()
@@ -389,28 +379,21 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
     return "; ".join(parts)
 
 
-def _size(difference: Difference) -> str:
-    """A difference with its interval, without the sign of the difference."""
-    assert difference.value is not None
-    sign = -1 if difference.value < 0 else 1
-    low, high = sorted(sign * bound for bound in difference.interval or (0.0, 0.0))
-    shown = f" [{number(low)}, {number(high)}]" if difference.interval else ""
-    return number(abs(difference.value)) + shown
-
-
 def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterator[Text]:
     """What speaks against the comparison, each in a text of its own."""
     if stamp := comparability(comparisons):
         yield Text(stamp, style="red")
-    out: dict[tuple[str, str], list[str]] = {}
-    forced: dict[tuple[str, str], list[str]] = {}
-    for comparison in comparisons:
-        task = clean_text(comparison.task)
-        for each in comparison.refused:
-            out.setdefault((each.label, "; ".join(each.because)), []).append(task)
-        for run in comparison.runs:
-            if run.marks:
-                forced.setdefault((runs[run.run], "; ".join(run.marks)), []).append(task)
+    out = grouped(
+        ((each.label, "; ".join(each.because)), clean_text(one.task))
+        for one in comparisons
+        for each in one.refused
+    )
+    forced = grouped(
+        ((runs[run.run], "; ".join(run.marks)), clean_text(one.task))
+        for one in comparisons
+        for run in one.runs
+        if run.marks
+    )
     for what, found in (("left out", out), ("forced in", forced)):
         for (label, why), tasks in found.items():
             where = "" if len(tasks) == len(comparisons) else f" of {', '.join(tasks)}"
@@ -422,11 +405,11 @@ def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterat
             names = clean_text(", ".join(concerned))
             yield Text(f"{names}: {clean_text(comparison.oracle.warning)}", style="yellow")
         for name in comparison.main:
-            lacking: dict[str, list[str]] = {}
-            for run in comparison.runs:
-                if name not in run.common:
-                    why = run.metrics[name].undefined or "no common unit"
-                    lacking.setdefault(why, []).append(runs[run.run])
+            lacking = grouped(
+                (run.metrics[name].undefined or "no common unit", runs[run.run])
+                for run in comparison.runs
+                if name not in run.common
+            )
             what = f"{clean_text(comparison.task)} has no {clean_text(name)}"
             for why, whose in lacking.items():
                 yield Text(f"{what} of {', '.join(whose)}: {clean_text(why)}", style="yellow")

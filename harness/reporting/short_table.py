@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
@@ -34,6 +34,7 @@ from harness.reporting.text import NOTHING, aligned, clean_text, reasons
 from harness.runs.manifest import Manifest
 from harness.scoring.comparable import THE_CANDIDATE
 from harness.scoring.group_means import MeanOverTasks, tasks_of_group
+from harness.scoring.grouping import grouped
 from harness.scoring.score_run import unfinished_stages
 from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
@@ -108,12 +109,12 @@ def print_short_table(
     for sheet in sheets:
         if not _says_more(sheet, summaries, means):
             continue
-        parts = _parts(sheet, console)
-        if parts.height > room - needed:
-            parts = _parts(msgspec.structs.replace(sheet, notes=()), console)
-        if parts.height <= room - needed or not (several or further):
-            further.append(parts.shown)
-            room -= parts.height
+        parts, lines = _lines(sheet, console)
+        if lines > room - needed:
+            parts, lines = _lines(msgspec.structs.replace(sheet, notes=()), console)
+        if lines <= room - needed or not (several or further):
+            further.append(parts)
+            room -= lines
     every = rows
     if not few and len(rows) > max(room, LEAST_ROWS):
         every = [row for row in rows if not row.optional]
@@ -177,16 +178,10 @@ def _says_more(
     )
 
 
-class _Parts(NamedTuple):
-    """What a table of a group's analysis shows, and its lines."""
-
-    shown: Group
-    height: int
-
-
-def _parts(sheet: Sheet, console: Console) -> _Parts:
+def _lines(sheet: Sheet, console: Console) -> tuple[Group, int]:
+    """What a table of a group's analysis shows, and how many lines it takes."""
     shown = Group(Text(), *sheet_parts(sheet, console))
-    return _Parts(shown, len(console.render_lines(shown, pad=False)))
+    return shown, len(console.render_lines(shown, pad=False))
 
 
 def _table(rows: Iterable[_Row]) -> Table:
@@ -215,10 +210,7 @@ def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
 
 
 def other_models(asked: Iterable[Mapping[str, str]]) -> list[str]:
-    """Each model in other roles than the candidate's, with these roles, the judge's first.
-
-    A judge is called that, whatever other roles it has.
-    """
+    """Each model in other roles than the candidate's, with these roles, the judge's first."""
     roles: dict[str, dict[str, None]] = {}
     found = [item for each in asked for item in each.items()]
     for role, model in sorted(found, key=lambda item: item[0] != JUDGE):
@@ -235,12 +227,8 @@ class _Rows:
     ) -> None:
         self._manifest = manifest
         self._found = {summary.task: summary for summary in summaries}
-        self._means: dict[tuple[str, str], list[MeanOverTasks]] = {}
-        for mean in means:
-            self._means.setdefault((mean.over, mean.name), []).append(mean)
-        self._repeats: dict[str, list[str]] = {}
-        for name in manifest.tasks:
-            self._repeats.setdefault(task_and_repeat(name)[0], []).append(name)
+        self._means = grouped(((str(mean.over), mean.name), mean) for mean in means)
+        self._repeats = grouped((task_and_repeat(name)[0], name) for name in manifest.tasks)
         self._shown: set[str] = set()
 
     def all(self) -> Iterator[_Row]:
@@ -283,7 +271,6 @@ class _Rows:
         return str(self._manifest.tasks[self._repeats[task][0]].definition["benchmark"])
 
     def _of_task(self, task: str, depth: int) -> Iterator[_Row]:
-        """The rows of a task that has none yet: one for each main metric."""
         if task in self._shown:
             return
         self._shown.add(task)
@@ -330,26 +317,29 @@ class _Rows:
             name = ""
 
     def _why_not(self, names: Sequence[str]) -> str:
-        """Why a task has no result; the first of its repeats speaks for all."""
-        if any(name in self._found for name in names):
+        if not self._found.keys().isdisjoint(names):
             return "no metric"
         entry = self._manifest.tasks[names[0]]
-        undone = unfinished_stages(entry)
-        if not undone:
-            return "not scored"
-        done = len(entry.stages) - len(undone)
-        return f"{done} of {len(entry.stages)} stages done"
+        stages, undone = len(entry.stages), len(unfinished_stages(entry))
+        return f"{stages - undone} of {stages} stages done" if undone else "not scored"
 
     def _finished_first(self, tasks: Iterable[str]) -> list[str]:
-        def unfinished(task: str) -> bool:
-            return not any(name in self._found for name in self._repeats[task])
-
-        return sorted(tasks, key=unfinished)
+        return sorted(tasks, key=lambda task: self._found.keys().isdisjoint(self._repeats[task]))
 
 
 def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
     yield Text(comparability(summaries), style="red")
-    yield Text(_missing(summaries), style="yellow")
+    results = [
+        each.metrics[name]
+        for each in summaries
+        for name in main_metrics(each.main, each.metrics)[:1]
+    ]
+    concerned = [result for result in results if missing_share(result)]
+    causes = sum((Counter(result.missing) for result in concerned), Counter[str]())
+    tasks = f" in {len(concerned)} of {len(summaries)} tasks" if len(summaries) > 1 else ""
+    parts = [] if all(sum(result.missing.values()) for result in concerned) else ["parts of units"]
+    missing = f"missing{tasks}: {', '.join([*filter(None, [reasons(causes)]), *parts])}"
+    yield Text(missing if concerned else "", style="yellow")
     spent = sum(map(thought_out, summaries))
     cures = "switch it off or allow more"
     spender = "reply spent its" if spent == 1 else "replies spent their"
@@ -373,22 +363,6 @@ def comparability(summaries: Sequence[TaskSummary | Comparison]) -> str:
     )
 
 
-def _missing(summaries: Sequence[TaskSummary]) -> str:
-    """What is missing of the main metrics, with its causes."""
-    results = [
-        each.metrics[name]
-        for each in summaries
-        for name in main_metrics(each.main, each.metrics)[:1]
-    ]
-    concerned = [result for result in results if missing_share(result)]
-    if not concerned:
-        return ""
-    causes = sum((Counter(result.missing) for result in concerned), Counter[str]())
-    tasks = f" in {len(concerned)} of {len(summaries)} tasks" if len(summaries) > 1 else ""
-    parts = [] if all(sum(result.missing.values()) for result in concerned) else ["parts of units"]
-    return f"missing{tasks}: {', '.join([*filter(None, [reasons(causes)]), *parts])}"
-
-
 def wrapped(texts: Iterable[Text], width: int) -> list[Text]:
     """The texts that are not empty in lines of a width, two for each at most."""
     return [
@@ -403,15 +377,11 @@ def cut(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
-def middle_cut(name: str, room: int) -> str:
-    """A name in a width: its beginning and its end, which tell names apart."""
-    if cell_len(name) <= room:
-        return name
-    head = room - room // 2 - 1
-    return f"{name[:head]}…{name[-(room // 2) :]}"
-
-
 def middle_cuts(names: Sequence[str], room: int) -> list[str]:
-    """The names in a width; all of them whole if two would look the same."""
-    shown = [middle_cut(name, room) for name in names]
+    """The names in a width by their beginnings and ends; whole if two would look the same."""
+    head, tail = room - room // 2 - 1, room // 2
+    shown = [
+        name if cell_len(name) <= room else f"{name[:head]}…{name[-tail:]}"
+        for name in names
+    ]  # fmt: skip
     return shown if len({*shown}) == len({*names}) else list(names)

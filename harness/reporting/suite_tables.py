@@ -51,24 +51,19 @@ def forecast_report(rows: Sequence[ModelForecast]) -> Report:
     """The forecasts of all models with their sum."""
     currency = next((row.currency for row in rows if row.currency is not None), None)
 
-    def costs(of: Sequence[ModelForecast]) -> tuple[Cell, ...]:
-        known = [row.cost for row in of if row.cost is not None]
-        if currency is None:
-            return ()
-        if len(known) < len(of):
-            return UNKNOWN, UNKNOWN
-        cost = all_together(known)
-        bounds = f"{money(cost.least)} to {money(cost.most)}"
-        return f"{money(cost.at_most)} {currency}", bounds
-
     def cells(name: str, of: Sequence[ModelForecast]) -> tuple[Cell, ...]:
+        known = [row.cost for row in of if row.cost is not None]
+        cost = all_together(known)
+        costs = f"{money(cost.at_most)} {currency}", f"{money(cost.least)} to {money(cost.most)}"
+        if len(known) < len(of):
+            costs = UNKNOWN, UNKNOWN
         return (
             name,
             sum(row.runs for row in of),
             sum(row.calls for row in of),
             sum(row.prompt_tokens for row in of),
             sum(row.most_completion_tokens for row in of),
-            *costs(of),
+            *(costs if currency is not None else ()),
         )
 
     return Report(
@@ -96,11 +91,6 @@ def forecast_report(rows: Sequence[ModelForecast]) -> Report:
 
 def ending_report(suite: str, runs: Sequence[SuiteRun]) -> Report:
     """How each run of a suite ended, with its folder or its error."""
-
-    def why(run: SuiteRun) -> str:
-        first = run.errors[0].partition("\n")[0] if run.errors else ""
-        return first or run.folder or ""
-
     return Report(
         sheets=(
             Sheet(
@@ -111,7 +101,7 @@ def ending_report(suite: str, runs: Sequence[SuiteRun]) -> Report:
                         run.model,
                         run.seed,
                         run.status.replace("_", " ") + (", before" if run.before else ""),
-                        why(run),
+                        "".join(run.errors[:1]).partition("\n")[0] or run.folder or "",
                     )
                     for run in runs
                 ),

@@ -28,6 +28,7 @@ from harness.reporting.text import (
     reasons,
     share,
 )
+from harness.scoring.grouping import grouped
 from harness.scoring.run_costs import costs_of
 from harness.scoring.summary import (
     MetricResult,
@@ -51,10 +52,7 @@ of them for values without what is missing."""
 
 
 def result_console(stream: TextIO | None = None, *, width: int = PIPE_WIDTH) -> Console:
-    """A console for results, on standard output unless given; it reads no markup.
-
-    `width` is that of tables in a file or a pipe.
-    """
+    """A console for results, on standard output unless given; it reads no markup."""
     stream = stream or sys.stdout
     shown: dict[str, Any] = {"file": stream}
     if not stream.isatty():
@@ -66,15 +64,14 @@ def print_summaries(summaries: Sequence[TaskSummary], console: Console | None = 
     """Print each task's results, then means over repeats and costs."""
     console = console or result_console()
     for summary in summaries:
-        console.print(task_report(summary))
+        console.print(_report(summary))
     if repeated := over_repeats(summaries):
-        console.print(repeats_table(repeated))
+        console.print(_repeats_table(repeated))
         console.print()
-    print_costs(summaries, console)
+    _print_costs(summaries, console)
 
 
-def print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
-    """Print the cost of each model in these tasks, if the run was given prices."""
+def _print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
     costs = costs_by_model(costs_of(summaries))
     if not costs:
         return
@@ -101,8 +98,7 @@ def print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
     console.print()
 
 
-def task_report(summary: TaskSummary) -> Group:
-    """A task's results: whether they are comparable, metrics, counts, stages, roles."""
+def _report(summary: TaskSummary) -> Group:
     title = Text(clean_text(summary.task), style="bold")
     title.append(f"  version {summary.version}, {candidate_of(summary)}", style="dim")
     others = [
@@ -117,15 +113,30 @@ def task_report(summary: TaskSummary) -> Group:
     ]
     stamps = [] if summary.comparable else [stamp(summary.not_comparable_because)]
     parts: list[RenderableType] = [title, *others, *stamps, Text()]
-    metrics = shown_metrics(summary)
-    parts += [metric_table(summary), *known_notes(metrics), *open_notes(metrics)]
+    # Baselines without any unit say nothing.
+    metrics = {
+        name: each
+        for name, each in summary.metrics.items()
+        if each.n or each.missing or not each.baseline
+    }
+    parts += [_metric_table(metrics), *known_notes(metrics), *open_notes(metrics)]
     parts += indented(filter(None, [members_note([summary])]), "yellow")
-    parts += [*run_notes(summary), *_meanings(metrics), Text()]
+    parts += indented([clean_text(note) for note in summary.notes or ()], "yellow")
+    width = max(map(len, metrics), default=0)
+    meanings = [
+        f"{clean_text(name).ljust(width)}  {clean_text(result.description)}"
+        for name, result in metrics.items()
+        if result.description
+    ]
+    parts += [*indented(meanings, "dim"), Text()]
     if summary.counts:
-        parts += [counts_table(summary), Text()]
-    parts += [stage_table(summary), Text()]
+        counts = plain_table("counted", numbers=("times",))
+        for name, times in summary.counts.items():
+            counts.add_row(Text(clean_text(name)), Text(f"{times:,}"))
+        parts += [counts, Text()]
+    parts += [_stage_table(summary), Text()]
     if any(stage.roles for stage in summary.stages.values()):
-        parts += [role_table(summary), *_role_notes(summary), Text()]
+        parts += [_role_table(summary), *_role_notes(summary), Text()]
     return Group(*parts)
 
 
@@ -164,9 +175,7 @@ def members_note(summaries: Iterable[TaskSummary]) -> str:
     return f"failed calls of panel members: {', '.join(found)}" if found else ""
 
 
-def metric_table(summary: TaskSummary) -> Table:
-    """Each metric with its interval, n, missing units, and the value by the other policy."""
-    metrics = shown_metrics(summary)
+def _metric_table(metrics: Mapping[str, MetricResult]) -> Table:
     others = other_policies(metrics.values())
     value = f"value [{interval_header(metrics.values())}]"
     numbers = (value, "n", "missing", *others)
@@ -247,26 +256,7 @@ def missing_share(result: MetricResult) -> float:
     return result.missing_share or (units / (result.n + units) if units else 0.0)
 
 
-def _meanings(metrics: Mapping[str, MetricResult]) -> list[Padding]:
-    width = max(map(len, metrics), default=0)
-    lines = [
-        f"{clean_text(name).ljust(width)}  {clean_text(result.description)}"
-        for name, result in metrics.items()
-        if result.description
-    ]
-    return indented(lines, "dim")
-
-
-def counts_table(summary: TaskSummary) -> Table:
-    """How often each event that the benchmark counts occurred, over all units."""
-    table = plain_table("counted", numbers=("times",))
-    for name, times in summary.counts.items():
-        table.add_row(Text(clean_text(name)), Text(f"{times:,}"))
-    return table
-
-
-def stage_table(summary: TaskSummary) -> Table:
-    """Each stage with its items, and the causes of missing values."""
+def _stage_table(summary: TaskSummary) -> Table:
     table = plain_table("stage", numbers=("items", "done"))
     table.add_column("missing", overflow="fold")
     for name, stage in summary.stages.items():
@@ -279,8 +269,7 @@ def stage_table(summary: TaskSummary) -> Table:
     return table
 
 
-def role_table(summary: TaskSummary) -> Table:
-    """The calls of each role of each stage, with their tokens and cost."""
+def _role_table(summary: TaskSummary) -> Table:
     numbers = ["calls", "stored", "failed", "tokens in", "tokens out"]
     roles = _roles(summary)
     currencies = {clean_text(use.cost.currency) for _, use in roles if use.cost is not None}
@@ -299,8 +288,7 @@ def role_table(summary: TaskSummary) -> Table:
     return table
 
 
-def repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
-    """Each metric's mean over the repeats of a run, with its spread."""
+def _repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
     numbers = ("mean", "deviation", "stderr", "repeats")
     table = plain_table("over repeats", "metric", numbers=numbers)
     for task in tasks:
@@ -313,15 +301,6 @@ def repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
             table.add_row(*map(Text, (name, metric_name(metric, spread), *values, with_value)))
             name = ""
     return table
-
-
-def shown_metrics(summary: TaskSummary) -> dict[str, MetricResult]:
-    """The metrics that a task's table shows: all but baselines without any unit."""
-    return {
-        name: each
-        for name, each in summary.metrics.items()
-        if each.n or each.missing or not each.baseline
-    }
 
 
 def plain_table(*names: str, numbers: Sequence[str]) -> Table:
@@ -357,37 +336,23 @@ def stamp(reasons: Sequence[str]) -> Panel:
     return Panel(text, box=box.HEAVY, style="red", expand=False, padding=(0, 1))
 
 
-def known_notes(metrics: Mapping[str, MetricResult], style: str = "yellow") -> list[Padding]:
+def known_notes(metrics: Mapping[str, MetricResult]) -> list[Padding]:
     """The benchmark's own notes on its metrics, which readers must know."""
-    notes: dict[str, list[str]] = {}
-    for name, result in metrics.items():
-        if result.note:
-            notes.setdefault(clean_text(result.note), []).append(name)
-    return indented(_by_metrics(notes), style)
-
-
-def run_notes(summary: TaskSummary) -> list[Padding]:
-    """The benchmark's notes on the numbers of this run."""
-    return indented([clean_text(note) for note in summary.notes or ()], "yellow")
+    notes = grouped((clean_text(one.note), name) for name, one in metrics.items() if one.note)
+    return indented(_by_metrics(notes), "yellow")
 
 
 def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
     """The notes on missing units, values and intervals, with their causes."""
     notes: dict[str, list[str]] = {}
+    units: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for name, result in metrics.items():
         if result.value is not None and result.interval is None and result.no_interval:
             notes.setdefault(f"no interval: {clean_text(result.no_interval)}", []).append(name)
         if result.users not in (0, result.n):
             samples = f"{result.n:,} samples of {result.users:,} users"
             notes.setdefault(samples, []).append(name)
-    return missing_notes(metrics, whose) + indented(_by_metrics(notes, whose), "dim")
-
-
-def missing_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
-    """The notes on missing units and on metrics without a value, with their causes."""
-    units: dict[str, list[str]] = {}
-    values: dict[str, list[str]] = {}
-    for name, result in metrics.items():
         counts = result.left_out is not None
         if missing := sum(result.missing.values()):
             counted = "; each counts as the worst score" if counts else ""
@@ -402,16 +367,8 @@ def missing_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[
             units.setdefault(note, []).append(name)
         if result.value is None and result.undefined:
             values.setdefault(f"no value: {clean_text(result.undefined)}", []).append(name)
-    return indented([*_by_metrics(units, whose), *_by_metrics(values, whose)], "yellow")
-
-
-def _thought_out(name: str, use: RoleUse) -> list[str]:
-    if not use.thought_out:
-        return []
-    return [
-        f"{name}: {use.thought_out:,} of {use.calls:,} replies spent their limit on thinking: "
-        "switch it off or allow more; `harness show RUN --failures` says how"
-    ]
+    known = [*_by_metrics(units, whose), *_by_metrics(values, whose)]
+    return indented(known, "yellow") + indented(_by_metrics(notes, whose), "dim")
 
 
 def _by_metrics(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str]:
@@ -420,8 +377,8 @@ def _by_metrics(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str
 
 
 def _role_notes(summary: TaskSummary) -> list[Padding]:
-    """The notes on each role: how replies were read, schemas, special tokens, unknown usage."""
-    notes = []
+    notes: list[str] = []
+    unknown: list[str] = []
     for name, use in _roles(summary):
         total = sum(use.rungs.values())
         ordered = sorted(use.rungs.items(), key=lambda one: (-one[1], one[0]))
@@ -438,15 +395,12 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
             notes.append(f"{name}: {asked} calls asked for a schema, {met} replies met it")
         if special:
             notes.append(f"{name}: {', '.join(special)}")
-    unknown = [
-        note
-        for name, use in _roles(summary)
-        for note in (
-            *_thought_out(name, use),
-            *token_notes(name, use),
-            *cost_notes(name, use.cost),
-        )
-    ]
+        if use.thought_out:
+            unknown.append(
+                f"{name}: {use.thought_out:,} of {use.calls:,} replies spent their limit on "
+                "thinking: switch it off or allow more; `harness show RUN --failures` says how"
+            )
+        unknown += [*token_notes(name, use), *cost_notes(name, use.cost)]
     return indented(notes, "dim") + indented(unknown, "yellow")
 
 
@@ -476,16 +430,9 @@ def interval_header(results: Iterable[MetricResult]) -> str:
     return f"{confidence:.0%} {'BCa ' if method == 'bca' else ''}interval"
 
 
-def interval_of(result: MetricResult | MeanOverTasks) -> str:
-    """Low and high of an interval as text, or `–`."""
-    if result.interval is None:
-        return NOTHING
-    low, high = result.interval
-    return f"[{number(low)}, {number(high)}]"
-
-
 def value_of(result: MetricResult | MeanOverTasks) -> str:
     """The value with its interval, if it has one: `0.857 [0.571, 1.000]`."""
     if result.value is None or result.interval is None:
         return number(result.value)
-    return f"{number(result.value)} {interval_of(result)}"
+    low, high = result.interval
+    return f"{number(result.value)} [{number(low)}, {number(high)}]"

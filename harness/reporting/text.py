@@ -155,15 +155,10 @@ def duration(seconds: float | None) -> str:
 
 def _visible(char: str) -> str:
     code = ord(char)
-    if char in _WANTED or (
-        unicodedata.category(char) not in _HIDDEN and not _is_noncharacter(code)
-    ):
+    # Unicode never assigns some code points, and XML forbids some of them.
+    never = 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE
+    if char in _WANTED or (unicodedata.category(char) not in _HIDDEN and not never):
         return char
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _is_noncharacter(code: int) -> bool:
-    """Whether Unicode never assigns this code point; XML forbids some of them."""
-    return 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE

@@ -130,6 +130,7 @@ class Columns:
         users = np.frombuffer(self._users, dtype=np.uint64)
         missing = self._missing[name]
         n = int(scored.sum())
+        everything = n + missing.total()
         left_out = _number(statistic_of(column[scored], metric.statistic))
         counted = _number(statistic_of(worst[np.isfinite(worst)], metric.statistic))
         lost = 0.0
@@ -148,8 +149,14 @@ class Columns:
         if value is None:
             undefined = "the statistic has no value for these scores" if n else "nothing was scored"
         # Compares shares instead of numbers of units: 0.07 * 100 is more than 7.
-        elif (n - lost) / (n + missing.total()) < least_scored:
-            undefined = _too_few(left_out, n, missing.total(), lost, least_scored)
+        elif (n - lost) / everything < least_scored:
+            few = "" if left_out is None else f"; over those few it is {left_out:.3f}"
+            there = f"{(n - lost) / everything:.0%} is there"
+            parts = f", and with the parts that are missing inside them {there}" if lost else ""
+            undefined = (
+                f"{n:,} of {everything:,} units have one{parts}, less than the required "
+                f"{least_scored:.0%}{few}"
+            )
             value = None
         drawn: Interval | NoInterval = NoInterval("there is no value to draw an interval for")
         if value is not None:
@@ -166,7 +173,6 @@ class Columns:
         not_counted = len(self._not_counted[name])
         as_worst = missing.total() - not_counted
         both = counts and value is not None and (as_worst > 0 or value != left_out)
-        everything = n + missing.total()
         return MetricResult(
             value=value,
             n=n,
@@ -239,10 +245,7 @@ def counted_values(
 
 
 def sound(score: Score[Any]) -> Score[Any]:
-    """The score with plain finite numbers only; other values become missing, with a cause.
-
-    `worst` keeps only the names that have a value or a cause.
-    """
+    """The score with plain finite numbers only; other values become missing, with a cause."""
     for name, share in _floats(score, score.lost or {}).items():
         if not 0.0 <= share <= 1.0:
             raise PluginError(
@@ -282,13 +285,3 @@ def _floats(score: Score[Any], given: Mapping[str, Any]) -> dict[str, float]:
 
 def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _too_few(value: float | None, scored: int, missing: int, lost: float, least: float) -> str:
-    few = "" if value is None else f"; over those few it is {value:.3f}"
-    units = f"{scored:,} of {scored + missing:,} units"
-    parts = ""
-    if lost:
-        share = (scored - lost) / (scored + missing)
-        parts = f", and with the parts that are missing inside them {share:.0%} is there"
-    return f"{units} have one{parts}, less than the required {least:.0%}{few}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -58,7 +60,18 @@ def changed_units(
 
     `units` are by run, metric and id of all units that count: user and value.
     """
-    shown = {task.run: _Commands(task) for task in tasks}
+    known = {task.run: task for task in tasks}
+
+    @cache
+    def ids(run: str) -> set[str]:
+        return set(_ids(known[run]))
+
+    def command(run: str, unit: str, user: str) -> str:
+        """The command that shows a unit: its item if it is one, else everything of its user."""
+        words = ["harness", "show", str(known[run].path), "--task", known[run].task.name]
+        named = [name for name in (unit, user) if name in ids(run)][:1]
+        return shlex.join([*words, *(word for name in named for word in ("--sample", name))])
+
     for each in differences:
         ours, theirs = (units[run][each.metric] for run in (each.first, each.second))
         pairs = [
@@ -83,36 +96,16 @@ def changed_units(
                     user=user,
                     first=value,
                     second=before,
-                    commands=(
-                        shown[each.first].of(unit, user),
-                        shown[each.second].of(unit, user),
-                    ),
+                    commands=(command(each.first, unit, user), command(each.second, unit, user)),
                 )
                 for unit, user, value, before in changed[:MOST_KEPT]
             ),
         )
 
 
-class _Commands:
-    """Commands that show a unit of a task: its item if it is one, else everything of its user."""
-
-    def __init__(self, task: FinishedTask) -> None:
-        self._task = task
-        self._ids: set[str] | None = None
-
-    def of(self, unit: str, user: str) -> str:
-        if self._ids is None:
-            self._ids = set(self._found())
-        words = ["harness", "show", str(self._task.path), "--task", self._task.task.name]
-        named = [name for name in (unit, user) if name in self._ids][:1]
-        return shlex.join([*words, *(word for name in named for word in ("--sample", name))])
-
-    def _found(self) -> Iterator[str]:
-        """The ids of items and users with records; none where a journal cannot be read."""
-        for stage in self._task.entry.stages:
-            path = self._task.path / self._task.entry.folder / stage.file
-            try:
-                for _, _, head in scan(path, Head):
-                    yield from (head.id, head.user)
-            except HarnessError:
-                continue
+def _ids(task: FinishedTask) -> Iterator[str]:
+    """The ids of items and users with records; none where a journal cannot be read."""
+    for stage in task.entry.stages:
+        with suppress(HarnessError):
+            for _, _, head in scan(task.path / task.entry.folder / stage.file, Head):
+                yield from (head.id, head.user)

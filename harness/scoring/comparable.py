@@ -17,6 +17,7 @@ from harness.contracts.identity import RECORDED, SOFTWARE, Identity
 from harness.contracts.stage import CANDIDATE
 from harness.runs.manifest import RoleEntry
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.grouping import grouped
 from harness.scoring.score_run import role_entries, task_options
 
 _DIGEST = re.compile(r"[0-9a-f]{32,}")
@@ -43,9 +44,9 @@ def describe_differences(
     differences: Mapping[str, tuple[str, str]], *, between: str = "against"
 ) -> tuple[str, ...]:
     """The differences as lines, `window 50 against 100`; equal differences share a line."""
-    paths: dict[str, list[str]] = {}
-    for path, (first, second) in differences.items():
-        paths.setdefault(f"{first} {between} {second}", []).append(path)
+    paths = grouped(
+        (f"{first} {between} {second}", path) for path, (first, second) in differences.items()
+    )
     return tuple(f"{', '.join(names)} {sides}" for sides, names in paths.items())
 
 
@@ -189,10 +190,7 @@ def server_differences(tasks: Sequence[FinishedTask]) -> tuple[str, ...]:
     servers = {task.run: servers_of(task) for task in tasks}
     found = []
     for what in dict.fromkeys(name for about in servers.values() for name in about):
-        values: dict[str, list[str]] = {}
-        for run, about in servers.items():
-            if what in about:
-                values.setdefault(about[what], []).append(run)
+        values = grouped((about[what], run) for run, about in servers.items() if what in about)
         if len(values) > 1:
             listed = "; ".join(f"{value} in {', '.join(runs)}" for value, runs in values.items())
             found.append(f"the runs were served differently: {what} {listed}")
@@ -247,9 +245,7 @@ def _largest(
     tasks: Sequence[FinishedTask], settings: Mapping[str, Any]
 ) -> tuple[list[FinishedTask], str]:
     fair = [task for task in tasks if not _own_judge(task, task)] or tasks
-    classes: dict[str, list[FinishedTask]] = {}
-    for task in fair:
-        classes.setdefault(digest(settings[task.run]), []).append(task)
+    classes = grouped((digest(settings[task.run]), task) for task in fair)
     size = max(len(agreeing) for agreeing in classes.values())
     largest = [agreeing for agreeing in classes.values() if len(agreeing) == size]
     agreeing = max(largest, key=lambda each: max(_age(task) for task in each))
@@ -266,7 +262,6 @@ def _age(task: FinishedTask) -> tuple[str, str]:
 
 
 def _others(task: FinishedTask) -> dict[str, RoleEntry]:
-    """The entry of each role except the candidate."""
     return {role: entry for role, entry in _roles(task).items() if role != CANDIDATE}
 
 
@@ -310,7 +305,6 @@ def _stage(task: FinishedTask, components: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own_judge(task: FinishedTask, reference: FinishedTask) -> tuple[str, ...]:
-    """Why a run may not be compared with the reference: its candidate would judge itself."""
     candidate = next(iter(_models(_roles(task).get(CANDIDATE))), None)
     judging = {role for stage in task.benchmark.stages for role in stage.judges}
     judges: Iterable[tuple[str, RoleEntry]] = _others(reference).items()

@@ -64,7 +64,7 @@ def compare_methods(
             expected=", ".join(shared),
         )
     main = [name for name in main_of(tasks[0], known) if name in shared]
-    methods = [_as_run(one) for one in tasks]
+    methods = [_Method(**{**vars(one), "label": one.task.name}) for one in tasks]
     found = compare(
         methods,
         only=metrics or (shared if everything else main),
@@ -88,11 +88,6 @@ def compare_methods(
         doubts=(*found.comparison.doubts, *doubts),
     )
     return found._replace(comparison=comparison)
-
-
-def _as_run(task: FinishedTask) -> _Method:
-    fields = {each.name: getattr(task, each.name) for each in dataclasses.fields(task)}
-    return _Method(**{**fields, "label": task.task.name})
 
 
 def _people(task: FinishedTask) -> Mapping[str, Any]:

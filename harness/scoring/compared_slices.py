@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from harness.contracts.records import Score
 from harness.scoring.paired_differences import Difference
 from harness.scoring.summary import MetricResult
+
+FoundT = TypeVar("FoundT", MetricResult, Difference)
 
 LEAST_USERS = 20
 FEW = f"fewer than {LEAST_USERS} users"
@@ -65,21 +67,11 @@ def sliced(
             run: {metric: _bare(one) for metric, one in results.items()}
             for run, results in common.items()
         },
-        differences=tuple(
-            each
-            if each.users >= LEAST_USERS
-            else msgspec.structs.replace(each, interval=None, no_interval=FEW)
-            for each in differences
-        ),
+        differences=tuple(map(_bare, differences)),
     )
 
 
-def _bare(result: MetricResult) -> MetricResult:
+def _bare(result: FoundT) -> FoundT:
     if result.users >= LEAST_USERS:
         return result
     return msgspec.structs.replace(result, interval=None, no_interval=FEW)
-
-
-def slice_names(scores: Iterable[Score[Any]]) -> dict[str, None]:
-    """The names of all slices of these scores."""
-    return {name: None for score in scores for name in score.slices or ()}

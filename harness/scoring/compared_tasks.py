@@ -9,10 +9,10 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
-from harness.scoring.compared_slices import slice_names
 from harness.scoring.comparison import adjusted_together, best_runs, compare, main_of
 from harness.scoring.comparison_document import Compared, ComparisonDocument
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.grouping import grouped
 from harness.scoring.mean_differences import common_means, differences_of_means
 from harness.scoring.score_run import chosen_metrics
 from harness.tasks.repeats import task_and_repeat
@@ -65,9 +65,7 @@ def compare_tasks(
     slice of the data, by which the first repeat of a task is compared, `gated` are further metrics
     by task. Raises UsageError for a metric or slice that no task has.
     """
-    by_name: dict[str, list[FinishedTask]] = {}
-    for task in tasks:
-        by_name.setdefault(task.task.name, []).append(task)
+    by_name = grouped((task.task.name, task) for task in tasks)
     known = {
         name: chosen_metrics(of_runs[0].task, of_runs[0].benchmark)
         for name, of_runs in by_name.items()
@@ -120,7 +118,8 @@ def check_slice(name: str, compared: Sequence[Compared]) -> None:
     """Raise UsageError if no task that was compared has such a slice."""
     if not compared or any(each.comparison.slices for each in compared):
         return
-    known = slice_names(score for each in compared for score in each.tasks[0].scores())
+    scores = (score for each in compared for score in each.tasks[0].scores())
+    known = {slice: None for score in scores for slice in score.slices or ()}
     raise UsageError(
         f"no task of these runs has a slice {name!r}",
         where="--by",

@@ -66,15 +66,6 @@ class _Measured(NamedTuple):
     differences: tuple[Difference, ...]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Together:
-    """The oracle of all runs and the file, each run's scores against it, and doubts."""
-
-    united: Any
-    rescored: dict[str, _Rescored]
-    doubts: tuple[str, ...]
-
-
 def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
     """The oracle in a file, for runs with these options; DataError if there is none."""
     try:
@@ -116,18 +107,17 @@ def compare(
     oracle = runs.reference.benchmark.oracle
     if not runs.members:
         raise NoneComparable(runs.reference.task.name, runs.refused)
+    united, doubts = None, tuple[str, ...]()
     if oracle is None:
-        together = _Together(
-            united=None, rescored={task.run: _as_kept(task) for task in runs.members}, doubts=()
-        )
+        rescored = {task.run: _as_kept(task) for task in runs.members}
         metrics, use = chosen_metrics(runs.reference.task, runs.reference.benchmark), None
     else:
         held = None if file is None else read_oracle(file, oracle, runs.reference.options)
-        together = _against_oracle(runs, oracle, held)
-        of_runs = [each.scores for each in together.rescored.values()]
+        united, rescored, doubts = _against_oracle(runs, oracle, held)
+        of_runs = [each.scores for each in rescored.values()]
         metrics, use = _metrics(runs, oracle, file, absent=_absent(oracle, held, of_runs))
     metrics = {name: metric for name, metric in metrics.items() if not only or name in only}
-    scores = {run: each.scores for run, each in together.rescored.items()}
+    scores = {run: each.scores for run, each in rescored.items()}
     own = {task.run: _results(task, scores[task.run], metrics) for task in runs.members}
     pairs = all_pairs or against is not None or len(runs.members) == 2
     found = _measured(runs, metrics, scores, own, against=against, pairs=pairs)
@@ -154,22 +144,32 @@ def compare(
         chosen=runs.chosen,
         main=main,
         runs=tuple(
-            _compared_run(runs, task, together.rescored[task.run], own[task.run], common[task.run])
+            ComparedRun(
+                run=task.run,
+                path=str(task.path),
+                label=task.label,
+                model=task.manifest.model,
+                marks=runs.marks[task.run],
+                units=len(rescored[task.run].scores),
+                counts=rescored[task.run].counts,
+                metrics=own[task.run],
+                common=common[task.run],
+            )
             for task in runs.members
         ),
         refused=runs.refused,
         oracle=use,
         differences=found.differences,
-        doubts=(*together.doubts, *server_differences(runs.members)),
+        doubts=(*doubts, *server_differences(runs.members)),
         slices=tuple(parts) or msgspec.UNSET,
         changed=tuple(changed_units(found.differences, runs.members, found.counting, metrics))
         or msgspec.UNSET,
     )
-    (comparison,) = adjusted([comparison])
+    (comparison,), _ = adjusted_together([comparison], ())
     on_common = tuple(
         _on_common(task, main, common[task.run], found.units[task.run]) for task in runs.members
     )
-    return Compared(comparison, together.united, on_common)
+    return Compared(comparison, united, on_common)
 
 
 def _measured(
@@ -202,31 +202,16 @@ def _measured(
         for task in having:
             kept[task.run][name] = shared[task.run]
             counting[task.run][name] = values[task.run]
-            common[task.run] |= _common(task, name, metric, shared[task.run])
+            # However few units are shared.
+            units: list[Score[Any]] = [
+                Score(id=unit, user=user, values={metric.of or name: value})
+                for unit, (user, value) in shared[task.run].items()
+            ]
+            common[task.run] |= _results(task, units, {name: metric}, least_scored=0.0)
         if pairs:
             one = against.get(name) if isinstance(against, Mapping) else against
             differences += differences_of(runs.reference, name, metric, values, one)
     return _Measured(common, kept, counting, tuple(differences))
-
-
-def _compared_run(
-    runs: ComparisonSet,
-    task: FinishedTask,
-    rescored: _Rescored,
-    own: dict[str, MetricResult],
-    common: dict[str, MetricResult],
-) -> ComparedRun:
-    return ComparedRun(
-        run=task.run,
-        path=str(task.path),
-        label=task.label,
-        model=task.manifest.model,
-        marks=runs.marks[task.run],
-        units=len(rescored.scores),
-        counts=rescored.counts,
-        metrics=own,
-        common=common,
-    )
 
 
 def _shared(values: Mapping[str, Units]) -> dict[str, Units]:
@@ -245,8 +230,7 @@ def _on_common(
 ) -> CommonUnits:
     shown = {name: results[name] for name in main if name in results}
     summary = msgspec.structs.replace(task.summary, metrics=shown, main=main)
-    fields = {each.name: getattr(task, each.name) for each in dataclasses.fields(task)}
-    return CommonUnits(**{**fields, "summary": summary}, common=units)
+    return CommonUnits(**{**vars(task), "summary": summary}, common=units)
 
 
 def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:
@@ -279,18 +263,17 @@ def best_runs(
     return found
 
 
-def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together:
-    """The oracle of all runs, and the scores of each run against it.
+def _against_oracle(
+    runs: ComparisonSet, oracle: Oracle, held: Any
+) -> tuple[Any, dict[str, _Rescored], tuple[str, ...]]:
+    """The oracle of all runs, the scores of each run against it, and doubts.
 
     The stored scores are read again each time, a unit at a time: all details need much memory.
     """
     try:
         united = oracle.gather(_scores(runs), held)
-        return _Together(
-            united=united,
-            rescored={task.run: _rescored(task, oracle, united) for task in runs.members},
-            doubts=tuple(oracle.doubts(_scores(runs))) if oracle.doubts else (),
-        )
+        rescored = {task.run: _rescored(task, oracle, united) for task in runs.members}
+        return united, rescored, tuple(oracle.doubts(_scores(runs))) if oracle.doubts else ()
     except HarnessError:
         raise
     except Exception as error:
@@ -325,7 +308,6 @@ def _rescored(task: FinishedTask, oracle: Oracle, united: Any) -> _Rescored:
 
 
 def _absent(oracle: Oracle, held: Any, scores: Iterable[Sequence[Score[Any]]]) -> tuple[int, int]:
-    """How many of the runs' users are not in the file, and of how many; 0 without a file."""
     everybody = {score.user for of_run in scores for score in of_run}
     if held is None or oracle.users is None:
         return 0, len(everybody)
@@ -335,10 +317,7 @@ def _absent(oracle: Oracle, held: Any, scores: Iterable[Sequence[Score[Any]]]) -
 def _metrics(
     runs: ComparisonSet, oracle: Oracle, file: Path | None, *, absent: tuple[int, int]
 ) -> tuple[dict[str, Metric], OracleUse]:
-    """The task's metrics, with a warning in the notes of those that depend on the oracle.
-
-    `absent` is how many users are not in the file, and of how many.
-    """
+    """The task's metrics, with a warning in the notes of those that depend on the oracle."""
     metrics = chosen_metrics(runs.reference.task, runs.reference.benchmark)
     moved = {name for name, each in metrics.items() if {name, each.of} & {*oracle.metrics}}
     many = len(runs.members)
@@ -385,24 +364,13 @@ def _results(
     )
 
 
-def _common(task: FinishedTask, name: str, metric: Metric, units: Units) -> dict[str, MetricResult]:
-    """A metric of a run over these units, however few they are."""
-    kept: list[Score[Any]] = [
-        Score(id=unit, user=user, values={metric.of or name: value})
-        for unit, (user, value) in units.items()
-    ]
-    return _results(task, kept, {name: metric}, least_scored=0.0)
-
-
-def adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons with p values adjusted after Holm for all their tests together."""
-    return adjusted_together(comparisons, ())[0]
-
-
 def adjusted_together(
     comparisons: Sequence[Comparison], means: Sequence[MeanDifference]
 ) -> tuple[list[Comparison], list[MeanDifference]]:
-    """The same with the tests of means; a single repeat is no test beside the mean over repeats."""
+    """Comparisons and means with p values adjusted after Holm for all their tests together.
+
+    A single repeat is no test beside the mean over repeats.
+    """
     repeats = {
         (task, each.difference.metric, frozenset((each.difference.first, each.difference.second)))
         for each in means

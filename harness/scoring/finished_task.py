@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -125,35 +125,22 @@ def additions_of(manifests: Iterable[Manifest]) -> dict[str, str]:
         if len(same) == 1:
             found |= dict.fromkeys(same, "")
             continue
-        ways = ([way(each) for each in same.values()] for way in ADDITIONS)
+        ways = zip(*map(_additions, same.values()), strict=True)
         texts = next((each for each in ways if all(each) and len({*each}) == len(same)), [*same])
         found |= dict(zip(same, texts, strict=True))
     return found
 
 
-def _revision(manifest: Manifest) -> str:
-    return str(manifest.settings.get("model_args", {}).get("revision", ""))
-
-
-def _model(manifest: Manifest) -> str:
+def _additions(manifest: Manifest) -> tuple[str, ...]:
+    """What may tell runs of one label apart, in the order in which it is tried."""
     kind, _, name = manifest.model.partition(":")
-    return "/".join(path_parts(name)[-2:]) or name or kind
-
-
-def _day(manifest: Manifest) -> str:
-    return manifest.sessions[0].started.partition("T")[0] if manifest.sessions else ""
-
-
-def _end(manifest: Manifest) -> str:
-    return manifest.run_id.rpartition("-")[2]
-
-
-def _begin(manifest: Manifest) -> str:
-    return manifest.run_id.partition("-")[0]
-
-
-ADDITIONS: tuple[Callable[[Manifest], str], ...] = (_revision, _model, _day, _end, _begin)
-"""What may tell runs of one label apart, in the order in which it is tried."""
+    return (
+        str(manifest.settings.get("model_args", {}).get("revision", "")),
+        "/".join(path_parts(name)[-2:]) or name or kind,
+        manifest.sessions[0].started.partition("T")[0] if manifest.sessions else "",
+        manifest.run_id.rpartition("-")[2],
+        manifest.run_id.partition("-")[0],
+    )
 
 
 def finished_task(

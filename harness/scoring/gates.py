@@ -13,6 +13,7 @@ from harness.base.errors import HarnessError, UsageError, did_you_mean
 from harness.scoring.comparable import NoneComparable
 from harness.scoring.comparison_document import Comparison, ComparisonDocument, DecidedGate
 from harness.scoring.group_means import tasks_of_group
+from harness.scoring.grouping import grouped
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
@@ -69,11 +70,8 @@ def check_base(many: int, against: str | None) -> None:
 
 def metrics_by_task(gates: Sequence[Gate]) -> dict[str, tuple[str, ...]]:
     """By task, each repeat on its own, the metrics of the gates about it."""
-    found: dict[str, dict[str, None]] = {}
-    for gate in gates:
-        for task in gate.tasks:
-            found.setdefault(task, {})[gate.metric] = None
-    return {task: tuple(metrics) for task, metrics in found.items()}
+    found = grouped((task, gate.metric) for gate in gates for task in gate.tasks)
+    return {task: tuple(dict.fromkeys(metrics)) for task, metrics in found.items()}
 
 
 def _gate(text: str, runs: Sequence[GatedRun], names: Sequence[str]) -> Gate:
@@ -176,10 +174,7 @@ def decided(
     against: str | None,
     failed: Sequence[HarnessError] = (),
 ) -> Iterator[DecidedGate]:
-    """Each gate for each run but the base, which is `against` or else the last run.
-
-    `failed` are the errors of tasks that could not be compared.
-    """
+    """Each gate for each run but the base, which is `against` or else the last run."""
     by_id = {run.manifest.run_id: run for run in runs}
     base = against if against is not None else next(reversed(by_id), "")
     others = [run for run in by_id if run != base]
@@ -253,7 +248,6 @@ def _why_not(
     runs: tuple[GatedRun, GatedRun],
     failed: Sequence[HarnessError],
 ) -> str:
-    """Why two runs have no difference that a gate is about."""
     for run in runs:
         absent = [task for task in gate.tasks if task not in run.finished]
         if absent:

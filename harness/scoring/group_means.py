@@ -14,7 +14,8 @@ from harness.base.hashing import stable_int
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import FinishedTask, finished_task
-from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
+from harness.scoring.grouping import grouped
+from harness.scoring.summary import TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -65,9 +66,7 @@ def means_of(
     `finished` gives a finished task by name.
     """
     run = _Run(manifest, {summary.task: summary for summary in summaries}, finished)
-    repeats: dict[str, list[str]] = {}
-    for name in manifest.tasks:
-        repeats.setdefault(task_and_repeat(name)[0], []).append(name)
+    repeats = grouped((task_and_repeat(name)[0], name) for name in manifest.tasks)
     means: list[MeanOverTasks] = []
     for group in manifest.groups:
         if group in manifest.without_mean:
@@ -130,22 +129,21 @@ def interval_of_mean(
     )
 
 
-def shared_metrics(summaries: Sequence[TaskSummary]) -> tuple[str, ...]:
-    """The main metrics that tasks share; none if their first ones differ."""
-    named = [main_metrics(summary.main, summary.metrics) for summary in summaries]
-    if not named or len({main[:1] for main in named}) > 1:
-        return ()
-    return tuple(name for name in named[0] if all(name in main for main in named))
-
-
 def _means(
     run: _Run, name: str, over: Literal["tasks", "repeats"], tasks: Sequence[Sequence[str]]
 ) -> Iterator[MeanOverTasks]:
     found = run.summaries
     summaries = [found[each] for repeats in tasks for each in repeats if each in found]
-    for metric in shared_metrics(summaries):
+    mains = [main_metrics(summary.main, summary.metrics) for summary in summaries]
+    if len({main[:1] for main in mains}) != 1:
+        return
+    for metric in (name for name in mains[0] if all(name in main for main in mains)):
         results = {each.task: each.metrics[metric] for each in summaries}
-        valued = [_with_value(repeats, results) for repeats in tasks]
+        values_of = {name: result.value for name, result in results.items()}
+        valued = [
+            {name: value for name in repeats if (value := values_of.get(name)) is not None}
+            for repeats in tasks
+        ]
         first = results[summaries[0].task]
         mean = MeanOverTasks(
             name=name,
@@ -171,11 +169,6 @@ def _means(
             yield _with_interval(run, mean, weights)
         except HarnessError as error:
             yield msgspec.structs.replace(mean, no_interval=str(error).splitlines()[0])
-
-
-def _with_value(names: Sequence[str], results: Mapping[str, MetricResult]) -> dict[str, float]:
-    values = {name: results[name].value for name in names if name in results}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _with_interval(run: _Run, mean: MeanOverTasks, weights: Mapping[str, float]) -> MeanOverTasks:

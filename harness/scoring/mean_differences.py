@@ -14,6 +14,7 @@ from msgspec import UNSET
 from harness.base.hashing import stable_int
 from harness.scoring.comparison_document import CommonUnits, Compared, MeanDifference
 from harness.scoring.group_means import MeanOverTasks, means_of
+from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference
 from harness.tasks.repeats import task_and_repeat
 
@@ -82,9 +83,7 @@ def difference_of_mean(
     parts: tuple[list[Part], list[Part]] = ([], [])
     if values[runs[0]].keys() == values[runs[1]].keys():
         # Each task counts the same, a repeated one as the mean of its repeats.
-        repeats: dict[str, list[str]] = {}
-        for name in values[runs[0]]:
-            repeats.setdefault(task_and_repeat(name)[0], []).append(name)
+        repeats = grouped((task_and_repeat(name)[0], name) for name in values[runs[0]])
         weights = {name: 1 / (len(repeats) * len(own)) for own in repeats.values() for name in own}
         parts = (_parts(first, metric, weights), _parts(second, metric, weights))
     reference = next(iter(first.values()))

@@ -32,9 +32,9 @@ def rank_intervals(
     behind: dict[str, list[str]] = {run: [] for run in runs}
     ahead: dict[str, list[str]] = {run: [] for run in runs}
     for each in differences:
-        order = _order(each, higher_is_better=higher_is_better)
-        if order is not None:
-            better, worse = order
+        if each.interval is not None and is_established(each):
+            pair = each.first, each.second
+            better, worse = pair if (each.interval[0] > 0.0) is higher_is_better else pair[::-1]
             ahead[better].append(worse)
             behind[worse].append(better)
     return {
@@ -46,11 +46,3 @@ def rank_intervals(
         )
         for run in runs
     }
-
-
-def _order(each: Difference, *, higher_is_better: bool) -> tuple[str, str] | None:
-    """The better and the worse run of a difference; None where it shows no order."""
-    if each.interval is None or not is_established(each):
-        return None
-    first_is_better = (each.interval[0] > 0.0) is higher_is_better
-    return (each.first, each.second) if first_is_better else (each.second, each.first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,10 +36,7 @@ class Rescoring:
 
 
 def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
-    """The rescoring of the task `asked` as `wanted`.
-
-    UsageError if the tasks differ in settings that not only scoring reads.
-    """
+    """The rescoring of the task `asked` as `wanted`."""
     before = _shaping(asked, task_options(asked, benchmark))
     after = _shaping(wanted, typed_options(wanted, benchmark.options))
     different = differences(before, after)
@@ -51,10 +47,19 @@ def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
         if not any(path == name or path.startswith(f"{name}.") for name in free)
     }
     if fixed:
+        types = {one.encode_name: one.type for one in msgspec.structs.fields(benchmark.options)}
+        may_change: list[str] = []  # options within an option have dotted names
+        for name in benchmark.scored_with:
+            kind = types.get(name)
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+                inside = msgspec.structs.fields(kind)
+                may_change += [f"{name}.{field.encode_name}" for field in inside]
+            else:
+                may_change.append(name)
         raise UsageError(
             f"task {asked.name!r} cannot be scored with these changes without asking again",
             found="; ".join(_arrows(fixed)),
-            expected=f"changes of {', '.join((*_paths(benchmark), *SCORING))}",
+            expected=f"changes of {', '.join((*may_change, *SCORING))}",
             hint="start a run with these changes: it reuses stored replies where possible",
         )
     task = msgspec.structs.replace(
@@ -101,16 +106,3 @@ def _shaping(task: Task, options: msgspec.Struct) -> dict[str, Any]:
 def _arrows(different: Any) -> tuple[str, ...]:
     short = {path.removeprefix("options."): sides for path, sides in different.items()}
     return describe_differences(short, between="→")
-
-
-def _paths(benchmark: Benchmark) -> Sequence[str]:
-    """The options that may change; options within an option have dotted names."""
-    paths: list[str] = []
-    types = {field.encode_name: field.type for field in msgspec.structs.fields(benchmark.options)}
-    for name in benchmark.scored_with:
-        kind = types.get(name)
-        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-            paths += [f"{name}.{field.encode_name}" for field in msgspec.structs.fields(kind)]
-        else:
-            paths.append(name)
-    return paths

@@ -36,10 +36,15 @@ def session_costs(
     manifest: Manifest, usage: Mapping[str, Mapping[str, int]], prices: PriceTable
 ) -> dict[str, Cost]:
     """The costs of one session's usage, under the same names of stages and roles."""
+    # Entries of roles that belong to one task start with the task's name.
+    roles = dict.fromkeys(manifest.roles)
+    for task in manifest.tasks:
+        own = (name for name in manifest.roles if name.startswith(f"{task}/"))
+        roles |= {name.removeprefix(f"{task}/"): None for name in own}
     costs = {}
     for task, entry in manifest.tasks.items():
         for stage in entry.stages:
-            for role in _role_names(manifest):
+            for role in roles:
                 name = usage_name(f"{task}/{stage.name}", role)
                 if name in usage:
                     use = msgspec.convert(usage[name], Use)
@@ -67,15 +72,3 @@ def costs_of(summaries: Iterable[TaskSummary]) -> list[Cost]:
         for use in stage.roles.values()
         if use.cost is not None
     ]
-
-
-def _role_names(manifest: Manifest) -> dict[str, None]:
-    """The roles of all tasks; entries that belong to one task start with the task's name."""
-    names = dict.fromkeys(manifest.roles)
-    for task in manifest.tasks:
-        names |= {
-            name.removeprefix(f"{task}/"): None
-            for name in manifest.roles
-            if name.startswith(f"{task}/")
-        }
-    return names

@@ -84,7 +84,20 @@ def list_runs(place: Path, tags: Mapping[str, str] | None = None) -> Listing:
             if folder.manifest_file.exists():
                 manifest = folder.manifest()
                 if (tags or {}).items() <= manifest.tags.items():
-                    runs.append(_listed(folder, manifest))
+                    runs.append(
+                        ListedRun(
+                            folder=str(folder.path),
+                            run=folder.path.name,
+                            begun=manifest.sessions[0].started if manifest.sessions else None,
+                            model=manifest.label,
+                            status=manifest.status,
+                            at_work=folder.at_work() if manifest.status == "running" else False,
+                            limit=manifest.limit,
+                            problem=manifest.problem,
+                            tasks=tuple(_tasks(folder, manifest)),
+                            tags=manifest.tags,
+                        )
+                    )
             else:
                 others.append(Unlisted(folder=str(path), because="it has no manifest.json"))
         except HarnessError as error:
@@ -99,7 +112,6 @@ def list_runs(place: Path, tags: Mapping[str, str] | None = None) -> Listing:
 
 
 def _inside(place: Path) -> list[Path]:
-    """The entries of a folder, none if it does not exist; DataError if it cannot be read."""
     try:
         return sorted(place.iterdir()) if place.is_dir() else []
     except OSError as error:
@@ -109,21 +121,6 @@ def _inside(place: Path) -> list[Path]:
             found=error.strerror or str(error),
             hint="check the folder's permissions, or name another with --output_path",
         ) from error
-
-
-def _listed(folder: RunFolder, manifest: Manifest) -> ListedRun:
-    return ListedRun(
-        folder=str(folder.path),
-        run=folder.path.name,
-        begun=manifest.sessions[0].started if manifest.sessions else None,
-        model=manifest.label,
-        status=manifest.status,
-        at_work=folder.at_work() if manifest.status == "running" else False,
-        limit=manifest.limit,
-        problem=manifest.problem,
-        tasks=tuple(_tasks(folder, manifest)),
-        tags=manifest.tags,
-    )
 
 
 def _tasks(folder: RunFolder, manifest: Manifest) -> Iterator[ListedTask]:

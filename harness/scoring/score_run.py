@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -107,7 +107,8 @@ def score_task(
     """
     task = manifest.tasks[name].task()
     summary = score_into(folder.scores(name), folder, manifest, task, benchmark)
-    write_summary(folder.summary(name), summary)
+    values = without_key_material(msgspec.to_builtins(summary))
+    atomic_write(folder.summary(name), sealed_file(values))
     return summary
 
 
@@ -217,12 +218,6 @@ def chosen_metrics(task: Task, benchmark: Benchmark) -> dict[str, Metric]:
     return {name: benchmark.metrics[name] for name in task.metrics}
 
 
-def write_summary(path: Path, summary: TaskSummary) -> None:
-    """Write a summary to its file, atomically and without secrets."""
-    values = without_key_material(msgspec.to_builtins(summary))
-    atomic_write(path, sealed_file(values))
-
-
 def read_summary(path: Path) -> TaskSummary | None:
     """The summary in a file; None if there is no file, as the task is then unfinished."""
     try:
@@ -302,11 +297,8 @@ class _Scorer(NamedTuple):
     stages_of_others: Collection[str]
 
 
-class _Share(NamedTuple):
-    """What is scored at a time: the records of some users, or of all."""
-
-    records: Mapping[str, JournalRecords[Any, Any]]
-    indexes: Mapping[str, JournalIndex]
+_Share: TypeAlias = tuple[Mapping[str, JournalRecords[Any, Any]], Mapping[str, JournalIndex]]
+"""What is scored at a time: the records of some users, or of all, and their indexes."""
 
 
 def _shares(
@@ -322,8 +314,7 @@ def _shares(
     parts = in_shares(indexes, number if divided else 1)
     read = ({**indexes, **{name: part[name] for name in divided}} for part in parts)
     return [
-        _Share(_typed(entry, whole, benchmark), part)
-        for whole, part in zip(read, parts, strict=True)
+        (_typed(entry, whole, benchmark), part) for whole, part in zip(read, parts, strict=True)
     ]
 
 
@@ -332,10 +323,11 @@ def _write_scores(
 ) -> tuple[Columns, dict[str, _Calls]]:
     columns = Columns(scorer.chosen, of_others=scorer.stages_of_others)
     encoder = msgspec.json.Encoder()
-    for score in _scores(scorer, share.records):
+    records, indexes = share
+    for score in _scores(scorer, records):
         columns.add(score)
         file.write(sealed(encoder.encode(score) + b"\n", LINE))
-    return columns, _calls_of(share.indexes)
+    return columns, _calls_of(indexes)
 
 
 def _scores(benchmark: _Scorer, records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[Any]]:
@@ -346,7 +338,16 @@ def _scores(benchmark: _Scorer, records: Mapping[str, Records[Any, Any]]) -> Ite
                 each.keys() <= declared
                 for each in (score.values, score.missing, score.worst, score.lost or {})
             ):
-                raise _undeclared(benchmark, score, declared)
+                names = {*score.values, *score.missing, *score.worst, *(score.lost or ())}
+                named = sorted(names - declared)
+                raise PluginError(
+                    f"benchmark {benchmark.name!r} has a score that none of its metrics reads",
+                    where=f"the score of {score.id!r}",
+                    found=", ".join(named),
+                    expected=", ".join(sorted(declared)),
+                    hint=did_you_mean(named[0], declared)
+                    or "declare a metric of that name, or one that is `of` it",
+                )
             yield sound(score)
     except HarnessError:
         raise
@@ -356,20 +357,6 @@ def _scores(benchmark: _Scorer, records: Mapping[str, Records[Any, Any]]) -> Ite
             found=traceback.format_exc(limit=-4).strip(),
             hint="the records are kept: fix the benchmark, then run `harness score`",
         ) from error
-
-
-def _undeclared(benchmark: _Scorer, score: Score[Any], declared: Collection[str]) -> PluginError:
-    """The error for a score that no metric reads, such as one with a misspelt name."""
-    names = {*score.values, *score.missing, *score.worst, *(score.lost or ())}
-    named = sorted(names - set(declared))
-    return PluginError(
-        f"benchmark {benchmark.name!r} has a score that none of its metrics reads",
-        where=f"the score of {score.id!r}",
-        found=", ".join(named),
-        expected=", ".join(sorted(declared)),
-        hint=did_you_mean(named[0], declared)
-        or "declare a metric of that name, or one that is `of` it",
-    )
 
 
 def role_entries(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[str, RoleEntry]:

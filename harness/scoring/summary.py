@@ -11,6 +11,7 @@ import msgspec
 from harness.base.errors import DataError
 from harness.calls.pricing import Cost
 from harness.contracts.published import PublishedResult
+from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -173,9 +174,8 @@ class RepeatedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 def over_repeats(summaries: Iterable[TaskSummary]) -> tuple[RepeatedTask, ...]:
     """Every task with more than one repeat, over its finished repeats."""
-    tasks: dict[str, list[TaskSummary]] = {}
-    for summary in sorted(summaries, key=lambda each: each.repeat):
-        tasks.setdefault(task_and_repeat(summary.task)[0], []).append(summary)
+    ordered = sorted(summaries, key=lambda each: each.repeat)
+    tasks = grouped((task_and_repeat(summary.task)[0], summary) for summary in ordered)
     for name, repeats in tasks.items():
         counted = Counter(metric for each in repeats for metric in each.metrics)
         if unlike := [metric for metric, times in counted.items() if times < len(repeats)]:

@@ -192,4 +192,6 @@ def test_a_run_on_a_cluster_says_so(tmp_path):
     local = {"ray_address": None, "workers": None}
     assert "executor" not in page() + page(executor="local", **local)
     given = {"ray_address": "auto", "workers": 8, "engines": None}
-    assert "ray --ray_address auto --workers 8" in page(executor="ray", **given)
+    assert "ray --ray_address auto --workers 8" in page(executor="ray", **given).replace(
+        "<wbr>", ""
+    )

@@ -32,13 +32,9 @@ NO_WORDS = KeyWords()
 def benchmark_sections(
     runs: Sequence[ReportedRun], plugins: Plugins, words: KeyWords
 ) -> Iterator[tuple[str, Html]]:
-    """Each benchmark of the runs with the analyses of its plugin, or why there are none.
-
-    `words` are those that are explained beneath the first analysis that shows them.
-    """
+    """Each benchmark of the runs with the analyses of its plugin, or why there are none."""
     tasks = [task for run in runs for task in run.tasks]
-    names = dict.fromkeys(summary.benchmark for run in runs for summary in run.summaries)
-    for name in names:
+    for name in dict.fromkeys(summary.benchmark for run in runs for summary in run.summaries):
         of_benchmark = [task for task in tasks if task.benchmark.name == name]
         if not of_benchmark:
             try:
@@ -52,9 +48,8 @@ def benchmark_sections(
         shown = [one for one in in_reports(plugins, name) if one.benchmark == name]
         forest = [one for one in in_reports(plugins, name) if one.name == FOREST]
         about = " ".join(filter(None, (benchmark.description, benchmark.paper)))
-        parts = [element("p", about, class_="note"),
-                 analyses_html([*forest, *shown], of_benchmark, words=words.of(name))]  # fmt: skip
-        yield name, joined(parts)
+        analyses = analyses_html([*forest, *shown], of_benchmark, words=words.of(name))
+        yield name, joined([element("p", about, class_="note"), analyses])
 
 
 def in_reports(plugins: Plugins, benchmark: str) -> list[AnalysisRegistration]:
@@ -83,15 +78,15 @@ def analyses_html(
     )
     parts: list[Html | None] = [notes_html([note]) if runs else None]
     said: set[str] = set()
-    for number, group in enumerate(groups):
-        labels = ", ".join(dict.fromkeys(task.label for task in group.tasks))
+    for number, (group, apart) in enumerate(groups):
+        labels = ", ".join(dict.fromkeys(task.label for task in group))
         if number:
-            why = "; ".join(group.apart)
+            why = "; ".join(apart)
             text = f"Apart, as this cannot be compared with what stands before: {labels}"
             parts += [element("h3", text), element("p", why, class_="warning") if why else None]
         elif len(groups) > 1:
             parts.append(element("h3", labels))
-        parts.append(_group_html(registrations, group.tasks, options, words, said))
+        parts.append(_group_html(registrations, group, options, words, said))
     return joined(parts)
 
 
@@ -116,8 +111,7 @@ def _group_html(
             continue
         title = registration.description or registration.name
         named = element("span", f" ({registration.name})", class_="note")
-        heading = element("h3", title[:1].upper() + title[1:], named)
-        parts.append(joined([heading, report]))
+        parts += [element("h3", title[:1].upper() + title[1:], named), report]
     if silent:
         title = element("summary", f"{len(silent)} of {len(registrations)} analyses are not shown")
         parts.append(element("details", title, element("ul", *silent)))
@@ -130,9 +124,9 @@ def _report(
     options: Mapping[str, Any],
     shown: list[Sheet],
 ) -> Html:
-    """What an analysis shows, without the tables that were `shown` before."""
     analysis: Any = make_tool(registration)
-    if needed := [name for name in needed_options(analysis.options) if name not in options]:
+    fields = msgspec.structs.fields(analysis.options)
+    if needed := [one.name for one in fields if one.required and one.name not in options]:
         raise PluginError(
             f"it must be given {', '.join(needed)}, which a report cannot do",
             expected="an analysis without required options, or one without `report=True`",
@@ -150,8 +144,3 @@ def _report(
     shown += new
     noted = msgspec.structs.replace(noted, notes=notes, sheets=tuple(new))
     return run_tool(registration, lambda: report_html(noted))  # type: ignore[arg-type,return-value]
-
-
-def needed_options(options: type[msgspec.Struct]) -> list[str]:
-    """The options that an analysis must be given."""
-    return [field.name for field in msgspec.structs.fields(options) if field.required]

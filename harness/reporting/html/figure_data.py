@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from harness.contracts.report import (
     Bars,
@@ -29,18 +29,17 @@ def figure_sheets(figure: Figure | Panels) -> list[Sheet]:
     if isinstance(figure, Panels):
         return [sheet for panel in figure.figures for sheet in figure_sheets(panel)]
     by_columns: dict[tuple[str, ...], list[tuple[Cell, ...]]] = {}
-    data = (mark for mark in figure.marks if not (isinstance(mark, Line) and mark.dashed))
-    for mark in data:
-        columns, rows = _table(mark, figure)
-        by_columns.setdefault(columns, []).extend(rows)
-    return [_sheet(figure.title, columns, rows) for columns, rows in by_columns.items()]
-
-
-def _sheet(title: str, columns: tuple[str, ...], rows: Sequence[tuple[Cell, ...]]) -> Sheet:
-    more = (f"the first {MOST_ROWS:,} of {len(rows):,} rows",) if len(rows) > MOST_ROWS else ()
-    return Sheet(
-        title=title, columns=columns, rows=tuple(rows[:MOST_ROWS]), notes=more, digits=DIGITS
-    )
+    for mark in figure.marks:
+        if not (isinstance(mark, Line) and mark.dashed):
+            columns, rows = _table(mark, figure)
+            by_columns.setdefault(columns, []).extend(rows)
+    return [
+        Sheet(
+            title=figure.title, columns=columns, rows=tuple(cells[:MOST_ROWS]), digits=DIGITS,
+            notes=(f"the first {MOST_ROWS:,} of {len(cells):,} rows",) * (len(cells) > MOST_ROWS),
+        )
+        for columns, cells in by_columns.items()
+    ]  # fmt: skip
 
 
 def _table(mark: Mark, figure: Figure) -> tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]:
@@ -60,20 +59,18 @@ def _table(mark: Mark, figure: Figure) -> tuple[tuple[str, ...], Iterator[tuple[
         bars = zip(mark.names, mark.values, strict=True)
         return ("", x, y), ((mark.label, name, value) for name, value in bars)
     if isinstance(mark, Boxes):
+        from statistics import median
+
         boxes = zip(mark.names, mark.values, strict=True)
         return ("", x, "values", "least", "middle", "largest"), (
-            (mark.label, name, len(values), *_middle(values)) for name, values in boxes
-        )
+            (
+                mark.label, name, len(values), min(values, default=None),
+                median(values) if values else None, max(values, default=None),
+            )
+            for name, values in boxes
+        )  # fmt: skip
     if isinstance(mark, Spans):
         spans = zip(mark.names, mark.low, mark.value, mark.high, strict=True)
         return ("", "name", "low", x, "high"), ((mark.label, *span) for span in spans)
     rows = zip(mark.down, mark.values, strict=True)
     return (mark.label, *mark.across), ((name, *values) for name, values in rows)
-
-
-def _middle(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    from statistics import median
-
-    if not values:
-        return None, None, None
-    return min(values), median(values), max(values)

@@ -33,10 +33,7 @@ def report_html(report: Report, *, level: int = 4) -> Html:
 
 
 def figure_html(figure: Figure | Panels) -> Html:
-    """The figure with its caption, the warning above it, and its data in a table to be opened.
-
-    Where it cannot be drawn, the table is open, and a line says what is missing.
-    """
+    """The figure with its caption, the warning above it, and its data in a table to be opened."""
     drawn = _drawn(figure)
     data = [sheet_html(sheet, level=5) for sheet in figure_sheets(figure)]
     missing = f"The figure is missing, as matplotlib is not installed: {INSTALL_ANALYSIS}"
@@ -64,46 +61,36 @@ def _drawn(figure: Figure | Panels) -> Html | None:
     from harness.reporting.figures import figure_bytes
 
     svg = figure_bytes(replace(figure, stamp="", note=""))
-    return inline_svg(svg, label=figure.title)
-
-
-def inline_svg(svg: bytes, *, label: str) -> Html:
-    """A drawing as a part of a page: no style, no script, and ids that no other drawing has."""
-    root = ElementTree.fromstring(svg)
+    # Its ids are those of no other drawing.
     mark = f"f{sha256(svg).hexdigest()[:8]}-"
-    return _element(root, mark, {"role": "img", "aria-label": label})
+    named = {"role": "img", "aria-label": figure.title}
+    return _element(ElementTree.fromstring(svg), mark, named)
 
 
 def _element(node: ElementTree.Element, mark: str, more: dict[str, str]) -> Html:
     space, _, name = node.tag.rpartition("}")
     if name not in DRAWN or space != f"{{{SVG}":
         return Html("")
-    attributes = {**_attributes(node, mark), **more}
-    if name == "svg":
-        attributes.pop("height", None)  # it follows from the width, which may shrink
-    inside: list[str | Html] = [shown(node.text)] if node.text and node.text.strip() else []
-    for child in node:
-        inside.append(_element(child, mark, {}))
-    return element(name, *inside, **attributes)
-
-
-def _attributes(node: ElementTree.Element, mark: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, value in node.attrib.items():
-        name = key.rpartition("}")[2]
-        if name == "style":
+        attribute = key.rpartition("}")[2]
+        if attribute == "style":
             found |= _style(value)
-        elif name == "id":
+        elif attribute == "id":
             found["id"] = mark + value
-        elif name == "href" and value.startswith("#"):
-            found[name] = f"#{mark}{value[1:]}"
-        elif name != "href" or value.startswith("data:image/png;"):
-            found[name] = value
-    return {name: value.replace("url(#", f"url(#{mark}") for name, value in found.items()}
+        elif attribute == "href" and value.startswith("#"):
+            found[attribute] = f"#{mark}{value[1:]}"
+        elif attribute != "href" or value.startswith("data:image/png;"):
+            found[attribute] = value
+    if name == "svg":
+        found.pop("height", None)  # it follows from the width, which may shrink
+    attributes = {key: value.replace("url(#", f"url(#{mark}") for key, value in found.items()}
+    text = shown(node.text) if node.text and node.text.strip() else None
+    inside = (_element(child, mark, {}) for child in node)
+    return element(name, text, *inside, **(attributes | more))
 
 
 def _style(text: str) -> dict[str, str]:
-    """The declarations of a style as attributes, which mean the same in SVG."""
     found: dict[str, str] = {}
     for part in text.split(";"):
         name, _, value = (one.strip() for one in part.partition(":"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element, joined
@@ -44,7 +44,6 @@ def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
 
 
 def _notes(runs: Sequence[ReportedRun], lines: Sequence[Line]) -> Html:
-    """What the signs and numbers of the table are."""
     metrics = (one for run in runs for each in run.summaries for one in each.metrics.values())
     confidences = sorted({metric.confidence for metric in metrics}) or [CONFIDENCE]
     surely = " or ".join(f"{confidence:.0%}" for confidence in confidences)
@@ -106,7 +105,6 @@ def _stamp(runs: Sequence[ReportedRun]) -> Html | None:
 
 
 def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:
-    """What each task asks, and of whom."""
     first: dict[str, tuple[ReportedRun, TaskSummary]] = {}
     for run in runs:
         for summary in run.summaries:
@@ -124,19 +122,13 @@ def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:
             if role != CANDIDATE
         ]
         chosen = chosen_of(run.manifest.tasks[summary.task].data)
-        facts = [*chosen, *_counted(summary), f"data: {data_name(summary.data)}", *others]
+        for main in main_metrics(summary.main, summary.metrics)[:1]:
+            result = summary.metrics[main]
+            many = result.n + sum(result.missing.values())
+            of = f" of {summary.units:,}" if many != summary.units else ""
+            but = " (the others do not count in this metric)" if of else ""
+            chosen.append(f"n of {main}: {many:,}{of} units{but}")
+        facts = [*chosen, f"data: {data_name(summary.data)}", *others]
         small = element("span", f"{'; '.join(facts)}.", class_="note")
         found.append((name, element("dd", f"{about} ", small)))
     return found
-
-
-def _counted(summary: TaskSummary) -> Iterator[str]:
-    """How many units the main metric counts, and of how many in all."""
-    for name in main_metrics(summary.main, summary.metrics)[:1]:
-        result = summary.metrics[name]
-        many = result.n + sum(result.missing.values())
-        yield f"n of {name}: " + (
-            f"{many:,} of {summary.units:,} units (the others do not count in this metric)"
-            if many != summary.units
-            else f"{many:,} units"
-        )

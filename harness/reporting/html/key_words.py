@@ -14,6 +14,7 @@ from harness.contracts.outcomes import CAUSES
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
+from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -52,11 +53,10 @@ class KeyWords(tuple[Word, ...]):
         return KeyWords(one for one in self if one.kind != kind)
 
     def key(self, part: Html, said: set[str]) -> Html:
-        """The part, and beneath it the meanings of its words that it does not say itself.
-
-        The words that were `said` in parts before are left out.
-        """
-        text = _text(part.replace(element("wbr"), ""))
+        """The part, and beneath it the meanings of its words that it does not say itself."""
+        # Signs that no text has stand around whole cells and names.
+        marked = _WHOLE.sub("\x02\\2\x03", part.replace(element("wbr"), ""))
+        text = html.unescape(_TAG.sub(" ", marked))
         found: dict[str, dict[str, str]] = {}
         for one in self:
             if not (one.shown in said or one.means in text) and re.search(one.place, text):
@@ -64,9 +64,7 @@ class KeyWords(tuple[Word, ...]):
         if not found:
             return part
         said.update(found)
-        alike: dict[str, list[str]] = {}
-        for shown, meanings in found.items():
-            alike.setdefault(_told(meanings), []).append(shown)
+        alike = grouped((_told(meanings), shown) for shown, meanings in found.items())
         pairs = (
             element("div", element("dt", ", ".join(shown)), element("dd", means))
             for means, shown in alike.items()
@@ -76,11 +74,6 @@ class KeyWords(tuple[Word, ...]):
             title = element("summary", f"What {len(found)} words here mean")
             words = element("details", title, words, class_="words")
         return joined([part, words])
-
-
-def _text(part: str) -> str:
-    """The text of HTML, in which signs that no text has stand around whole cells and names."""
-    return html.unescape(_TAG.sub(" ", _WHOLE.sub("\x02\\2\x03", part)))
 
 
 def _told(meanings: Mapping[str, str]) -> str:
@@ -119,7 +112,8 @@ def _words(runs: Sequence[ReportedRun], plugins: Plugins) -> Iterator[Word]:
                 yield Word(word, means, benchmark, _cell(word), CELL)
             else:
                 yield Word(word, means, benchmark, _any(word))
-    for name in dict.fromkeys(_judges(runs)):
+    players = (one for run in runs for each in run.summaries for one in each.roles.items())
+    for name in dict.fromkeys(name for role, name in players if role != CANDIDATE):
         if name in plugins.judges and (about := plugins.judges[name].description):
             yield Word(name, f"judge: {about}", "", _any(name))
     for cause, means in CAUSES.items():
@@ -138,18 +132,11 @@ def _described(runs: Iterable[ReportedRun]) -> dict[tuple[str, str], dict[str, s
 
 
 def _any(*words: str) -> str:
-    """Where one of these words stands as a whole."""
     return rf"(?<![\w|])(?:{'|'.join(map(re.escape, words))})(?![\w|])"
 
 
 def _cell(word: str) -> str:
     return f"\x02{word}\x03"
-
-
-def _judges(runs: Iterable[ReportedRun]) -> Iterator[str]:
-    for run in runs:
-        for summary in run.summaries:
-            yield from (name for role, name in summary.roles.items() if role != CANDIDATE)
 
 
 def _options(runs: Iterable[ReportedRun]) -> dict[str, dict[str, list[str]]]:

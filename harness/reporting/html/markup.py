@@ -36,7 +36,11 @@ def element(name: str, /, *inside: Inside, **attributes: str | int | bool | None
 
         element("td", "<b>", class_="number") == '<td class="number">&lt;b&gt;</td>'
     """
-    start = "".join(_attribute(key, value) for key, value in attributes.items())
+    start = ""
+    for key, value in attributes.items():
+        if value is not None and value is not False:
+            plain = key.rstrip("_").replace("_", "-")
+            start += f" {plain}" if value is True else f' {plain}="{escaped(str(value))}"'
     if name in EMPTY:
         return Html(f"<{name}{start}>")
     return Html(f"<{name}{start}>{joined(inside)}</{name}>")
@@ -84,10 +88,3 @@ def read_secrets() -> None:
 @lru_cache(maxsize=1)
 def _secrets() -> tuple[str, ...]:
     return known_secrets()
-
-
-def _attribute(name: str, value: str | int | bool | None) -> str:
-    if value is None or value is False:
-        return ""
-    plain = name.rstrip("_").replace("_", "-")
-    return f" {plain}" if value is True else f' {plain}="{escaped(str(value))}"'

@@ -61,20 +61,21 @@ class Doubt(NamedTuple):
 
 
 def look_next(runs: Sequence[ReportedRun], found: Differences) -> Html:
-    """What the numbers leave open, the worst first, with the part of the page that says more.
-
-    The same trouble of a run on several tasks is one line.
-    """
+    """What the numbers leave open, the worst first, with the part of the page that says more."""
+    untested = (
+        Doubt(UNLIKE, f"Not tested are differences on {', '.join(tasks)}. {way}.", "provenance")
+        for way, tasks in ways_to_test(found.untested).items()
+    )
     every = (one for run in runs for one in _of_run(run))
-    doubts = sorted([*every, *_untested(found), *_undecided(found)], key=lambda one: -one.weight)
+    doubts = sorted([*every, *untested, *_undecided(found)], key=lambda one: -one.weight)
     if not doubts:
         doubts = [Doubt(0, "Nothing is missing, unread or unlike: read some samples.", "samples")]
-    return element("ul", *(element("li", f"{one.what} ", _link(one.part)) for one in doubts))
-
-
-def _link(part: str) -> Html:
-    place = "samples" if part == "failures" else part
-    return element("a", LINKS[part], href=f"#{place}", data_show=part)
+    lines = []
+    for one in doubts:
+        place = "samples" if one.part == "failures" else one.part
+        link = element("a", LINKS[one.part], href=f"#{place}", data_show=one.part)
+        lines.append(element("li", f"{one.what} ", link))
+    return element("ul", *lines)
 
 
 def _of_run(run: ReportedRun) -> Iterator[Doubt]:
@@ -128,15 +129,7 @@ def _troubles(run: ReportedRun) -> Iterator[Trouble]:
                 yield Trouble(weight, UNREAD, task, f"{much} ({kept})")
 
 
-def _untested(found: Differences) -> Iterator[Doubt]:
-    """The tasks whose runs could not be compared, once for each thing that would help."""
-    for way, tasks in ways_to_test(found.untested).items():
-        what = f"Not tested are differences on {', '.join(tasks)}. {way}."
-        yield Doubt(UNLIKE, what, "provenance")
-
-
 def _undecided(found: Differences) -> Iterator[Doubt]:
-    """The comparisons that are not decided, in one line."""
     every = [each for _, each, _ in found.tested() if each.interval is not None]
     undecided = [each.n for each in every if not is_established(each)]
     if undecided:

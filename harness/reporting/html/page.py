@@ -18,7 +18,11 @@ POLICY = (
 
 def page_html(title: str, body: Iterable[Html], *, sections: Iterable[tuple[str, str]] = ()) -> str:
     """A whole page; `sections` are the ids and titles of the parts that its head links to."""
-    style, script = _own("report.css"), _own("report.js")
+    # Neither holds anything that a page would read as its own end.
+    own = files("harness.reporting.html")
+    style, script = (
+        Html(own.joinpath(name).read_text("utf-8")) for name in ("report.css", "report.js")
+    )
     policy = POLICY.format(script=_allowed(script), style=_allowed(style))
     links = [
         element("li", element("a", name, href=f"#{section}", class_="jump"))
@@ -47,11 +51,6 @@ def section_html(section: str, title: str, *inside: str | Html | None) -> Html:
     heading = element("h2", title, id=f"{section}-title")
     return element("section", heading, joined(inside), id=section,
                    aria_labelledby=f"{section}-title")  # fmt: skip
-
-
-def _own(name: str) -> Html:
-    """A file of this package, which holds nothing that a page would read as its own end."""
-    return Html(files("harness.reporting.html").joinpath(name).read_text("utf-8"))
 
 
 def _allowed(text: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.base.redaction import redacted_spec
-from harness.contracts.report import Sheet
+from harness.contracts.report import Cell, Sheet
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import sheet_html
@@ -92,11 +92,33 @@ def _run_html(run: ReportedRun) -> Html:
         **{f"version of {name}": version for name, version in manifest.versions.items()},
         **{f"commit of {name}": commit for name, commit in manifest.commits.items()},
     }
-    about = Sheet(title="Run", columns=("what", "value"), rows=tuple(facts.items()))
+    sessions = [(each.started, each.ended, each.status) for each in manifest.sessions]
+    tasks = [
+        (
+            name, entry.definition.get("version"), entry.content, data_name(entry.data),
+            entry.data.get("fingerprint"), "; ".join(chosen_of(entry.data)) or None,
+            _json(entry.definition.get("options")),
+        )
+        for name, entry in manifest.tasks.items()
+    ]  # fmt: skip
+    roles = [(role, entry.name, _json(entry.identity)) for role, entry in manifest.roles.items()]
+    stages = [
+        (name, stage.name, stage.key, stage.items, _json(entry.templates))
+        for name, entry in manifest.tasks.items()
+        for stage in entry.stages
+    ]
+    tables: dict[str, tuple[tuple[str, ...], Iterable[tuple[Cell, ...]]]] = {
+        "Run": (("what", "value"), facts.items()),
+        "Sessions": (("started", "ended", "status"), sessions),
+        "Tasks and data": (
+            ("task", "version", "content", "data", "fingerprint", "chosen", "options"), tasks,
+        ),
+        "Models and judges": (("role", "name", "identity"), roles),
+        "Stages": (("task", "stage", "key", "items", "digests of the prompts"), stages),
+    }  # fmt: skip
     details = element("details", element("summary", "Everything that the run stands on"), *(
-        sheet_html(sheet, level=4)
-        for sheet in (about, _sessions(manifest), _tasks(manifest), _roles(manifest),
-                      _stages(manifest))
+        sheet_html(Sheet(title=title, columns=columns, rows=tuple(rows)))
+        for title, (columns, rows) in tables.items()
     ))  # fmt: skip
     return element(
         "div", element("h3", run.label), element("pre", command_of(manifest), class_="command"),
@@ -105,32 +127,11 @@ def _run_html(run: ReportedRun) -> Html:
 
 
 def _cluster(settings: Mapping[str, Any]) -> dict[str, str]:
-    """What ran the last session, where it was not one process."""
     if settings.get("executor", "local") == "local":
         return {}
     names = ("ray_address", "workers", "engines")
     given = [f"--{name} {settings[name]}" for name in names if settings.get(name) is not None]
     return {"executor": " ".join([str(settings["executor"]), *given])}
-
-
-def _sessions(manifest: Manifest) -> Sheet:
-    rows = [(each.started, each.ended, each.status) for each in manifest.sessions]
-    return Sheet(title="Sessions", columns=("started", "ended", "status"), rows=tuple(rows))
-
-
-def _tasks(manifest: Manifest) -> Sheet:
-    rows = []
-    for name, entry in manifest.tasks.items():
-        data = entry.data
-        chosen = "; ".join(chosen_of(data))
-        rows.append((name, entry.definition.get("version"), entry.content, data_name(data),
-                     data.get("fingerprint"), chosen or None,
-                     _json(entry.definition.get("options"))))  # fmt: skip
-    return Sheet(
-        title="Tasks and data",
-        columns=("task", "version", "content", "data", "fingerprint", "chosen", "options"),
-        rows=tuple(rows),
-    )
 
 
 def chosen_of(data: Mapping[str, Any]) -> list[str]:
@@ -139,21 +140,6 @@ def chosen_of(data: Mapping[str, Any]) -> list[str]:
         f"{counts.get('chosen'):,} of {counts.get('of', counts.get('there', 0)):,} {what}"
         for what, counts in (data.get("chosen") or {}).items()
     ]
-
-
-def _roles(manifest: Manifest) -> Sheet:
-    rows = [(role, entry.name, _json(entry.identity)) for role, entry in manifest.roles.items()]
-    return Sheet(title="Models and judges", columns=("role", "name", "identity"), rows=tuple(rows))
-
-
-def _stages(manifest: Manifest) -> Sheet:
-    rows = [
-        (name, stage.name, stage.key, stage.items, _json(entry.templates))
-        for name, entry in manifest.tasks.items()
-        for stage in entry.stages
-    ]
-    columns = ("task", "stage", "key", "items", "digests of the prompts")
-    return Sheet(title="Stages", columns=columns, rows=tuple(rows))
 
 
 def _json(value: Any) -> str | None:

@@ -18,11 +18,7 @@ from harness.reporting.html.run_differences import (
     differences_html,
     differences_of_runs,
 )
-from harness.reporting.html.run_sections import (
-    judges_html,
-    reading_html,
-    repeats_html,
-)
+from harness.reporting.html.run_sections import judges_html, reading_html, repeats_html
 from harness.reporting.html.sample_pack import pack
 from harness.reporting.html.samples import RULE, Samples, read_samples
 from harness.reporting.html.sheet_html import notes_html
@@ -116,35 +112,31 @@ def _made_of(runs: Sequence[ReportedRun]) -> str:
 def _samples(
     samples: Samples, most: int | None, used: int, most_megabytes: float
 ) -> tuple[Html, Html]:
-    """What the samples are and what of them is left out, and the blocks that hold them.
-
-    `used` are the bytes of the page without them.
-    """
+    """What the samples are and what of them is left out, and the blocks that hold them."""
     size = int(most_megabytes * MEGABYTE) - used - OF_SAMPLES
-    packed = pack(samples, most=most, size=size)
-    if not packed.of:
-        none = "There are no samples: no task of these runs is finished."
-        return notes_html([none, *samples.problems]), Html("")
-    if not packed.kept:
+    blocks, kept = pack(samples, most=most, size=size)
+    total = sum(map(len, samples.units))
+    if not kept:
         takes = f"it takes {used / MEGABYTE:.1f} MB without them"
         why = f"{takes}, and --max_size is {most_megabytes:g}"
         why = "--samples 0 leaves them out" if most == 0 else why
-        none = f"None of the {packed.of:,} samples is on this page: {why}. {SHOWS}"
+        none = f"None of the {total:,} samples is on this page: {why}. {SHOWS}"
+        none = none if total else "There are no samples: no task of these runs is finished."
         return notes_html([none, *samples.problems]), Html("")
     lines = [
-        f"{packed.kept:,} samples: a unit of a task, such as a person, with all that one model was "
+        f"{kept:,} samples: a unit of a task, such as a person, with all that one model was "
         "asked and answered about it."
     ]
-    if packed.kept < packed.of:
+    if kept < total:
         why = "--samples" if most is not None else "the size of the page (--max_size)"
         lines.append(
-            f"{packed.of - packed.kept:,} of {packed.of:,} samples are left out, for {why}. What "
+            f"{total - kept:,} of {total:,} samples are left out, for {why}. What "
             f"is here was chosen in this order: {RULE}. {SHOWS}"
         )
-    if most is not None and packed.kept > most:
+    if most is not None and kept > most:
         lines.append(f"The samples of a unit stay together: they are more than --samples {most}.")
     paper = element("p", "Samples are not printed: open the file in a browser.", class_="on-paper")
     without = element("noscript", element("p", "Samples are drawn by the page's own script, which "
                                           "this browser does not run."))  # fmt: skip
     viewer = element("div", id="viewer")
-    return joined([notes_html([*lines, *samples.problems]), paper, without, viewer]), packed.blocks
+    return joined([notes_html([*lines, *samples.problems]), paper, without, viewer]), blocks

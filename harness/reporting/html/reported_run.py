@@ -11,6 +11,7 @@ from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.scoring.comparable import comparison_set
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.grouping import grouped
 from harness.scoring.score_run import read_summary
 from harness.scoring.summary import TaskSummary
 from harness.scoring.unlike_runs import unlike
@@ -33,12 +34,14 @@ class ReportedRun:
     @property
     def seconds(self) -> float | None:
         """How long the sessions of the run took that have ended; None if none has."""
-        ended = [
-            (datetime.fromisoformat(each.ended) - datetime.fromisoformat(each.started))
-            for each in self.manifest.sessions
-            if each.ended is not None
+        took = [
+            (
+                datetime.fromisoformat(one.ended) - datetime.fromisoformat(one.started)
+            ).total_seconds()
+            for one in self.manifest.sessions
+            if one.ended is not None
         ]
-        return sum(each.total_seconds() for each in ended) if ended else None
+        return sum(took) if took else None
 
 
 def reported_run(
@@ -70,26 +73,22 @@ def reported_run(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Together:
-    """Tasks of runs that can be compared, and why they stand apart from those before."""
+def runs_together(
+    tasks: Sequence[FinishedTask],
+) -> list[tuple[list[FinishedTask], dict[str, None]]]:
+    """The tasks of runs that can be compared in all their tasks together, the largest set first.
 
-    tasks: tuple[FinishedTask, ...]
-    apart: tuple[str, ...] = ()
-
-
-def runs_together(tasks: Sequence[FinishedTask]) -> list[Together]:
-    """The tasks of runs that can be compared in all their tasks together, the largest set first."""
-    found: list[Together] = []
+    Behind each set is why it stands apart from those before.
+    """
+    found = []
     left = list(tasks)
     apart: dict[str, dict[str, None]] = {}
     while left:
         refused = _refused(left)
         if len(refused) == len({task.run for task in left}):
             del refused[left[0].run]
-        kept = tuple(task for task in left if task.run not in refused)
-        reasons = {why: None for task in kept for why in apart.get(task.run, ())}
-        found.append(Together(tasks=kept, apart=tuple(reasons)))
+        kept = [task for task in left if task.run not in refused]
+        found.append((kept, {why: None for task in kept for why in apart.get(task.run, ())}))
         left = [task for task in left if task.run in refused]
         apart = refused
     return found
@@ -97,11 +96,8 @@ def runs_together(tasks: Sequence[FinishedTask]) -> list[Together]:
 
 def _refused(tasks: Sequence[FinishedTask]) -> dict[str, dict[str, None]]:
     """The runs that cannot be compared with most of the others in one of their tasks, and why."""
-    by_name: dict[str, list[FinishedTask]] = {}
-    for task in tasks:
-        by_name.setdefault(task.task.name, []).append(task)
     named: dict[str, dict[str, list[str]]] = {}
-    for name, of_task in by_name.items():
+    for name, of_task in grouped((task.task.name, task) for task in tasks).items():
         found = comparison_set(of_task)
         known = {task.run: task for task in of_task}
         for each in found.refused:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from harness.reporting.html.run_differences import Differences, Established
 from harness.reporting.html.untested import untested_pairs
 from harness.reporting.tables import missing_share
 from harness.scoring.group_means import MeanOverTasks, means_of
+from harness.scoring.grouping import grouped
 from harness.scoring.run_costs import costs_of
 from harness.scoring.score_run import unfinished_stages
 from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
@@ -151,12 +152,19 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
         metrics = [metric for metric in values[name] if metric] or [""]
         for metric in metrics:
             result = shown.get((name, metric))
+            counts_as = (
+                task.benchmark.metrics[metric].counts_as
+                for run in runs
+                for task in run.tasks
+                if task_and_repeat(task.task.name)[0] in tasks[name]
+                and metric in task.benchmark.metrics
+            )
             higher = result is None or result.higher_is_better
             line = Line(
                 name=name, metric=metric, tasks=frozenset(tasks[name]),
                 values={**values[name].get("", {}), **values[name].get(metric, {})},
                 higher=higher, first=metric == metrics[0],
-                counts_as=_counts_as(runs, tasks[name], metric),
+                counts_as=next(counts_as, "worst"),
                 rules=_rules(runs, tasks[name], metric, higher=higher),
                 published=_published(runs, name, metric, metrics),
                 better=_better(found, name, metric),
@@ -164,17 +172,6 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
             lines.append(replace(line, ahead=_ahead(found, line), untested=_untested(found, line)))
         lines += _together(found, name, metrics)
     return lines
-
-
-def _counts_as(runs: Sequence[ReportedRun], tasks: Collection[str], metric: str) -> str:
-    """As what a missing unit of these tasks counts in a metric, where it counts."""
-    every = (task for run in runs for task in run.tasks)
-    known = (
-        task.benchmark.metrics[metric].counts_as
-        for task in every
-        if task_and_repeat(task.task.name)[0] in tasks and metric in task.benchmark.metrics
-    )
-    return next(known, "worst")
 
 
 def cost_of(summaries: Sequence[TaskSummary]) -> Cost | None:
@@ -193,8 +190,8 @@ def _values(run: ReportedRun) -> Iterator[_Found]:
     means = means_of(run.manifest, [task.summary for task in run.tasks], finished.__getitem__)
     for mean in means:
         members = {task_and_repeat(task)[0] for task in mean.tasks}
-        value = _value([known[task] for task in mean.tasks], mean)
-        yield mean.name, mean.metric, members, value, known[mean.tasks[0]].metrics[mean.metric]
+        parts = {task: known[task].metrics[mean.metric] for task in mean.tasks}
+        yield mean.name, mean.metric, members, _value(parts, mean), parts[mean.tasks[0]]
     repeated = {mean.name for mean in means if mean.over == "repeats"}
     for name, entry in run.manifest.tasks.items():
         base = task_and_repeat(name)[0]
@@ -207,26 +204,20 @@ def _values(run: ReportedRun) -> Iterator[_Found]:
             why = f"{done} of {len(entry.stages)} stages done" if undone else "not scored"
             yield base, "", {base}, Value(why=f"{why}, {run.manifest.status}"), None
             continue
-        for metric in main_metrics(summary.main, summary.metrics):
-            value = _value([summary], summary.metrics[metric], metric)
-            yield base, metric, {base}, value, summary.metrics[metric]
-        if not main_metrics(summary.main, summary.metrics):
+        metrics = main_metrics(summary.main, summary.metrics)
+        for metric in metrics:
+            result = summary.metrics[metric]
+            yield base, metric, {base}, _value({name: result}, result), result
+        if not metrics:
             yield base, "", {base}, Value(why="no metric"), None
 
 
-def _value(
-    summaries: Sequence[TaskSummary], result: MetricResult | MeanOverTasks, metric: str = ""
-) -> Value:
-    metric = result.metric if isinstance(result, MeanOverTasks) else metric
-    return _value_of({each.task: each.metrics[metric] for each in summaries}, result)
-
-
-def _value_of(parts: Mapping[str, MetricResult], result: MetricResult | MeanOverTasks) -> Value:
+def _value(parts: Mapping[str, MetricResult], result: MetricResult | MeanOverTasks) -> Value:
     """A value by the results of the tasks that it is made of."""
-    of_tasks: dict[str, list[float | None]] = {}
-    for task, part in parts.items():
-        other = part.counted_as_worst if part.left_out is None else part.left_out
-        of_tasks.setdefault(task_and_repeat(task)[0], []).append(other)
+    of_tasks = grouped(
+        (task_and_repeat(task)[0], one.counted_as_worst if one.left_out is None else one.left_out)
+        for task, one in parts.items()
+    )
     others = [_mean(values) for values in of_tasks.values()]
     return Value(
         value=result.value, interval=result.interval,
@@ -240,10 +231,9 @@ def _value_of(parts: Mapping[str, MetricResult], result: MetricResult | MeanOver
     )  # fmt: skip
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [*values]
-    every = [value for value in known if value is not None]
-    return fmean(every) if every and len(every) == len(known) else None
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
 
 
 def _in_order(tasks: Mapping[str, set[str]]) -> list[str]:
@@ -300,7 +290,6 @@ def _better(found: Differences, name: str, metric: str) -> tuple[Established, ..
 
 
 def _ahead(found: Differences, line: Line) -> tuple[str, ...]:
-    """The runs that are better than the leader of a line on the units that both have."""
     labels, leader = found.labels(), line.leader()
     ahead: list[str] = []
     for task, each, higher in found.tested():
@@ -327,7 +316,7 @@ def _together(found: Differences, name: str, metrics: Sequence[str]) -> Iterator
                 first = next(iter(results.values()))
                 yield Line(
                     name=name, metric=metric, tasks=frozenset({name}), first=False, together=True,
-                    values={label: _value_of({name: each}, each)
+                    values={label: _value({name: each}, each)
                             for label, each in results.items()},
                     higher=first.higher_is_better,
                     better=_better(found, name, metric),

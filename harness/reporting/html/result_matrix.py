@@ -7,7 +7,7 @@ from itertools import combinations
 
 from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.result_lines import Line, Value, cost_of
+from harness.reporting.html.result_lines import Line, cost_of
 from harness.reporting.html.run_differences import POOLED
 from harness.reporting.html.sheet_html import Entry, entries_html
 from harness.reporting.money import paid
@@ -25,8 +25,11 @@ def matrix_html(
 ) -> Html:
     """The table of results. The members of a group, and what is said of a line, follow it."""
     labels = [run.label for run in runs]
-    repeats = {label: _repeats(lines, label) for label in labels}
-    names = [f"{label} ×{repeats[label]}" if repeats[label] > 1 else label for label in labels]
+    names = []
+    for label in labels:
+        repeats = [line.values[label].repeats for line in lines if label in line.values]
+        many = max(repeats, default=1)
+        names.append(f"{label} ×{many}" if many > 1 else label)
     conditions = conditions_of(lines)
     rules = any(line.rules for line in lines)
     published = any(line.published for line in lines)
@@ -45,7 +48,9 @@ def matrix_html(
                 fold = element("button", f"{len(line.tasks)} tasks", type="button",
                                class_="fold", value=f"in-{many}")  # fmt: skip
                 head = joined([head, " ", fold])
-        cells = [_units(line), *(_cell(line, label) for label in labels)]
+        units = units_of(line)
+        cells = [Entry(NOTHING if units is None else f"{units:,}", units)]
+        cells += [_cell(line, label) for label in labels]
         cells += [_rules(line)] if rules else []
         cells += [_published(line, conditions)] if published else []
         within = f" in-{many}" if member else ""
@@ -61,7 +66,6 @@ def matrix_html(
 
 
 def _foot(runs: Sequence[ReportedRun], columns: int) -> list[list[Entry]]:
-    """How long each run took, and what was paid for it if that is known of any."""
     rows = {"the run took, min:s": [Entry(duration(run.seconds), run.seconds) for run in runs]}
     costs = [cost_of(run.summaries) for run in runs]
     if any(cost is not None for cost in costs):
@@ -85,32 +89,20 @@ def _head(line: Line, runs: Sequence[ReportedRun], *, starts: bool) -> Html:
     """The name of a line with its metric, and if it has a published value, whether it may stand
     next to it."""
     name = line.name + (f" (mean of {len(line.tasks)})" if line.is_group else "")
-    badge = _badge(line, runs) if line.published else None
+    badge = None
+    if line.published:
+        # The stamp of a task, once for all its models, or with those that it is of.
+        own: dict[str, list[bool]] = {run.label: [] for run in runs}
+        for run in runs:
+            mine = (one for one in run.summaries if one.task.partition("@")[0] in line.tasks)
+            own[run.label] += [one.comparable for one in mine]
+        stamped = [label for label, comparable in own.items() if not all(comparable)]
+        whose = "" if len(stamped) == sum(map(bool, own.values())) else f": {', '.join(stamped)}"
+        badge = element("span", f"not comparable{whose}", class_="badge") if stamped else None
     return joined([
         element("span", breakable(name), class_=None if starts else "hidden"), " ",
         element("span", line.shown_metric, " " if badge else None, badge, class_="metric"),
     ])  # fmt: skip
-
-
-def _badge(line: Line, runs: Sequence[ReportedRun]) -> Html | None:
-    """The stamp of a task, once for all its models, or with those that it is of."""
-    stamped = []
-    having = 0
-    for run in runs:
-        own = [one for one in run.summaries if one.task.partition("@")[0] in line.tasks]
-        having += bool(own)
-        if any(not each.comparable for each in own):
-            stamped.append(run.label)
-    if not stamped:
-        return None
-    whose = "" if len(stamped) == having else f": {', '.join(stamped)}"
-    return element("span", f"not comparable{whose}", class_="badge")
-
-
-def _units(line: Line) -> Entry:
-    """How many units the value of each model is of, if that is the same for all."""
-    many = units_of(line)
-    return Entry(NOTHING if many is None else f"{many:,}", many)
 
 
 def units_of(line: Line) -> int | None:
@@ -119,13 +111,7 @@ def units_of(line: Line) -> int | None:
     return each.pop() if len(each) == 1 else None
 
 
-def _repeats(lines: Sequence[Line], label: str) -> int:
-    """Of how many repeats most values of a run are the mean."""
-    return max((line.values[label].repeats for line in lines if label in line.values), default=1)
-
-
 def _cell(line: Line, label: str) -> Entry:
-    """A value with its interval, and what must be known of it."""
     one = line.values.get(label)
     if one is None:
         return Entry(NOTHING)
@@ -139,7 +125,16 @@ def _cell(line: Line, label: str) -> Entry:
     shown = element("strong" if sure else "span", number(one.value), class_=best)
     than = ", ".join(f"{each.loser} ({each.known})" if each.known else each.loser
                      for each in better)  # fmt: skip
-    known = [*_lost(line, one)]
+    # How many units the value is of if the row does not say so, and what of them was lost.
+    known = [] if units_of(line) is not None else [f"{one.of // one.repeats:,} units"]
+    counted = f", counted as {line.counts_as}" if one.counts else ""
+    if one.missing:
+        left_out = one.of - one.n if one.counts else 0
+        but = f" but for {left_out:,} left out" if left_out else ""
+        why = reasons(one.causes) if len(one.causes) > 1 else next(iter(one.causes))
+        known.append(f"{one.missing:,} of {one.of:,} units lost ({why}){counted}{but}")
+    if one.lost and round(one.lost, 2) != round(one.missing / one.of, 2):
+        known.append(f"{share(one.lost, 1)} of the parts of {line.metric} lost{counted}")
     if line.is_undecided and one.other is not None and one.lost:
         policy = "if they are left out" if one.counts else f"if they count as {line.counts_as}"
         known.append(f"{policy}: {number(one.other)}")
@@ -149,20 +144,6 @@ def _cell(line: Line, label: str) -> Entry:
         element("small", "; ".join(known)) if known else None,
     ]  # fmt: skip
     return Entry(joined(parts), one.value)
-
-
-def _lost(line: Line, one: Value) -> Iterator[str]:
-    """How many units a value is of if the row does not say so, and what of them was lost."""
-    if units_of(line) is None:
-        yield f"{one.of // one.repeats:,} units"
-    counted = f", counted as {line.counts_as}" if one.counts else ""
-    if one.missing:
-        left_out = one.of - one.n if one.counts else 0
-        but = f" but for {left_out:,} left out" if left_out else ""
-        why = reasons(one.causes) if len(one.causes) > 1 else next(iter(one.causes))
-        yield f"{one.missing:,} of {one.of:,} units lost ({why}){counted}{but}"
-    if one.lost and round(one.lost, 2) != round(one.missing / one.of, 2):
-        yield f"{share(one.lost, 1)} of the parts of {line.metric} lost{counted}"
 
 
 def _rules(line: Line) -> Entry:

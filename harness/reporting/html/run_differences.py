@@ -17,13 +17,13 @@ from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.html.untested import Untested, untested_of
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number
+from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference, is_established
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.scoring.changed_units import ChangedUnits
     from harness.scoring.comparison_document import Comparison, ComparisonDocument
-    from harness.scoring.finished_task import FinishedTask
     from harness.scoring.without_lost import WithoutLost
 
 MOST_COMPARED = 12
@@ -146,10 +146,7 @@ def _without(each: Difference, found: WithoutLost, labels: Mapping[str, str]) ->
 def differences_of_runs(
     runs: Sequence[ReportedRun], by: str | None = None, bases: Collection[str] = ()
 ) -> Differences:
-    """The comparisons of all runs with one of `bases`, else with the best one by each metric.
-
-    `by` is a slice of the data.
-    """
+    """The comparisons of all runs with one of `bases`, else with the best one by each metric."""
     from harness.scoring.compared_tasks import ComparedTasks, check_slice
     from harness.scoring.comparison import best_runs, compare, main_of
     from harness.scoring.comparison_document import ComparisonDocument
@@ -166,9 +163,7 @@ def differences_of_runs(
         return Differences(ComparisonDocument(comparisons=()), said)
     found = ComparedTasks([], [], [])
     problems, alone = [], []
-    by_name: dict[str, list[FinishedTask]] = {}
-    for task in (task for run in runs for task in run.tasks):
-        by_name.setdefault(task.task.name, []).append(task)
+    by_name = grouped((task.task.name, task) for run in runs for task in run.tasks)
     best: dict[str, dict[str, str]] = {}
     untested: list[Untested] = []
     for name, tasks in by_name.items():
@@ -244,7 +239,6 @@ def differences_html(found: Differences) -> Html:
 
 
 def _tested(found: Differences, labels: Mapping[str, str]) -> Iterator[Sheet]:
-    """The table of all differences, those of means over tasks and repeats last."""
     rows: list[tuple[Cell, ...]] = []
     notes = []
     for one in found.document.comparisons:
@@ -300,7 +294,7 @@ def _changed(task: str, changed: Sequence[ChangedUnits], labels: Mapping[str, st
     """The largest changes of each pair of runs, with the command that shows the first run's."""
     rows: list[tuple[Cell, ...]] = [
         (
-            unit.unit, f"{labels[each.first]} − {labels[each.second]}", unit.first - unit.second,
+            unit.unit, _pair(each, labels), unit.first - unit.second,
             unit.first, unit.second, unit.commands[0],
         )
         for each in changed
@@ -315,7 +309,7 @@ def _changed(task: str, changed: Sequence[ChangedUnits], labels: Mapping[str, st
     return Sheet(title=task, columns=columns, rows=tuple(rows), digits=3, notes=notes)
 
 
-def _pair(each: Difference, labels: Mapping[str, str]) -> str:
+def _pair(each: Difference | ChangedUnits, labels: Mapping[str, str]) -> str:
     return f"{labels[each.first]} − {labels[each.second]}"
 
 

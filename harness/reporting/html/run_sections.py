@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from harness.base.errors import HarnessError
 from harness.contracts.report import Cell, Sheet
@@ -53,10 +53,7 @@ def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:
 
 
 def reading_html(runs: Sequence[ReportedRun]) -> Html:
-    """How replies were read, by model, task, stage and role: the share of each rung, and losses.
-
-    Stages of which some reply was not read or some item was lost come first, the others are folded.
-    """
+    """How replies were read, by model, task, stage and role: the share of each rung, and losses."""
     stages = [
         (run.label, summary.task, name, role, use, stage)
         for run in runs
@@ -80,7 +77,10 @@ def reading_html(runs: Sequence[ReportedRun]) -> Html:
             task,
             f"{name}, {role}",
             use.calls,
-            *(_percent(each, use.calls) for each in shares),
+            *(
+                "unknown" if each is UNSET else 100 * each / use.calls if each else None
+                for each in shares
+            ),
             stage.items,
             lost,
             why or None,
@@ -105,19 +105,10 @@ def reading_html(runs: Sequence[ReportedRun]) -> Html:
     return joined([notes_html(notes), shown, element("details", title, folded)])
 
 
-def _percent(part: int | UnsetType, whole: int) -> Cell:
-    if part is UNSET:
-        return "unknown"
-    return 100 * part / whole if part else None
-
-
 def judges_html(
     runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins, labels: Sequence[str] = ()
 ) -> Html | None:
-    """Which judge decided what, and how far panels agree, and people; None without judges.
-
-    `labels` are the files of people's labels.
-    """
+    """Which judge decided what, and how far panels agree, and people; None without judges."""
     rows: list[tuple[Cell, ...]] = []
     panels = []
     for run in runs:

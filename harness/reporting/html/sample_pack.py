@@ -10,7 +10,6 @@ import gzip
 from base64 import b64encode
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +23,7 @@ from harness.reporting.call_lines import describe_call
 from harness.reporting.html.markup import Html, all_shown, element, joined
 from harness.reporting.html.samples import Line, Sample, Samples, main_columns
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.grouping import grouped
 
 LONG = 60
 """Texts from this length on are stored once."""
@@ -53,19 +53,12 @@ TEXTS = ("id", "user", "opening")
 """The columns of the index that hold texts of the runs."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Packed:
-    """The packed samples as elements of a page, and how many of all samples there are."""
+def pack(samples: Samples, *, most: int | None, size: int) -> tuple[Html, int]:
+    """The samples of the first units as elements of a page, and how many they are.
 
-    blocks: Html
-    kept: int
-    of: int
-
-
-def pack(samples: Samples, *, most: int | None, size: int) -> Packed:
-    """The samples of the first units, at most so many if `most` is given, but at least one unit
-    unless it is 0; else as fit into `size` bytes."""
-    total = sum(map(len, samples.units))
+    They are at most so many if `most` is given, but at least one unit unless it is 0; else as fit
+    into `size` bytes.
+    """
     packer = _Packer(samples)
     kept, units = 0, deque(samples.units)
     # The first few show how large a sample is; then as many are read at once as surely fit.
@@ -85,8 +78,8 @@ def pack(samples: Samples, *, most: int | None, size: int) -> Packed:
         fit = BATCH if most is not None else min(room, BATCH)
     blocks = packer.blocks()
     if most is None and kept == first and len(blocks) > size:
-        return Packed(blocks=Html(""), kept=0, of=total)
-    return Packed(blocks=blocks, kept=kept, of=total)
+        return Html(""), 0
+    return blocks, kept
 
 
 class _Packer:
@@ -111,10 +104,7 @@ class _Packer:
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Add samples."""
-        wanted: dict[int, list[int]] = {}
-        for sample in samples:
-            for journal, position in sample.places:
-                wanted.setdefault(journal, []).append(position)
+        wanted = grouped(place for sample in samples for place in sample.places)
         lines = {
             (journal, position): line
             for journal, positions in wanted.items()
@@ -124,7 +114,9 @@ class _Packer:
         }
         for sample in samples:
             own = [(self._journals[place[0]].stage, lines[place]) for place in sample.places]
-            self._index.add(sample, len(self._done), len(self._waiting), _opening(own))
+            texts = (call.text for _, line in own for call in line.calls if call.text)
+            opening = " ".join(next(texts, "")[: 2 * OPENING].split())[:OPENING]
+            self._index.add(sample, len(self._done), len(self._waiting), opening)
             self._waiting.append({
                 "values": sample.values,
                 "missing": [(name, self._text(one)) for name, one in sample.missing.items()],
@@ -149,7 +141,10 @@ class _Packer:
 
     def _record(self, stage: str, line: Line, task: int) -> dict[str, Any]:
         found: dict[str, Any] = {"stage": stage, "id": self._text(line.id)}
-        found["item"] = self._text(_cut(_json(line.item)))
+        item = _json(line.item)
+        if (left := len(item) - ITEM) > 0:
+            item = f"{item[: ITEM // 2]}\n… {left:,} characters left out …\n{item[-ITEM // 2 :]}"
+        found["item"] = self._text(item)
         if line.calls:
             found["calls"] = [self._call(call, task) for call in line.calls]
         if line.judged:
@@ -242,11 +237,6 @@ class _Index:
             column.append(value)
 
 
-def _opening(lines: Sequence[tuple[str, Line]]) -> str:
-    texts = (call.text for _, line in lines for call in line.calls if call.text)
-    return " ".join(next(texts, "")[: 2 * OPENING].split())[:OPENING]
-
-
 @lru_cache(maxsize=4096)
 def _verdict(verdict: Any, labels: tuple[str, ...]) -> str:
     if isinstance(verdict, NoVerdict):
@@ -259,18 +249,10 @@ def _verdict(verdict: Any, labels: tuple[str, ...]) -> str:
 
 
 def _json(raw: msgspec.Raw) -> str:
-    """JSON as it was written, a long one on several lines."""
     text = bytes(raw)
     if len(text) > LAID_OUT:
         text = msgspec.json.format(text, indent=1)
     return text.decode("utf-8", "replace")
-
-
-def _cut(text: str) -> str:
-    if len(text) <= ITEM:
-        return text
-    left = len(text) - ITEM
-    return f"{text[: ITEM // 2]}\n… {left:,} characters left out …\n{text[-ITEM // 2 :]}"
 
 
 def _block(name: str, value: Any) -> Html:

@@ -208,7 +208,6 @@ def _samples(
 def _worst(
     name: str, tasks: Sequence[FinishedTask], found: dict[tuple[str, str], list[Sample]]
 ) -> dict[str, float]:
-    """The rank of each unit of a task that is among the worst in any run."""
     first = next(task for task in tasks if task.task.name == name)
     metric = next(iter(main_columns(first)), "")
     named = main_metrics(first.summary.main, first.summary.metrics)[:1]

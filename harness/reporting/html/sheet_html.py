@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from harness.contracts.report import Cell, Sheet
+from harness.contracts.report import Sheet
 from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.report_tables import digits_of, format_cell, has_numbers
 
@@ -14,11 +14,17 @@ LONG = 40
 
 
 def sheet_html(sheet: Sheet, *, level: int = 4) -> Html:
-    """A sheet below its title, in a table whose first column names the rows.
-
-    A reader sorts it by any column, and a wide one scrolls within the page.
-    """
-    rows = [[_entry(sheet, column, cell) for column, cell in enumerate(row)] for row in sheet.rows]
+    """A sheet below its title, in a table whose first column names the rows."""
+    rows = [
+        [
+            Entry(
+                format_cell(cell, digits_of(sheet, column)),
+                cell if isinstance(cell, (int, float)) else None,
+            )
+            for column, cell in enumerate(row)
+        ]
+        for row in sheet.rows
+    ]
     numbers = [has_numbers(sheet, column) for column in range(len(sheet.columns))]
     table = entries_html(sheet.title, sheet.columns, rows, numbers=numbers)
     return joined([
@@ -83,13 +89,7 @@ def in_words(reason: str) -> str:
     return reason.replace("judged by rule: ", "judged by a rule, not by a model: ")
 
 
-def _entry(sheet: Sheet, column: int, cell: Cell) -> Entry:
-    sort = cell if isinstance(cell, (int, float)) else None
-    return Entry(format_cell(cell, digits_of(sheet, column)), sort)
-
-
 def _cells(row: Sequence[Entry], numbers: Sequence[bool]) -> Iterator[Html]:
-    """The cells of a row; that of the first column names it."""
     if len(row) == 1 < len(numbers):
         yield element("td", row[0].shown, colspan=len(numbers))
         return

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from harness.scoring.comparison_document import Compared
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.grouping import grouped
 from harness.scoring.unlike_runs import unlike
 from harness.tasks.repeats import task_and_repeat
 
@@ -48,10 +49,8 @@ def untested_of(
 
 def untested_pairs(untested: Sequence[Untested]) -> dict[str, list[tuple[str, str]]]:
     """By task the pairs of its runs that were not tested, each once."""
-    found: dict[str, dict[tuple[str, str], None]] = {}
-    for one in untested:
-        found.setdefault(one.task, {})[one.run, one.other] = None
-    return {task: list(pairs) for task, pairs in found.items()}
+    found = grouped((one.task, (one.run, one.other)) for one in untested)
+    return {task: list(dict.fromkeys(pairs)) for task, pairs in found.items()}
 
 
 def ways_to_test(untested: Sequence[Untested]) -> Mapping[str, list[str]]:

@@ -13,6 +13,7 @@ from harness.reporting.html.result_lines import Line
 from harness.reporting.html.run_differences import Differences, Established
 from harness.reporting.html.untested import untested_pairs
 from harness.reporting.text import number
+from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference
 
 FEW_NAMED = 4
@@ -89,7 +90,11 @@ def _established(
         known = [_size(every[0][1]), *(each.without for each in sure if each.without)]
         counted = f"the difference {'is' if sure else 'is not'} established ({'; '.join(known)})"
     elif 0 < len(sure) <= 2:
-        counted += f" ({'; '.join(map(_said, sure))})"
+        named = (
+            (f"{each.task}, {each.metric}: {each.winner} is better than {each.loser}", each.known)
+            for each in sure
+        )
+        counted += f" ({'; '.join(', '.join(filter(None, one)) for one in named)})"
     elif shaky := sum(not each.holds for each in sure):
         counted += f", {shaky:,} of them not without the units that one of the two runs lost"
     if why := _why_not(runs, first, sure):
@@ -117,7 +122,6 @@ def _why_not(runs: Sequence[ReportedRun], first: Sequence[str], sure: Sequence[E
 
 
 def _size(each: Difference) -> str:
-    """A difference in numbers, or why there is none."""
     if each.value is None or each.interval is None:
         return each.no_interval or "the value of one is undefined"
     ends = sorted(end if each.value > 0 else -end for end in each.interval)
@@ -125,26 +129,21 @@ def _size(each: Difference) -> str:
     return f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}]{p}"
 
 
-def _said(each: Established) -> str:
-    better = f"{each.task}, {each.metric}: {each.winner} is better than {each.loser}"
-    return ", ".join(filter(None, (better, each.known)))
-
-
 def _limits(
     runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences
 ) -> Iterator[str]:
-    """Stand-ins, baselines that beat all models, what was lost, and what was not tested."""
-    ruled = [run.label for run in runs if answers_by_rule(run)]
+    ruled = [
+        run.label
+        for run in runs
+        if any(run.manifest.by_rule(task, CANDIDATE) for task in run.manifest.tasks)
+    ]
     if ruled:
         every = len(ruled) == len(runs) > 1
         who = "Every model here" if every else _listed(ruled)
         are = "is a stand-in" if every or len(ruled) == 1 else "are stand-ins"
         yield f"{who} {are} for a language model, about which the values say nothing."
     tasks = [line for line in lines if line.first and not line.is_group and line.order()]
-    beaten: dict[str, list[str]] = {}
-    for line in tasks:
-        for rule in line.beaten_by:
-            beaten.setdefault(rule.name, []).append(line.name)
+    beaten = grouped((rule.name, line.name) for line in tasks for rule in line.beaten_by)
     for rule_name, names in beaten.items():
         on = _of(names, len(tasks))
         than = "has a better value than every model"
@@ -158,11 +157,6 @@ def _limits(
     if apart := untested_pairs(found.untested):
         named = _of([*apart], len(tasks))
         yield f"Not tested: {named}; “What to look at next” says what would help."
-
-
-def answers_by_rule(run: ReportedRun) -> bool:
-    """Whether the candidate of a run answers by rule."""
-    return any(run.manifest.by_rule(task, CANDIDATE) for task in run.manifest.tasks)
 
 
 def _of(names: Sequence[str], of: int) -> str:

@@ -1,16 +1,24 @@
-"""Agreement of raters who labelled the same things. Imports numpy when used."""
+"""Agreement of raters who labelled the same things. Imports numpy: import it where it is used."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from harness.scoring.stats.intervals import Undefined
+import numpy as np
 
-if TYPE_CHECKING:
-    from harness.scoring.stats.intervals import Floats, Interval, Method, NoInterval
+from harness.scoring.stats.bootstrap import blocks_of_draws
+from harness.scoring.stats.intervals import (
+    Floats,
+    Interval,
+    Measured,
+    Method,
+    NoInterval,
+    Undefined,
+    bounds,
+)
 
 Weights: TypeAlias = Literal["none", "linear", "quadratic"]
 ONE_LABEL = "both gave one label alone, and the same"
@@ -57,8 +65,6 @@ def cohen_kappa(
     With weights, a disagreement counts by the distance of the labels in `order`, or by its square;
     without weights, all disagreements count alike and the order does not matter.
     """
-    import numpy as np
-
     if not len(first):
         return Undefined("nothing was labelled by both")
     if weights != "none" and order is None:
@@ -88,11 +94,6 @@ def kappa_interval(
 
     It equals that of `relation_interval`, but is computed faster, from a table per user.
     """
-    import numpy as np
-
-    from harness.scoring.stats.bootstrap import blocks_of_draws
-    from harness.scoring.stats.intervals import Measured, NoInterval, bounds
-
     if draws < 1:
         return NoInterval("no draws were asked for")
     numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
@@ -120,8 +121,6 @@ def kappa_interval(
 
 def _kappas(tables: Floats, cost: Any) -> Floats:
     """Cohen's κ of each table of counts, NaN if no disagreement is possible by chance."""
-    import numpy as np
-
     rows, columns = tables.sum(axis=2), tables.sum(axis=1)
     by_chance = np.einsum("ti,tj,ij->t", rows, columns, cost) / tables.sum(axis=(1, 2))
     found = np.einsum("tij,ij->t", tables, cost)
@@ -135,8 +134,6 @@ def fleiss_kappa(counts: Sequence[Sequence[int]]) -> float | Undefined:
 
     All things must have the same number of raters.
     """
-    import numpy as np
-
     if not counts:
         return Undefined("nothing was labelled by all")
     table = np.asarray(counts, dtype=np.float64)

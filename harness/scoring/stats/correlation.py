@@ -90,10 +90,7 @@ def relation_interval(
     confidence: float = 0.95,
     method: Method = "percentile",
 ) -> Interval | NoInterval:
-    """The bootstrap interval of a correlation or κ; users are drawn with all their pairs.
-
-    It is the same in every process for the same seed and the same order of users.
-    """
+    """The bootstrap interval of a correlation or κ; users are drawn with all their pairs."""
     if draws < 1:
         return NoInterval("no draws were asked for")
     numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}

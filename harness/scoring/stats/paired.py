@@ -31,10 +31,7 @@ def paired_interval(
     confidence: float = 0.95,
     method: Method = "percentile",
 ) -> Interval | NoInterval:
-    """The interval of the first statistic minus the second, with the same users drawn for both.
-
-    The i-th values belong to the same unit; other arguments are as in `bootstrap_interval`.
-    """
+    """The interval of the first statistic minus the second, with the same users drawn for both."""
     if draws < 1:
         return NoInterval("no draws were asked for")
     sizes = np.unique(clusters, return_counts=True)[1]

@@ -38,27 +38,23 @@ def without_each(values: Floats, starts: Integers, sizes: Integers, statistic: S
         means: Floats = (values.sum() - np.add.reduceat(values, starts)) / (len(values) - sizes)
         return means
     if statistic == "median":
-        return _medians_without(values, starts, sizes)
+        # Medians from the sorted values, skipping the places of the cluster that is left out.
+        order = np.argsort(values, kind="stable")
+        place = np.empty(len(values), dtype=np.int64)
+        place[order] = np.arange(len(values))
+        ordered = values[order]
+        medians = []
+        for start, size in zip(starts, sizes, strict=True):
+            gone = np.sort(place[start : start + size])
+            left = len(values) - size
+            middle = [_past(gone, (left - 1) // 2), _past(gone, left // 2)]
+            medians.append(ordered[middle].mean())
+        return np.array(medians)
     ends = starts + sizes
     return np.array([
         statistic_of(np.concatenate((values[:start], values[end:])), statistic)
         for start, end in zip(starts, ends, strict=True)
     ])  # fmt: skip
-
-
-def _medians_without(values: Floats, starts: Integers, sizes: Integers) -> Floats:
-    """Medians from the sorted values, skipping the places of the cluster that is left out."""
-    order = np.argsort(values, kind="stable")
-    place = np.empty(len(values), dtype=np.int64)
-    place[order] = np.arange(len(values))
-    ordered = values[order]
-    medians = []
-    for start, size in zip(starts, sizes, strict=True):
-        gone = np.sort(place[start : start + size])
-        left = len(values) - size
-        middle = [_past(gone, (left - 1) // 2), _past(gone, left // 2)]
-        medians.append(ordered[middle].mean())
-    return np.array(medians)
 
 
 def _past(gone: Integers, rank: int) -> int:

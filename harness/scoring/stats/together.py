@@ -55,10 +55,7 @@ def interval_together(
     confidence: float = 0.95,
     method: Method = "percentile",
 ) -> Interval | NoInterval:
-    """The interval of the weighted sum, with the same users drawn for all parts.
-
-    The users are those of any part; other arguments are as in `bootstrap_interval`.
-    """
+    """The interval of the weighted sum, with the same users drawn for all parts."""
     if draws < 1:
         return NoInterval("no draws were asked for")
     users = np.unique(np.concatenate([part.clusters for part in parts]))
@@ -99,10 +96,7 @@ class _Ordered:
         self._sums = np.bincount(owners, weights=part.values, minlength=len(users))
 
     def of_draws(self, drawn: Integers, times: Floats) -> Floats:
-        """The weighted statistic over the units of each draw's users; NaN where they have none.
-
-        `times` has how often each of all users was drawn.
-        """
+        """The weighted statistic over the units of each draw's users; NaN where they have none."""
         units = times @ self._sizes
         found = np.full(len(drawn), np.nan)
         for place in np.flatnonzero(units):

@@ -109,14 +109,11 @@ def test_files_that_cannot_be_read_cost_themselves_alone(catalogue):
         nameless="version: 1",
         numbered="task: 3",
         orphan="task: orphan\nextends: nobody",
+        matrix="task: film\nextends: base\nmatrix: {window: [1]}",
     )
     assert found.names == ("base",)
-    assert [problem.partition(":")[0] for problem in found.problems] == [
-        "nameless.yaml",
-        "numbered.yaml",
-        "torn.yaml",
-        "orphan.yaml",
-    ]
+    told = [problem.partition(":")[0] for problem in found.problems]
+    assert told == ["matrix.yaml", "nameless.yaml", "numbered.yaml", "torn.yaml", "orphan.yaml"]
     assert names(found, "base") == ["base"]
 
 

@@ -1,9 +1,7 @@
 """Tables over real files: aliases, types, absent values, several files, and places in errors."""
 
-import pyarrow as pa
 import pytest
-from builders.tables import refused, table_of
-from pyarrow import csv, parquet
+from builders.tables import refused, table_of, written
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
@@ -125,14 +123,13 @@ def test_only_so_many_rows_and_values_are_told(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("by", ["rows", "batches", "batches of one column"])
-@pytest.mark.parametrize("write", [csv.write_csv, parquet.write_table])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_rows_behind_a_bad_one_are_read_on_to_and_none_is_read_again(
-    tmp_path, monkeypatch, by, write
+    tmp_path, monkeypatch, by, ending
 ):
     monkeypatch.setattr(further, "BATCH_ROWS", 2)
-    path = tmp_path / ("a.csv" if write is csv.write_csv else "a.parquet")
     kinds = ["liked", "liked", "no", "no", "no", "liked"]
-    write(pa.table({"user": [*"123456"], "kind": kinds}), path)
+    path = written(tmp_path / f"a.{ending}", {"user": [*"123456"], "kind": kinds})
     of = table_of(path, columns=KINDS, name="notes")
     begun = []
 

@@ -166,8 +166,7 @@ def test_a_broken_plugin_costs_itself_alone(films, source, line):
     plugins = films.plugins()
 
     (broken,) = plugins.broken
-    assert (broken.entry_point, broken.distribution) == ("bad", "bad-benchmark")
-    assert broken.error == line
+    assert (broken.entry_point, broken.distribution, broken.error) == ("bad", "bad-benchmark", line)
     assert "Traceback" in broken.traceback
     assert plugins.benchmark("films").name == "films"
     assert "half" not in plugins.models
@@ -257,9 +256,7 @@ def test_a_factory_that_fails_names_its_plugin(site):
         plugins.benchmark("lacking")
 
 
-def test_an_observer_that_raises_keeps_no_other_from_hearing_and_a_broken_plugin_hears_nothing(
-    site,
-):
+def test_one_that_raises_keeps_no_observer_from_hearing_and_a_broken_plugin_hears_nothing(site):
     plugins = plugins_of(site, deaf="""
         @hookimpl
         def on_run_start(event):

@@ -78,8 +78,7 @@ def test_a_failed_judgement_is_a_part_of_that_person_s_score_and_counts_as_worst
     # Of two interests baking alone has a verdict. Whether birds explains the owls is not known.
     assert ada.values == {"support": 1.0, "grounded": 1.0, "coverage": 1.0}
     assert ada.worst == {"support": 1 / 2, "grounded": 1 / 2, "coverage": 1 / 2}
-    assert ada.missing == {}
-    assert ada.parts == dict.fromkeys(METRICS, (1, 2))
+    assert (ada.missing, ada.parts) == ({}, dict.fromkeys(METRICS, (1, 2)))
     assert ben == Score(
         id="ben", user="ben", values=shares(1.0, 1.0, 1.0), parts=dict.fromkeys(METRICS, (0, 1))
     )

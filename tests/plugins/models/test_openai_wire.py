@@ -38,9 +38,7 @@ def test_the_body_holds_what_was_asked_and_nothing_else():
 def test_the_seed_goes_along_only_where_chance_plays_a_part():
     warm = Sampling(temperature=0.7, top_p=0.9, stop=("a", "b"), max_tokens=9)
     sent = body(warm, tokens_field="max_completion_tokens")
-    assert sent["seed"] == 5
-    assert sent["top_p"] == 0.9
-    assert sent["stop"] == ["a", "b"]
+    assert (sent["seed"], sent["top_p"], sent["stop"]) == (5, 0.9, ["a", "b"])
     assert sent["max_completion_tokens"] == 9
     assert "max_tokens" not in sent
     assert "seed" not in body(warm, seeded=False)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from harness.base.errors import DataError
@@ -36,3 +40,19 @@ def data_in(place: Path | str | None, spec: DataSpec, **options: Any) -> TaskDat
     """The data of the task `t` in this place, without a limit."""
     usual = {"limit": None, "seed": 0, "package": None, "task": "t"}
     return open_dataset(spec, data=None if place is None else str(place), **{**usual, **options})
+
+
+def written(path: Path, columns: Mapping[str, Any]) -> Path:
+    """The file with these columns, as CSV, JSON lines or Parquet by its name."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table(columns), path)
+        return path
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    with path.open("w", newline="") as file:
+        if path.suffix == ".csv":
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(rows)
+        else:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    return path

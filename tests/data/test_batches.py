@@ -1,13 +1,11 @@
 """Tables by columns: the same values and the same errors as by rows, from every kind of source."""
 
-import csv
-import json
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from builders.tables import refused, table_of
+from builders.tables import refused, table_of, written
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
@@ -25,26 +23,6 @@ def table(*paths, columns=COLUMNS):
     return table_of(*paths, columns=columns, name="notes")
 
 
-def parquet(path, columns, **options):
-    pq.write_table(pa.table(columns), path, **options)
-    return path
-
-
-def written(path, columns):
-    """The same columns as CSV, JSON lines or Parquet."""
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    if path.suffix == ".parquet":
-        return parquet(path, columns)
-    with path.open("w", newline="") as file:
-        if path.suffix == ".csv":
-            writer = csv.DictWriter(file, columns)
-            writer.writeheader()
-            writer.writerows(rows)
-        else:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
-    return path
-
-
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_other_formats_are_grouped_by_rows(tmp_path, monkeypatch, ending):
     monkeypatch.setattr(table_module, "BATCH_ROWS", 2)
@@ -58,11 +36,9 @@ def test_other_formats_are_grouped_by_rows(tmp_path, monkeypatch, ending):
 
 def test_numbers_of_rows_run_on_over_batches_row_groups_and_files(tmp_path, monkeypatch):
     monkeypatch.setattr(table_module, "BATCH_ROWS", 2)
-    first = parquet(
-        tmp_path / "a.parquet",
-        {"user": ["a", "b", "c", "d"], "kind": ["liked"] * 4},
-        row_group_size=3,
-    )
+    first = tmp_path / "a.parquet"
+    people = pa.table({"user": ["a", "b", "c", "d"], "kind": ["liked"] * 4})
+    pq.write_table(people, first, row_group_size=3)
     second = tmp_path / "b.csv"
     second.write_text("kind,user\nskipped,e\n")
     parts = table(first, second).batches("user")
@@ -91,7 +67,7 @@ def test_numbers_of_rows_run_on_over_batches_row_groups_and_files(tmp_path, monk
 )
 def test_errors_name_file_row_and_column_as_rows_do(tmp_path, column, values, row, found):
     columns: dict[str, Any] = {"user": ["a", "b", "c"], "kind": ["liked"] * 3, "stars": [1.0] * 3}
-    path = parquet(tmp_path / "a.parquet", {**columns, column: values})
+    path = written(tmp_path / "a.parquet", {**columns, column: values})
     with pytest.raises(DataError) as by_columns:
         list(table(path).batches())
     assert by_columns.value.where == f"{path}, row {row}, column '{column}'"
@@ -110,7 +86,7 @@ def test_parquet_gives_every_row_of_its_columns_under_their_own_names(tmp_path, 
     }
     if kept == "as a dictionary":
         columns = {name: array.dictionary_encode() for name, array in columns.items()}
-    [batch] = table(parquet(tmp_path / "a.parquet", columns)).batches()
+    [batch] = table(written(tmp_path / "a.parquet", columns)).batches()
     assert (batch.first, len(batch)) == (1, 200)
     assert batch.columns == {
         "user": ["1", "1", "2", "3"] * 50,
@@ -122,8 +98,8 @@ def test_parquet_gives_every_row_of_its_columns_under_their_own_names(tmp_path, 
 
 def test_a_bad_row_of_a_later_batch_is_counted_from_the_start_of_its_file(tmp_path, monkeypatch):
     monkeypatch.setattr(table_module, "BATCH_ROWS", 2)
-    first = parquet(tmp_path / "a.parquet", {"user": ["a"], "kind": ["liked"]})
-    second = parquet(
+    first = written(tmp_path / "a.parquet", {"user": ["a"], "kind": ["liked"]})
+    second = written(
         tmp_path / "b.parquet", {"user": ["a", "b", None], "kind": ["liked", "liked", "liked"]}
     )
     with pytest.raises(DataError) as caught:
@@ -132,12 +108,12 @@ def test_a_bad_row_of_a_later_batch_is_counted_from_the_start_of_its_file(tmp_pa
 
 
 def test_a_missing_column_is_told_whichever_are_asked_for_and_so_are_missing_rows(tmp_path):
-    path = parquet(tmp_path / "a.parquet", {"user": ["a"]})
+    path = written(tmp_path / "a.parquet", {"user": ["a"]})
     with pytest.raises(DataError, match="column 'kind' is missing"):
         list(table(path).batches("user"))
     none = pa.array([], pa.string())
     with pytest.raises(DataError, match="has no rows"):
-        list(table(parquet(path, {"user": none, "kind": none})).batches())
+        list(table(written(path, {"user": none, "kind": none})).batches())
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])

@@ -180,8 +180,7 @@ def test_a_wrong_digest_is_an_error_and_nothing_is_kept(people, web, cache):
     error = refused(people(Page(CSV), digest=wrong))
     assert isinstance(error, DataError)
     assert error.where == f"{web.url}/people.csv"
-    assert error.found == f"md5:{hashlib.md5(CSV).hexdigest()}"
-    assert error.expected == wrong
+    assert (error.found, error.expected) == (f"md5:{hashlib.md5(CSV).hexdigest()}", wrong)
     assert unfinished(cache) == []
     assert not list(cache.glob("md5-*"))
 

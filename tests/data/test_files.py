@@ -50,8 +50,7 @@ def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_p
     write(tmp_path, "sen.csv")
     with pytest.raises(DataError, match="no file for table 'seen' of task 't'") as caught:
         find_tables(tmp_path, {"seen": SEEN}, task="t")
-    assert caught.value.where == str(tmp_path)
-    assert caught.value.found == "a folder with sen.csv"
+    assert (caught.value.where, caught.value.found) == (str(tmp_path), "a folder with sen.csv")
     assert caught.value.hint == "'sen.csv' is the nearest name"
 
 

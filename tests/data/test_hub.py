@@ -163,10 +163,7 @@ def test_a_folder_of_the_same_name_does_not_stand_in_for_the_hub(hub, load, tmp_
     assert (result["about"]["offline"], result["about"]["tables"]["notes"]["rows"]) == (None, 2)
 
 
-def test_unknown_splits_columns_and_configurations_name_what_there_is(hub, refused):
-    split = str(refused(spec(split="trian"), endpoint=hub.url))
-    assert "no split 'trian'" in split
-    assert "'train' is the nearest name" in split
+def test_unknown_columns_and_configurations_name_what_there_is(hub, refused):
     column = str(refused(spec(split="train", columns={"person": {}}), endpoint=hub.url))
     assert "people/notes@2222222222 (default, train): column 'person' is missing" in column
     assert "columns user, text, n" in column

@@ -19,19 +19,13 @@ def lines(folder, name, data):
     return list(text_lines(path))
 
 
-def test_gzip_and_zstd_read_like_plain_text(tmp_path):
-    plain = lines(tmp_path, "t.csv", TEXT)
-    assert plain == [b"first\n", NOISE + b"\n", b"last\n"]
-    assert lines(tmp_path, "t.csv.gz", gzip.compress(TEXT)) == plain
-    assert lines(tmp_path, "t.csv.zst", zstandard.compress(TEXT)) == plain
-
-
-def test_files_of_several_frames_are_read_to_the_end(tmp_path):
-    parts = [b"one\n", b"two\n"]
-    packed = b"".join(gzip.compress(part) for part in parts)
-    assert lines(tmp_path, "t.csv.gz", packed) == parts
-    packed = b"".join(zstandard.compress(part) for part in parts)
-    assert lines(tmp_path, "t.csv.zst", packed) == parts
+@pytest.mark.parametrize(
+    ("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".zst", zstandard.compress)]
+)
+def test_packed_files_of_one_frame_or_several_read_like_plain_text(tmp_path, ending, pack):
+    parts = [b"first\n", NOISE + b"\n", b"last\n"]
+    assert lines(tmp_path, f"t.csv{ending}", pack(TEXT)) == parts
+    assert lines(tmp_path, f"t.csv{ending}", b"".join(map(pack, parts))) == parts
 
 
 @pytest.mark.parametrize("cut", [3, 10_000, -1])

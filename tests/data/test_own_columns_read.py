@@ -1,9 +1,7 @@
 """Columns that the data calls otherwise, and values that it writes otherwise."""
 
-import pyarrow as pa
 import pytest
-from builders.tables import data_in, refused, table_of
-from pyarrow import parquet
+from builders.tables import data_in, refused, table_of, written
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, TableSpec
@@ -27,31 +25,19 @@ def table(path, columns=COLUMNS, *, of_run=True):
     return table_of(path, columns=columns, name="engagements", of_run=of_run)
 
 
-def written(folder, name):
+def three(folder, name):
     """The same three rows in each format; the column `user` there is another one."""
-    path = folder / name
+    columns = {"customer_id": ["c1", "c2", "c3"], "user": ["x", "x", "x"]}
     if name.endswith(".parquet"):
-        rows = {
-            "customer_id": ["c1", "c2", "c3"], "user": ["x", "x", "x"],
-            "kind": ["like", "1", "implicit_positive"], "stars": [5, 3, 0],
-        }  # fmt: skip
-        parquet.write_table(pa.table(rows), path)
-    elif name.endswith(".jsonl"):
-        path.write_text(
-            '{"customer_id": "c1", "user": "x", "kind": "like", "stars": "five"}\n'
-            '{"customer_id": "c2", "user": "x", "kind": 1, "stars": 3}\n'
-            '{"customer_id": "c3", "user": "x", "kind": "implicit_positive", "stars": ""}\n'
-        )
+        columns |= {"kind": ["like", "1", "implicit_positive"], "stars": [5, 3, 0]}
     else:
-        path.write_text(
-            "customer_id,user,kind,stars\nc1,x,like,five\nc2,x,1,3\nc3,x,implicit_positive,\n"
-        )
-    return path
+        columns |= {"kind": ["like", 1, "implicit_positive"], "stars": ["five", 3, ""]}
+    return written(folder / name, columns)
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
 def test_own_names_and_values_are_read_by_rows_and_by_columns(tmp_path, name):
-    read = table(written(tmp_path, name))
+    read = table(three(tmp_path, name))
     assert [row for _, row in read.rows()] == ROWS
     (batch,) = read.batches()
     assert batch.columns == {name: [row[name] for row in ROWS] for name in COLUMNS}
@@ -77,7 +63,7 @@ def test_own_names_and_values_are_read_in_bulk(tmp_path, name, bulk_rows):
     columns = {**COLUMNS, "stars": Column(type="integer", required=False, **stars)}
     if name.endswith(".jsonl"):
         del columns["stars"]  # its last value is an empty text
-    of = table(written(tmp_path, name), columns)
+    of = table(three(tmp_path, name), columns)
     rows = bulk_rows(of)
     assert len(rows) == 3
     assert rows == [tuple(row.values()) for _, row in of.rows()]
@@ -103,7 +89,7 @@ def test_errors_propose_the_same_options_in_bulk(tmp_path, name):
         {"kind": Column(one_of=("up", "down"))},
         {"kind": Column(type="integer", values={"like": "V"})},
     ):
-        of = table(written(tmp_path, name), columns)
+        of = table(three(tmp_path, name), columns)
         with pytest.raises(DataError) as caught:
             Database({"engagements": of}).relation("engagements")
         assert str(caught.value) == str(refused(of))

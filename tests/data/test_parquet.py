@@ -3,27 +3,24 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from builders.tables import refused, table_of
+from builders.tables import refused, table_of, written
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data import parquet
 
 
-def written(folder, columns):
-    path = folder / "t.parquet"
-    pq.write_table(pa.table(columns), path)
-    return path
-
-
 def test_only_wanted_columns_are_read(tmp_path):
-    path = written(tmp_path, {"a": [1, 2], "b": ["x", None]})
+    path = written(tmp_path / "t.parquet", {"a": [1, 2], "b": ["x", None]})
     rows = [row for _, row in parquet.read_parquet(path, wanted=["b"])]
     assert rows == [{"b": "x"}, {"b": None}]
 
 
 def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path):
-    path = written(tmp_path, {"user": [7, 8], "items": [["a"], None], "score": [1.5, float("nan")]})
+    path = written(
+        tmp_path / "t.parquet",
+        {"user": [7, 8], "items": [["a"], None], "score": [1.5, float("nan")]},
+    )
     columns = {"user": Column(), "items": Column(type="list", required=False)}
     assert list(table_of(path, columns=columns).rows()) == [
         (1, {"user": "7", "items": ["a"]}),
@@ -54,7 +51,7 @@ def test_repeated_names_are_refused(tmp_path):
     ],
 )
 def test_damaged_files_are_told(tmp_path, damage, problem):
-    path = written(tmp_path, {"a": [f"{n:09d}" for n in range(5000)]})
+    path = written(tmp_path / "t.parquet", {"a": [f"{n:09d}" for n in range(5000)]})
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(DataError) as caught:
         list(parquet.read_parquet(path, wanted=None))

@@ -28,8 +28,7 @@ def test_a_list_of_objects_is_read_as_structs():
 def test_what_does_not_fit_is_named_with_its_cell_and_place():
     with pytest.raises(DataError) as caught:
         CELL.read([{"title": "rye", "rating": 4}, {"title": 5, "rating": 1}], Rated)
-    assert caught.value.where == "row 7, history"
-    assert caught.value.found == "5"
+    assert (caught.value.where, caught.value.found) == ("row 7, history", "5")
     assert caught.value.expected == (
         "a list of objects with title, rating (Expected `str`, got `int` at [1].title)"
     )

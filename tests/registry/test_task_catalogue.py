@@ -3,6 +3,7 @@
 import pytest
 
 from harness.base.errors import TaskError
+from harness.registry.task_catalogue import Catalogue
 
 FOUR = {
     "short": "task: film_short\nextends: base\ntags: [quick]",
@@ -108,14 +109,11 @@ def test_files_that_cannot_be_read_cost_themselves_alone(catalogue):
         nameless="version: 1",
         numbered="task: 3",
         orphan="task: orphan\nextends: nobody",
+        matrix="task: film\nextends: base\nmatrix: {window: [1]}",
     )
     assert found.names == ("base",)
-    assert [problem.partition(":")[0] for problem in found.problems] == [
-        "nameless.yaml",
-        "numbered.yaml",
-        "torn.yaml",
-        "orphan.yaml",
-    ]
+    told = [problem.partition(":")[0] for problem in found.problems]
+    assert told == ["matrix.yaml", "nameless.yaml", "numbered.yaml", "torn.yaml", "orphan.yaml"]
     assert names(found, "base") == ["base"]
 
 
@@ -158,8 +156,6 @@ def test_patterns_show_parts_globs_and_tags(catalogue):
 
 
 def test_a_task_of_a_broken_plugin_tells_why(site, monkeypatch):
-    from harness.registry.task_catalogue import Catalogue
-
     site.install(
         "bad-benchmark",
         {"bad": "bad.plugin"},
@@ -187,8 +183,6 @@ def test_a_task_of_a_broken_plugin_tells_why(site, monkeypatch):
 
 
 def test_a_first_party_task_of_a_broken_plugin_tells_why(site):
-    from harness.registry.task_catalogue import Catalogue
-
     site.install("ours", {"interests": "broken_one"}, {"broken_one.py": "1 / 0"})
     error = error_of(Catalogue(site.plugins()), "interests_short")
     assert error.found == (
@@ -196,7 +190,8 @@ def test_a_first_party_task_of_a_broken_plugin_tells_why(site):
     )
 
 
-PROMPTED = "task: mine\nextends: base\nprompts: {{say.candidate: {prompt}}}"
+PROMPTED = "task: mine\nextends: base\nprompts: {{say.candidate: {}}}"
+DATA = "task: mine\nextends: base\ndata: {{folder: {}}}"
 
 
 @pytest.fixture
@@ -217,23 +212,24 @@ def own(tmp_path, catalogue):
     return chosen
 
 
-@pytest.mark.parametrize("prompt", ["/etc/hostname", "../secret", "link.j2", "away/secret"])
-def test_a_prompt_outside_the_folder_of_its_task_is_refused(own, prompt):
-    with pytest.raises(TaskError, match="outside its own folder") as caught:
-        own(PROMPTED.format(prompt=prompt))
-    assert caught.value.where.endswith("mine.yaml:3:26")
-    assert prompt in caught.value.found
-    assert "--prompts DIR" in caught.value.hint
-
-
 @pytest.mark.parametrize("prompt", ["mine.j2", "./mine.j2", "inner.j2", "away/own/mine.j2"])
 def test_a_prompt_inside_the_folder_of_its_task_is_its_own(own, tmp_path, prompt):
-    (task,) = [own(PROMPTED.format(prompt=prompt))]
-    assert task.prompts == {"say.candidate": str(tmp_path / "own" / prompt)}
+    assert own(PROMPTED.format(prompt)).prompts == {"say.candidate": str(tmp_path / "own" / prompt)}
 
 
-@pytest.mark.parametrize("folder", ["/etc", "..", "away"])
-def test_data_outside_the_folder_of_its_task_is_refused(own, folder):
+OUTSIDE = ["/etc/hostname", "../secret", "link.j2", "away/secret"]
+
+
+@pytest.mark.parametrize(
+    ("form", "place", "column", "option"),
+    [
+        *((PROMPTED, prompt, 26, "--prompts DIR") for prompt in OUTSIDE),
+        *((DATA, folder, 16, "--data DIR") for folder in ("/etc", "..", "away")),
+    ],
+)
+def test_what_is_outside_the_folder_of_its_task_is_refused(own, form, place, column, option):
     with pytest.raises(TaskError, match="outside its own folder") as caught:
-        own(f"task: mine\nextends: base\ndata: {{folder: {folder}}}")
-    assert "--data DIR" in caught.value.hint
+        own(form.format(place))
+    assert caught.value.where.endswith(f"mine.yaml:3:{column}")
+    assert place in caught.value.found
+    assert option in caught.value.hint

@@ -27,6 +27,9 @@ roles: {judge: {same_as: candidate}, candidate: {}}
     assert wrong(text) == []
 
 
+COLUMNS = "columns: {user: {}, kind: {one_of: [liked], values: {up: like}}}"
+
+
 @pytest.mark.parametrize(
     ("text", "where", "problem", "hint"),
     [
@@ -40,18 +43,6 @@ roles: {judge: {same_as: candidate}, candidate: {}}
          "did you mean 'judge'?"),
         ("roles: {judge: {same_as: nobody}}", "3:26", "the benchmark 'films' has no role 'nobody'",
          None),
-    ],
-)  # fmt: skip
-def test_what_the_benchmark_has_not_is_told_with_its_place(wrong, text, where, problem, hint):
-    assert wrong(text) == [(f"one.yaml:{where}", problem, hint)]
-
-
-COLUMNS = "columns: {user: {}, kind: {one_of: [liked], values: {up: like}}}"
-
-
-@pytest.mark.parametrize(
-    ("text", "where", "problem", "hint"),
-    [
         ("data: {known: [{table: sen, rows: 1}]}", "3:16",
          "a fact about the published data names no table 'sen' of the task",
          "did you mean 'seen'?"),
@@ -65,5 +56,7 @@ COLUMNS = "columns: {user: {}, kind: {one_of: [liked], values: {up: like}}}"
          "did you mean 'liked'?"),
     ],
 )  # fmt: skip
-def test_what_the_tables_have_not_is_told_with_its_place(wrong, text, where, problem, hint):
+def test_what_benchmark_and_tables_have_not_is_told_with_its_place(
+    wrong, text, where, problem, hint
+):
     assert wrong(text) == [(f"one.yaml:{where}", problem, hint)]

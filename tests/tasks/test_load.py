@@ -85,46 +85,49 @@ def test_merge_keys_yield_to_own_keys_and_earlier_ones_win():
     assert document.where(["both", "d"]) == "a.yaml:2:27"
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "found"),
-    [
-        ("a:\n  - !local x", "a.yaml:2:5", "!local"),
-        ("a: !!set {b}", "a.yaml:1:4", "!!set"),
-        ("a: !!int x", "a.yaml:1:4", "x"),
-        ("a: !!bool x", "a.yaml:1:4", "x"),
-        ("a: .nan", "a.yaml:1:4", ".nan"),
-        ("a: 1e999", "a.yaml:1:4", "1e999"),
-    ],
-)  # fmt: skip
-def test_what_is_no_plain_value_is_refused(text, where, found):
-    error = refused(text)
-    assert (error.where, error.found) == (where, found)
-
-
-@pytest.mark.parametrize(
-    ("text", "where"),
-    [
-        ("a: [1", "a.yaml:2:1"),
-        ("a: 1\n---\nb: 2", "a.yaml:2:1"),
-    ],
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
 )
-def test_what_is_no_yaml_is_told_with_its_place(text, where):
+TAG, INVALID = "tags are not allowed", "the value is invalid"
+DEEP, LARGE = "the file is nested too deeply", "the file is too large"
+# Aliases count as what they stand for.
+TOO_MUCH = "more than 1,000,000 values and characters, with what aliases stand for"
+REFUSED = {
+    "a local tag": ("a:\n  - !local x", "a.yaml:2:5", TAG, "!local"),
+    "a set": ("a: !!set {b}", "a.yaml:1:4", TAG, "!!set"),
+    "no integer": ("a: !!int x", "a.yaml:1:4", INVALID, "x"),
+    "no boolean": ("a: !!bool x", "a.yaml:1:4", INVALID, "x"),
+    "no number": ("a: .nan", "a.yaml:1:4", INVALID, ".nan"),
+    "infinite": ("a: 1e999", "a.yaml:1:4", INVALID, "1e999"),
+    "an anchor in itself": ("a: &a [*a]", "a.yaml", DEEP, None),
+    "an anchor merged into itself": ("a: &a {<<: *a}", "a.yaml", DEEP, None),
+    "deep lists": ("a: " + "[" * 900 + "]" * 900, "a.yaml", DEEP, None),
+    "deep mappings": ("a: " + "{a: " * 900 + "}" * 900, "a.yaml", DEEP, None),
+    "aliases of values": (BOMB, "a.yaml:5:5", LARGE, TOO_MUCH),
+    "aliases of characters": (
+        'a: &a "' + "x" * 900_000 + '"\nb: [*a, *a]',
+        "a.yaml:1:4",
+        LARGE,
+        TOO_MUCH,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_plain_value_is_refused_with_its_place(case):
+    text, *told = REFUSED[case]
     error = refused(text)
-    assert (error.problem, error.where) == ("the file is not valid YAML", where)
+    assert [error.where, error.problem, error.found] == told
+    if case.startswith("deep"):
+        with pytest.raises(TaskError, match="value: the file is nested too deeply"):
+            read_value(text.removeprefix("a: "))
+
+
+@pytest.mark.parametrize("text", ["a: [1", "a: 1\n---\nb: 2"])
+def test_what_is_no_yaml_is_told_with_its_place(text):
+    error = refused(text)
+    assert (error.problem, error.where) == ("the file is not valid YAML", "a.yaml:2:1")
     assert error.expected == "one YAML document"
-
-
-def test_an_anchor_that_holds_itself_is_refused():
-    assert refused("a: &a [*a]").problem == "the file is nested too deeply"
-    assert refused("a: &a {<<: *a}").problem == "the file is nested too deeply"
-
-
-@pytest.mark.parametrize("opening", ["[", "{a: "])
-def test_deep_nesting_is_an_error_with_the_file(opening):
-    text = opening * 900 + ("]" if opening == "[" else "}") * 900
-    assert refused(f"a: {text}").where == "a.yaml"
-    with pytest.raises(TaskError, match="value: the file is nested too deeply"):
-        read_value(text)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
@@ -133,21 +136,9 @@ def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
     assert load_file(file).values == {"task": "a"}
 
 
-BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
-)
 MERGES = "a0: &a0 {x: 1}\n" + "".join(
     f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 40)
 )
-
-
-@pytest.mark.parametrize(
-    "text", [BOMB, 'a: &a "' + "x" * 900_000 + '"\nb: [*a, *a]'], ids=["values", "characters"]
-)
-def test_aliases_count_as_what_they_stand_for(text):
-    error = refused(text)
-    assert error.problem == "the file is too large"
-    assert error.found.startswith("more than 1,000,000 values and characters")
 
 
 def test_merges_of_merges_take_no_time():

@@ -185,12 +185,6 @@ def test_a_matrix_of_too_many_is_refused_before_it_is_made():
     assert (error.problem, error.expected) == ("`matrix` makes too many tasks", "5,000 at most")
 
 
-def test_a_bad_matrix_costs_its_file_alone(catalogue):
-    found = catalogue(bad="task: film\nextends: base\nmatrix: {window: [1]}")
-    assert found.names == ("base",)
-    assert [problem.partition(": ")[0] for problem in found.problems] == ["bad.yaml:1:7"]
-
-
 def test_a_made_name_must_be_one(catalogue):
     found = catalogue(grid="task: film_{threshold}\nextends: base\nmatrix: {threshold: [0.5, 1]}")
     with pytest.raises(TaskError) as caught:

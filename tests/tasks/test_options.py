@@ -93,13 +93,5 @@ def test_an_ill_typed_option_is_told_with_its_place(task, line, where, found, ex
     assert (error.where, error.found, error.expected) == (f"one.yaml:{where}", found, expected)
 
 
-def test_an_inherited_option_stands_in_its_base(catalogue):
-    found = catalogue(
-        middle="task: middle\nextends: base\noptions:\n  window: wide",
-        one="task: one\nextends: middle\noptions: {threshold: 1}",
-    )
-    assert refused(found.select(["one"]).tasks[0]).where == "middle.yaml:4:11"
-
-
 def test_a_benchmark_without_options_says_so(task):
     assert refused(task("window: 1"), Nothing).expected == "no options: this benchmark has none"

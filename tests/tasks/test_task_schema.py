@@ -98,6 +98,19 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
         ),
         ("data: {tables: {a: {entries: [b]}}}", "3:30", "a list of 2"),
         ("prompts: {a.b: 3}", "3:16", "text"),
+        (
+            "data: {sources: [{hub: {repo: o/n}, ask: {steps: [a]}}]}",
+            "3:18",
+            "exactly one of hub, url, drive, build, ask",
+        ),
+        ("data: {sources: [{ask: {steps: []}}]}", "3:32", "a list that is not empty"),
+        ("data: {sources: [{drive: {file: short, name: a.zip}}]}", "3:33", "the file's id"),
+        (
+            "data: {sources: [{build: {tool: t, inputs: {log: [{}]}}}]}",
+            "3:51",
+            "exactly one of hub, url, drive",
+        ),
+        ("data: {sources: [{web: {}}]}", "3:19", "one of hub, url, drive, build, ask"),
     ],
 )
 def test_a_value_that_cannot_be_is_told_with_its_place_and_what_may(line, where, expected):
@@ -105,22 +118,6 @@ def test_a_value_that_cannot_be_is_told_with_its_place_and_what_may(line, where,
     assert error.where == f"a.yaml:{where}"
     assert error.expected is not None
     assert error.expected.startswith(expected)
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("{hub: {repo: o/n}, ask: {steps: [a]}}", "exactly one of hub, url, drive, build, ask"),
-        ("{ask: {steps: []}}", "a list that is not empty"),
-        ("{drive: {file: short, name: a.zip}}", "the file's id"),
-        ("{build: {tool: t, inputs: {log: [{}]}}}", "exactly one of hub, url, drive"),
-        ("{web: {}}", "one of hub, url, drive, build, ask"),
-    ],
-)
-def test_a_source_has_one_kind_with_its_keys(source, expected):
-    (error,) = errors(f"task: a\ndata:\n  sources:\n  - {source}")
-    assert error.expected.startswith(expected)
-    assert error.where.startswith("a.yaml:4:")
 
 
 def test_a_file_is_a_task_or_a_group_which_has_members():

@@ -95,8 +95,7 @@ def test_death_closes_the_port_and_revival_opens_the_same():
 def test_it_tells_how_many_are_in_flight():
     with FaultyServer(latency=0.2) as server, ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda text: post(server, text), "abc"))
-        assert server.most_in_flight == 3
-        assert server.in_flight == 0
+        assert (server.most_in_flight, server.in_flight) == (3, 0)
 
 
 DOES_IT_THINK = "What is 17 times 23? Answer with the number and nothing else."

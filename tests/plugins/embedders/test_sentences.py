@@ -97,6 +97,28 @@ def test_the_identity_holds_what_changes_the_vectors_and_nothing_else(roberta, t
     assert identity(moved) != identity()
 
 
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def test_a_name_is_pinned_by_its_commit_and_embeds_as_the_folder_does(
+    roberta, embedded, tmp_path, monkeypatch
+):
+    # The tiny encoder as the hub's cache holds it, on a machine without a network.
+    repository = tmp_path / "hub" / "models--org--tiny"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(COMMIT)
+    shutil.copytree(roberta, repository / "snapshots" / COMMIT)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    cached = "sentence-transformers:org/tiny,device=cpu"
+    rows, embedder = embedded(cached, TEXTS[:2])
+    folder, _ = embedded(f"sentence-transformers:{roberta},device=cpu", TEXTS[:2])
+    np.testing.assert_allclose(rows, folder, atol=1e-6)
+    assert embedder.identity.label == "sentence-transformers:org/tiny"
+    assert embedder.identity.details["revision"] == COMMIT
+    assert named_embedder(f"{cached},revision={COMMIT}").identity == embedder.identity
+
+
 @pytest.mark.parametrize(
     ("device", "occupied"), [("cpu", None), ("mps", None), ("cuda", "gpu"), ("cuda:1", "gpu:1")]
 )

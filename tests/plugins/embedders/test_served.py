@@ -131,8 +131,7 @@ def test_a_key_goes_only_where_the_user_said_and_a_refused_one_is_not_shown(by_s
 def test_an_embedder_is_another_identity_than_the_model_of_its_name(own_cache):
     identity = named_embedder("openai:m,base_url=http://h/v1").identity
     assert identity.label == "openai:m"
-    assert identity.details == {"host": "h", "endpoint": "embeddings"}
-    assert identity.scope == "run"
+    assert (identity.details, identity.scope) == ({"host": "h", "endpoint": "embeddings"}, "run")
 
 
 @pytest.mark.parametrize(

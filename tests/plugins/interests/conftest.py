@@ -1,36 +1,11 @@
-"""Records and a desk written by hand."""
+"""Histories and what was named in them, written by hand."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from builders.records import WrittenRecords, make_records
-from harness_interests.records import Claim, Engagement, History, Interest, Support
-
-from harness.contracts.outcomes import FAILURES
-
-
-class ScriptedDesk:
-    """A desk that gives one prepared outcome and remembers what it was asked."""
-
-    def __init__(self, outcome: Any, **options: Any) -> None:
-        self.outcome = outcome
-        self.options = SimpleNamespace(**options)
-        self.asked: list[tuple[Any, ...]] = []
-
-    async def ask(self, role: str, prompt: str, variables: Any, *, read: Any, tries: int) -> Any:
-        self.asked.append((role, prompt, variables, tries))
-        return read(self.outcome) if isinstance(self.outcome, str) else self.outcome
-
-    async def judge(self, question: Any, *, role: str) -> Any:
-        self.asked.append((role, question))
-        return self.outcome
-
-
-@pytest.fixture
-def desk() -> type[ScriptedDesk]:
-    return ScriptedDesk
+from harness_interests.records import Engagement, History, Interest
 
 
 @pytest.fixture
@@ -60,22 +35,6 @@ def named() -> Callable[..., WrittenRecords]:
                 else outcome,
             )
             for item, outcome in pairs
-        )
-
-    return make
-
-
-@pytest.fixture
-def judged() -> Callable[..., WrittenRecords]:
-    """Records of the stage "support": kept numbers, or a failure, by claim id."""
-
-    def make(outcomes: dict[str, Any]) -> WrittenRecords:
-        return make_records(
-            (
-                Claim(id=id, user=id.rpartition("/")[0], interest="", numbers=(), titles=()),
-                outcome if isinstance(outcome, FAILURES) else Support(outcome),
-            )
-            for id, outcome in outcomes.items()
         )
 
     return make

@@ -1,4 +1,4 @@
-"""People from files, through the real reader."""
+"""The task, and people from files through the real reader."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
+from harness_interests.benchmark import INTERESTS
 from harness_interests.data import load
 from harness_interests.records import Engagement, Options, Person
 
@@ -14,13 +15,19 @@ from harness.contracts.task import DataSpec
 from harness.data import open_dataset
 
 ROOT = Path(__file__).parents[3]
+TASK = yaml.safe_load((ROOT / "task_configs/interests/interests.yaml").read_text())
+
+
+def test_the_task_says_what_the_code_takes_as_usual():
+    assert TASK["options"] == msgspec.to_builtins(Options())
+    assert TASK["metrics"] == list(INTERESTS.metrics)
+    assert INTERESTS.main == ("support",)
 
 
 @pytest.fixture
 def people():
     """Loads the people of a file, by the task's own description of its data."""
-    task = yaml.safe_load((ROOT / "task_configs/interests/interests.yaml").read_text())
-    spec = msgspec.convert(task["data"], DataSpec)
+    spec = msgspec.convert(TASK["data"], DataSpec)
 
     def read(data):
         dataset = open_dataset(

@@ -1,8 +1,9 @@
 """Scores worked out by hand."""
 
 import pytest
+from builders.records import make_records
 from harness_interests.metrics import METRICS, score
-from harness_interests.records import Options
+from harness_interests.records import Claim, Options, Support
 
 from harness.contracts.outcomes import NoVerdict, Unreadable
 from harness.contracts.records import Score
@@ -11,6 +12,17 @@ LIKED_1_2_4_5 = ("+rye", "+bread", "-trains", "+owls", "+geese")
 BAKING_AND_BIRDS = {"baking": (1, 2, 3), "birds": (4,)}
 KEPT = {"ada/1": (1, 2), "ada/2": (4,)}
 OUT = {"support": 0.0, "grounded": 0.0}
+
+
+def judged(outcomes):
+    """Records of the stage "support": kept numbers, or a failure, by claim id."""
+    return make_records(
+        (
+            Claim(id=id, user=id.rpartition("/")[0], interest="", numbers=(), titles=()),
+            outcome if isinstance(outcome, NoVerdict) else Support(outcome),
+        )
+        for id, outcome in outcomes.items()
+    )
 
 
 def shares(support, grounded, coverage):
@@ -47,16 +59,14 @@ def shares(support, grounded, coverage):
         (("+rye",), Unreadable("no_json"), {}, 2, {}, dict.fromkeys(METRICS, "name/no_json")),
     ],
 )  # fmt: skip
-def test_shares_and_what_is_missing(history, named, judged, row):
+def test_shares_and_what_is_missing(history, named, row):
     words, interests, verdicts, least, values, missing = row
     records = {"name": named((history("ada", *words), interests)), "support": judged(verdicts)}
     (ada,) = score(records, Options(min_support=least))
     assert (ada.values, ada.missing) == (values, missing)
 
 
-def test_a_failed_judgement_is_a_part_of_that_person_s_score_and_counts_as_worst(
-    history, named, judged
-):
+def test_a_failed_judgement_is_a_part_of_that_person_s_score_and_counts_as_worst(history, named):
     records = {
         "name": named(
             (history("ada", "+rye", "+owls"), {"baking": (1,), "birds": (2,)}),
@@ -68,8 +78,7 @@ def test_a_failed_judgement_is_a_part_of_that_person_s_score_and_counts_as_worst
     # Of two interests baking alone has a verdict. Whether birds explains the owls is not known.
     assert ada.values == {"support": 1.0, "grounded": 1.0, "coverage": 1.0}
     assert ada.worst == {"support": 1 / 2, "grounded": 1 / 2, "coverage": 1 / 2}
-    assert ada.missing == {}
-    assert ada.parts == dict.fromkeys(METRICS, (1, 2))
+    assert (ada.missing, ada.parts) == ({}, dict.fromkeys(METRICS, (1, 2)))
     assert ben == Score(
         id="ben", user="ben", values=shares(1.0, 1.0, 1.0), parts=dict.fromkeys(METRICS, (0, 1))
     )

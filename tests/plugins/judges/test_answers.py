@@ -12,33 +12,17 @@ NUMBERS = ("1", "2", "3", "4", "5")
 read = SelectionReader(labels=NUMBERS)
 
 
-def chosen(text):
-    outcome = read(text)
-    assert isinstance(outcome, Parsed), outcome
-    assert outcome.value.rung == outcome.rung
-    return outcome.value.chosen, outcome.rung
-
-
-@pytest.mark.parametrize(
-    ("text", "places"),
-    [
-        ("3,1.", (2, 0)),
-        ("1, 3, and 5", (0, 2, 4)),
-        ("[1, 3].", (0, 2)),
-        ("**1, 3**", (0, 2)),
-        ("1 3 5", (0, 2, 4)),
-        ("01, 03", (0, 2)),
-        ("- 1\n- 3", (0, 2)),
-        ("NONE", ()),
-    ],
-)
-def test_labels_alone_are_text(text, places):
-    assert chosen(text) == (places, "text")
-
-
 @pytest.mark.parametrize(
     ("text", "places", "rung"),
     [
+        ("3,1.", (2, 0), "text"),
+        ("1, 3, and 5", (0, 2, 4), "text"),
+        ("[1, 3].", (0, 2), "text"),
+        ("**1, 3**", (0, 2), "text"),
+        ("1 3 5", (0, 2, 4), "text"),
+        ("01, 03", (0, 2), "text"),
+        ("- 1\n- 3", (0, 2), "text"),
+        ("NONE", (), "text"),
         ("[]", (), "strict"),
         ('["1", "[3]"]', (0, 2), "strict"),
         ('["NONE"]', (), "strict"),
@@ -52,8 +36,8 @@ def test_labels_alone_are_text(text, places):
         ('{"answer": [1, 3],}', (0, 2), "repaired"),
     ],
 )
-def test_json(text, places, rung):
-    assert chosen(text) == (places, rung)
+def test_labels_alone_and_json(text, places, rung):
+    assert read(text) == Parsed(Selected(chosen=places, rung=rung), rung)
 
 
 @pytest.mark.parametrize(
@@ -106,26 +90,7 @@ def test_labels_need_not_be_numbers():
     assert words("[]") == Parsed(Selected(chosen=(), rung="strict"), "strict")
 
 
-items = SelectionReader(
-    labels=tuple(f"item_{n}" for n in range(8)),
-    at_most=3,
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "places"),
-    [
-        ("1. item_4\n2. item_7", (4, 7)),
-        ("**1.** `item_4`\n**2.** `item_7`", (4, 7)),
-        ("item_0 item_3", (0, 3)),
-        ("[0] [3] [5]", (0, 3, 5)),
-        ("0, 3, 7", (0, 3, 7)),
-    ],
-)
-def test_labels_with_a_stem_may_be_listed_spaced_or_given_by_their_numbers(text, places):
-    outcome = items(text)
-    assert isinstance(outcome, Parsed), outcome
-    assert outcome.value == Selected(chosen=places, rung=outcome.rung)
+items = SelectionReader(labels=tuple(f"item_{n}" for n in range(8)), at_most=3)
 
 
 @pytest.mark.parametrize(
@@ -146,13 +111,18 @@ def test_a_number_that_may_count_things_is_no_label_with_a_stem(text):
 @pytest.mark.parametrize(
     ("text", "found"),
     [
+        ("1. item_4\n2. item_7", Selected(chosen=(4, 7), rung="text")),
+        ("**1.** `item_4`\n**2.** `item_7`", Selected(chosen=(4, 7), rung="text")),
+        ("item_0 item_3", Selected(chosen=(0, 3), rung="text")),
+        ("[0] [3] [5]", Selected(chosen=(0, 3, 5), rung="text")),
+        ("0, 3, 7", Selected(chosen=(0, 3, 7), rung="text")),
         ("1. item_4\n2. item_99", Selected(chosen=(4,), rung="text", unknown=1)),
         ("0, 3, 99", Selected(chosen=(0, 3), rung="text", unknown=1)),
         ("[4, 99]", Selected(chosen=(4,), rung="strict", unknown=1)),
         ("4 4 2 1 0", Selected(chosen=(4, 2, 1), rung="text", repeated=1, surplus=1)),
     ],
 )
-def test_unknown_repeated_and_surplus_labels_with_a_stem_are_counted(text, found):
+def test_labels_with_a_stem_may_be_listed_spaced_or_given_by_their_numbers(text, found):
     assert items(text) == Parsed(found, found.rung)
 
 

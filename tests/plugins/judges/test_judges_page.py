@@ -7,7 +7,7 @@ import pytest
 from builders.texts import write_json_lines
 
 from harness.cli.main import main
-from harness.contracts.records import Done
+from harness.reporting.result import Result
 from harness.testing import FaultyServer, run_tasks
 
 PAGE = Path(__file__).parents[3] / "docs" / "judges.md"
@@ -87,13 +87,8 @@ def praise(sentence):
 
 
 def value(result):
-    from harness.runs.journal_index import Head, JournalRecords, scan
-
-    (journal,) = (result.folder / "reviews").glob("1-label.jsonl")
-    ((_, _, head),) = scan(journal, Head)
-    (record,) = JournalRecords(journal, head.stage)
-    assert isinstance(record.outcome, Done)
-    return record.outcome.value
+    (sample,) = Result.of(result).samples(stage="label")
+    return sample.value
 
 
 @pytest.mark.parametrize("judge", ["", "both-ways:"])
@@ -103,7 +98,7 @@ def test_its_question_is_answered_by_a_model_and_by_its_judge(judge, installed, 
         return "\n".join(lines)
 
     result = judged(tmp_path, "reviews", judge, answer)
-    assert value(result) == ["praise", "complaint", "complaint"]
+    assert value(result) == ("praise", "complaint", "complaint")
 
 
 def test_its_judge_keeps_what_its_model_says_in_both_orders(installed, tmp_path):
@@ -111,7 +106,7 @@ def test_its_judge_keeps_what_its_model_says_in_both_orders(installed, tmp_path)
     result = judged(
         tmp_path, "reviews", "both-ways:", lambda _: "1. praise\n2. complaint\n3. complaint"
     )
-    assert value(result) == [None, "complaint", None]
+    assert value(result) == (None, "complaint", None)
 
 
 def test_its_judge_selects_nothing_only_because_it_is_shown_first(installed, tmp_path):

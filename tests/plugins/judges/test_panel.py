@@ -54,36 +54,51 @@ async def decide(question, *verdicts):
     return verdict, asking.votes
 
 
-async def test_what_more_than_half_chose_is_selected_the_most_chosen_first():
-    verdict, votes = await decide(QUESTION, chosen(0, 2), chosen(2, 3), chosen(2, 0, 1))
-    assert verdict == Selected(chosen=(2, 0), rung="majority")
-    assert votes == [
-        Vote("x", chosen(0, 2)), Vote("y", chosen(2, 3)), Vote("z", chosen(2, 0, 1)),
-    ]  # fmt: skip
-
-
 TWO = Select(prompt="p", subject="trains", options=("a", "b", "c", "d"), at_most=2)
+
+
+def selected(*places, **counts):
+    return Selected(chosen=places, rung="majority", **counts)
 
 
 @pytest.mark.parametrize(
     ("question", "verdicts", "decided"),
     [
-        (QUESTION, [chosen(), chosen(), chosen(1)], Selected(chosen=(), rung="majority")),
-        (
-            QUESTION, [chosen(0, 1), chosen(1, 2)],
-            Selected(chosen=(1,), rung="majority", tied=2),
+        pytest.param(
+            QUESTION, [chosen(0, 2), chosen(2, 3), chosen(2, 0, 1)], selected(2, 0),
+            id="more than half, the most chosen first",
+        ),
+        pytest.param(QUESTION, [chosen(), chosen(), chosen(1)], selected(), id="nothing"),
+        pytest.param(
+            QUESTION, [chosen(0, 1), chosen(1, 2)], selected(1, tied=2), id="just half is a tie",
         ),
         # Each of three was chosen by two of three; the first two stay.
-        (
-            TWO, [chosen(0, 1), chosen(1, 2), chosen(2, 0)],
-            Selected(chosen=(0, 1), rung="majority", surplus=1),
+        pytest.param(
+            TWO, [chosen(0, 1), chosen(1, 2), chosen(2, 0)], selected(0, 1, surplus=1),
+            id="more than may be",
+        ),
+        pytest.param(
+            QUESTION, [chosen(0), FAILED, chosen(0, 1)], selected(0, tied=1),
+            id="two of three answered",
+        ),
+        pytest.param(
+            QUESTION, [chosen(0), FAILED],
+            NoVerdict("no_quorum", "1 of 2 answered; y: timeout", behind=("timeout",)),
+            id="half are no quorum",
+        ),
+        pytest.param(
+            QUESTION, [chosen(0), FAILED, FAILED],
+            NoVerdict("no_quorum", "1 of 3 answered; y: timeout, z: timeout", behind=("timeout",)),
+            id="fewer are none",
         ),
     ],
 )  # fmt: skip
 async def test_what_just_half_chose_is_not_selected_and_counted_as_tied(
     question, verdicts, decided
 ):
-    assert (await decide(question, *verdicts))[0] == decided
+    verdict, votes = await decide(question, *verdicts)
+    assert verdict == decided
+    assert votes == [Vote(*vote) for vote in zip("xyz", verdicts, strict=False)]
 
 
 @pytest.mark.parametrize(
@@ -105,25 +120,6 @@ async def test_the_label_given_most_often_is_the_texts(verdicts, labels, tied):
     )
     verdict, _ = await decide(question, *verdicts)
     assert verdict == Classified(labels=labels, rung="majority", tied=tied)
-
-
-async def test_those_that_answered_decide_where_they_are_more_than_half():
-    verdict, votes = await decide(QUESTION, chosen(0), FAILED, chosen(0, 1))
-    assert verdict == Selected(chosen=(0,), rung="majority", tied=1)
-    assert votes[1] == Vote("y", FAILED)
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "told"),
-    [
-        ((chosen(0), FAILED), "1 of 2 answered; y: timeout"),
-        ((chosen(0), FAILED, FAILED), "1 of 3 answered; y: timeout, z: timeout"),
-    ],
-)
-async def test_half_or_fewer_are_no_quorum_and_their_votes_are_told(verdicts, told):
-    verdict, votes = await decide(QUESTION, *verdicts)
-    assert verdict == NoVerdict("no_quorum", told, behind=("timeout",))
-    assert [vote.verdict for vote in votes] == list(verdicts)
 
 
 async def test_what_is_behind_a_missing_quorum_is_each_cause_of_its_members_once():

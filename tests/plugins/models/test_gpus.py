@@ -10,11 +10,13 @@ from harness_models.server.gpus import (
     GpuMemory,
     GpusUnknown,
     chosen_by,
+    gpu_findings,
     look_at,
     visible,
 )
 
 from harness.base.errors import ModelError
+from harness.contracts.finding import bad, doubtful, good
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError
 
@@ -260,3 +262,35 @@ def test_the_make_of_the_gpus_and_their_driver_are_for_the_manifest(smi, monkeyp
     assert memory(count=2, chosen=chosen_by("1")).make_and_driver() == both | {"gpus": 1}
     monkeypatch.setenv("PATH", "/none")
     assert memory().make_and_driver() == {}
+
+
+def test_findings_are_each_gpu_and_who_holds_the_memory_of_one_that_is_wanted(smi, monkeypatch):
+    free = good("gpu", "GPU 0 (NVIDIA H100 80GB HBM3), 79.1 of 79.6 GiB free")
+    taken = good("gpu", "GPU 1 (NVIDIA H100 80GB HBM3), 20.5 of 79.6 GiB free")
+    smi(FREE + TAKEN.replace("0, ", "1, ", 1).replace(ONE, TWO), f"4711, {TWO}, 59990, python\n")
+    assert [*gpu_findings(None)] == [free, taken]
+    assert [*gpu_findings(memory())] == [free]
+    how = "set tensor_parallel_size × pipeline_parallel_size × data_parallel_size to 2 at most"
+    assert [*gpu_findings(memory(count=16))] == [
+        bad("gpu", "16 GPUs are needed, and there are 2", how)
+    ]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert [*gpu_findings(None)] == [taken]
+    (only,) = gpu_findings(memory())
+    assert (only.about, only.state) == ("gpu", "bad")
+    assert "; found process 4711 (python) holds 59990 MiB" in only.says
+
+
+def test_gpus_that_are_hidden_have_a_broken_driver_or_none(smi, monkeypatch, tmp_path):
+    def finds(kind, says):
+        assert [*gpu_findings(None)] == [good("gpu", says)]
+        assert [*gpu_findings(memory())] == [kind("gpu", says)]
+
+    smi(FREE)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    finds(bad, "nvidia-smi shows no GPU that CUDA can use; CUDA_VISIBLE_DEVICES is '7'")
+    said = "Failed to initialize NVML: Driver/library version mismatch"
+    smi("").write_text(f"#!/bin/sh\necho '{said}'; exit 18\n")
+    finds(doubtful, f"unknown: nvidia-smi: {said}")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    finds(doubtful, "nvidia-smi is not installed, so NVIDIA GPUs are unknown")

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from builders.processes import lives
+from builders.processes import lives, wait_until
 from harness_models.server import keeper
 
 LINUX = sys.platform == "linux"
@@ -94,18 +94,9 @@ def keeper_of(command, *, grace=60.0):
     )
 
 
-def until(condition):
-    for _ in range(1200):
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("what was waited for did not come")
-
-
 def pid_in(folder, name):
     file = folder / name
-    until(file.exists)
+    wait_until(file.exists)
     return int(file.read_text())
 
 
@@ -145,7 +136,7 @@ def test_a_killed_keeper_has_a_second_process_that_kills_a_child_which_ignores_s
     stubborn = started(STUBBORN, grace=0.3)
     child = pid_in(tmp_path, "child")
     stubborn.kill()
-    assert until(lambda: not lives(child))
+    wait_until(lambda: not lives(child))
 
 
 def test_processes_get_sigterm_before_all_others_of_the_machine_are_looked_at(monkeypatch):
@@ -230,7 +221,7 @@ def test_shared_memory_of_engines_that_a_ray_cluster_runs_is_removed_too(
         # The server ends later than the worker, as one does that waits for its workers.
         os.kill(child, signal.SIGSTOP)
         keeper_process.stdin.close()
-        until(lambda: pending(child, signal.SIGTERM))
+        wait_until(lambda: pending(child, signal.SIGTERM))
         time.sleep(1)  # the keeper looks at the engines once it has sent the signal
         worker.kill()
         worker.wait(timeout=60)
@@ -296,7 +287,7 @@ time.sleep(600)
 """
     started(TELL + orphaning)
     orphan = pid_in(tmp_path, "orphan")
-    assert until(lambda: not Path(f"/proc/{orphan}").exists())
+    wait_until(lambda: not Path(f"/proc/{orphan}").exists())
 
 
 @pytest.mark.parametrize(
@@ -335,7 +326,7 @@ time.sleep(600)
         assert all(lives(pid) for pid in pids)
         process.kill()
         process.wait(timeout=60)
-        assert until(lambda: not any(lives(pid) for pid in pids))
+        wait_until(lambda: not any(lives(pid) for pid in pids))
         assert lives(other)
     finally:
         os.kill(other, signal.SIGKILL)
@@ -355,7 +346,7 @@ ctypes.CDLL(None).syscall({EXIT_THREAD}, 0)
 """
     process = subprocess.Popen([sys.executable, "-c", half], start_new_session=True)
     try:
-        until(lambda: not lives(process.pid) and not lives(zombie.pid))
+        wait_until(lambda: not lives(process.pid) and not lives(zombie.pid))
         members = keeper.members(os.getpid())
         assert process.pid in members
         assert zombie.pid not in members
@@ -370,7 +361,8 @@ def test_ps_finds_the_members_of_a_session_that_proc_finds(monkeypatch):
     program = f"import os, time; os.fork(); {STAYS}"
     leader = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
     try:
-        of_proc = until(lambda: keeper.members(leader.pid))
+        wait_until(lambda: keeper.members(leader.pid))
+        of_proc = keeper.members(leader.pid)
         monkeypatch.setattr(keeper, "processes_of_proc", keeper.processes_of_ps)
         assert len(of_proc) == 1
         assert keeper.members(leader.pid) == of_proc

@@ -234,19 +234,8 @@ async def test_a_server_that_sends_no_logprobs_is_reported_once_and_counted(serv
     assert report == {"replies_without_logprobs": 2}
 
 
-def refuses_system(asked):
-    return REFUSAL if asked.body["messages"][0]["role"] == "system" else None
-
-
-async def test_a_refused_system_message_ends_the_run_and_names_the_argument(server):
-    server.faults = refuses_system
-    with pytest.raises(CallError, match="system_role=false") as caught:
-        await asked(f"model=m,base_url={server.url}", request(SYSTEM, USER))
-    assert (caught.value.cause, caught.value.fatal) == ("bad_request", True)
-
-
 async def test_auto_finds_out_once_that_the_system_cannot_speak(server):
-    server.faults = refuses_system
+    server.faults = lambda asked: REFUSAL if "system" in str(asked.body["messages"]) else None
     given, told = f"model=m,base_url={server.url},system_role=auto", []
     *replies, report = await asked(given, *[request(SYSTEM, USER)] * 2, told=told)
     assert [reply.text for reply in replies] == ["ok", "ok"]
@@ -271,17 +260,20 @@ async def test_other_refusals_stay_what_they_are(server):
 
 
 @pytest.mark.parametrize(
-    ("message", "hint"),
+    ("message", "hint", "fatal"),
     [
         (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
             "'max_completion_tokens' instead.",
             "max_tokens_field=max_completion_tokens",
+            False,
         ),
-        ("default chat template is no longer allowed", "endpoint=completions"),
+        ("default chat template is no longer allowed", "endpoint=completions", False),
+        ("System role not supported", "system_role=false", True),
     ],
 )
-async def test_a_refusal_that_an_argument_mends_names_it(server, message, hint):
+async def test_a_refusal_that_an_argument_mends_names_it(server, message, hint, fatal):
     server.faults = [status(400, message=message)]
-    with pytest.raises(CallError, match=hint):
-        await asked(f"model=m,base_url={server.url}")
+    with pytest.raises(CallError, match=hint) as caught:
+        await asked(f"model=m,base_url={server.url}", request(SYSTEM, USER))
+    assert (caught.value.cause, caught.value.fatal) == ("bad_request", fatal)

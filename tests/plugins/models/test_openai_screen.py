@@ -20,12 +20,6 @@ KEY = "topsecret9f8e7d6c5b4a/With+Signs=="
 REQUEST = Request(messages=(Message("user", "hello"),), sampling=Sampling(), seed=9)
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_CUSTOM_HEADERS"):
-        monkeypatch.delenv(name, raising=False)
-
-
 async def asked(**args):
     """The reply or the CallError to one request, and the model."""
     model = make(ModelSettings(args={"model": "m", **args}))

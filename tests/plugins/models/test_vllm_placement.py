@@ -1,6 +1,7 @@
 """Which GPUs the engines of a vLLM use: made-up GPUs, and weights of real sizes."""
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -27,29 +28,26 @@ QWEN_8B = 16_381_470_720
 
 
 @pytest.mark.parametrize(
-    ("weights", "gpus", "tensor_and_data"),
+    ("weights", "gpus", "heads", "tensor_and_data"),
     [
         # 141 GB and a share of 0.92 of 85.5 GB, 78.7 GB: two hold it with 8 GB left on each, four
         # with 43 GB.
-        (LLAMA_70B, 1, None),
-        (LLAMA_70B, 2, (2, 1)),
-        (LLAMA_70B, 4, (4, 1)),
-        (LLAMA_70B, 8, (4, 2)),
-        (QWEN_8B, 1, (1, 1)),
-        (QWEN_8B, 8, (1, 8)),
-        (QWEN_8B, 0, None),
-        (LLAMA_70B, 7, (4, 1)),
+        (LLAMA_70B, 1, None, None),
+        (LLAMA_70B, 2, None, (2, 1)),
+        (LLAMA_70B, 4, None, (4, 1)),
+        (LLAMA_70B, 8, None, (4, 2)),
+        (QWEN_8B, 1, None, (1, 1)),
+        (QWEN_8B, 8, None, (1, 8)),
+        (QWEN_8B, 0, None, None),
+        (LLAMA_70B, 7, None, (4, 1)),
+        (LLAMA_70B, 8, 64, (4, 2)),
+        (LLAMA_70B, 8, 42, (2, 4)),  # no four divides them
     ],
 )
 def test_weights_are_spread_over_as_few_gpus_as_hold_them_with_room_to_spare(
-    weights, gpus, tensor_and_data
+    weights, gpus, heads, tensor_and_data
 ):
-    assert parallelism(weights, gpus, H100, 0.92) == tensor_and_data
-
-
-def test_heads_that_cannot_be_divided_by_four_are_divided_by_two():
-    assert parallelism(LLAMA_70B, 8, H100, 0.92, heads=64) == (4, 2)
-    assert parallelism(LLAMA_70B, 8, H100, 0.92, heads=42) == (2, 4)
+    assert parallelism(weights, gpus, H100, 0.92, heads=heads) == tensor_and_data
 
 
 def gpus(count):
@@ -88,59 +86,55 @@ TWO_BY_TWO = {"tensor_parallel_size": "2", "pipeline_parallel_size": "2"}
 
 
 @pytest.mark.parametrize(
-    ("given", "sizes", "said"),
+    ("given", "sizes", "needed", "said"),
     [
-        ({}, {"data": "8"}, "8 engines with 1 GPU each, of 8"),
-        ({"weights": LLAMA_70B}, {"tensor": "4", "data": "2"}, "2 engines with 4 GPUs each, of 8"),
-        ({"weights": LLAMA_70B, "count": 2}, {"tensor": "2"}, "1 engine with 2 GPUs, of 2"),
-        ({"weights": 10**13}, {"tensor": "8"}, "1 engine with 8 GPUs, of 8"),
+        ({}, {"data": "8"}, 1, "8 engines with 1 GPU each, of 8"),
+        (
+            {"weights": LLAMA_70B},
+            {"tensor": "4", "data": "2"},
+            4,
+            "2 engines with 4 GPUs each, of 8",
+        ),
+        ({"weights": LLAMA_70B, "count": 2}, {"tensor": "2"}, 2, "1 engine with 2 GPUs, of 2"),
+        ({"weights": 10**13}, {"tensor": "8"}, 8, "1 engine with 8 GPUs, of 8"),
         (
             {"tensor_parallel_size": "3"},
             {"tensor": "3", "data": "2"},
+            3,
             "2 engines with 3 GPUs each, of 8, and 2 are left idle",
         ),
         (
             TWO_BY_TWO,
             {"tensor": "2", "pipeline": "2", "data": "2"},
+            4,
+            "2 engines with 4 GPUs each, of 8",
+        ),
+        (
+            {**TWO_BY_TWO, "data_parallel_size": "2"},
+            {"tensor": "2", "pipeline": "2", "data": "2"},
+            8,
             "2 engines with 4 GPUs each, of 8",
         ),
         (
             {"data_parallel_size": "1"},
             {"data": "1"},
+            1,
             "1 engine with 1 GPU, of 8, and 7 are left idle",
         ),
-        ({"gpus": "0,2-3"}, {"data": "3"}, "3 engines with 1 GPU each, of 3"),
+        ({"gpus": "0,2-3"}, {"data": "3"}, 3, "3 engines with 1 GPU each, of 3"),
+        # A single GPU, and engines that are placed by hand.
+        ({"count": 1}, {}, 1, None),
+        ({"data_parallel_size": "2", "nnodes": "2"}, {"data": "2"}, 2, None),
     ],
 )
-def test_all_gpus_are_used_and_that_is_said(node, given, sizes, said):
+def test_all_gpus_are_used_and_that_is_said_and_what_only_fills_the_node_is_not_needed(
+    node, given, sizes, needed, said
+):
     model = node(**given)
     assert flags(model) == sizes
-    assert model.engine.notes == (said,)
-    used = 1
-    for size in sizes.values():
-        used *= int(size)
-    assert model.engine.memory.count == used
-
-
-@pytest.mark.parametrize("given", [{"count": 1}, {"data_parallel_size": "2", "nnodes": "2"}])
-def test_a_single_gpu_and_engines_that_are_placed_by_hand_are_left_alone(node, given):
-    model = node(**given)
-    asked = {"data": "2"} if "data_parallel_size" in given else {}
-    assert (flags(model), model.engine.notes) == (asked, ())
-
-
-@pytest.mark.parametrize(
-    ("given", "needed"),
-    [
-        ({}, 1),
-        ({"weights": LLAMA_70B}, 4),
-        (TWO_BY_TWO, 4),
-        ({**TWO_BY_TWO, "data_parallel_size": "2"}, 8),
-        ({"gpus": "0,2-3"}, 3),
-    ],
-)
-def test_engines_that_only_fill_the_node_are_not_needed(node, given, needed):
-    assert node(**given).gpus == needed
+    assert model.engine.notes == ((said,) if said else ())
+    assert model.engine.memory.count == math.prod(map(int, sizes.values()))
+    assert model.gpus == needed
 
 
 def test_requests_in_flight_fill_all_engines_and_an_eighth_more_waits(node):

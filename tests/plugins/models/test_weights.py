@@ -16,14 +16,16 @@ from harness_models.server.weights import (
 
 from harness.base.errors import ModelError
 
+HEADER = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+WEIGHTS = struct.pack("<Q", len(HEADER)) + HEADER + b"\0" * 4
+
 
 @pytest.fixture
 def folder(tmp_path):
     folder = tmp_path / "tiny"
     folder.mkdir()
     (folder / "config.json").write_text('{"max_position_embeddings": 4096}')
-    header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 4)
+    (folder / "model.safetensors").write_bytes(WEIGHTS)
     os.utime(folder / "model.safetensors", (1, 1))
     return folder
 
@@ -46,34 +48,22 @@ def hub(tmp_path, monkeypatch):
     return make
 
 
-def retime(folder):
-    os.utime(folder / "model.safetensors", (2, 2))
-
-
-def rename_a_tensor(folder):
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes().replace(b'"w"', b'"v"'))
-    os.utime(weights, (1, 1))
-
-
-def lengthen(folder):
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes() + b"\0")
-    os.utime(weights, (1, 1))
-
-
-def configure(folder):
-    (folder / "config.json").write_text("{}")
-
-
-def add_a_template(folder):
-    (folder / "chat_template.jinja").write_text("{{ messages }}")
-
-
-@pytest.mark.parametrize("change", [retime, rename_a_tensor, lengthen, configure, add_a_template])
-def test_a_folder_that_changed_is_another_model(folder, change):
+@pytest.mark.parametrize(
+    ("name", "content", "time"),
+    [
+        ("model.safetensors", WEIGHTS, 2),
+        ("model.safetensors", WEIGHTS.replace(b'"w"', b'"v"'), 1),
+        ("model.safetensors", WEIGHTS + b"\0", 1),
+        ("config.json", b"{}", 1),
+        ("chat_template.jinja", b"{{ messages }}", 1),
+    ],
+    ids=["another time", "another tensor", "longer", "configured", "with a template"],
+)
+def test_a_folder_that_changed_is_another_model(folder, name, content, time):
+    os.utime(folder / "config.json", (1, 1))
     before = folder_identity(folder)
-    change(folder)
+    (folder / name).write_bytes(content)
+    os.utime(folder / name, (time, time))
     assert folder_identity(folder) != before
 
 

@@ -1,21 +1,14 @@
 import asyncio
 
 import pytest
-from builders.loops import all_wait, in_virtual_time
+from builders.loops import Clock, all_wait, in_virtual_time
 
 from harness.calls.limiter import KEPT_CHANGES, Limiter
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(100.0)
 
 
 async def waiting(limiter: Limiter, count: int) -> list[asyncio.Task[None]]:

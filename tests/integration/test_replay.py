@@ -180,7 +180,5 @@ def test_arguments_that_mean_nothing_are_refused_with_what_would(harness, live):
         return done.err
 
     assert "neither run= nor file=" in said("role=judge")
-    assert "did you mean 'file'?" in said("flie=x")
-    assert "there is no file of recorded replies" in said("file=nowhere.jsonl")
     assert "no run in this folder" in said("run=nowhere")
     assert "did you mean 'judge'?" in said(f"run={live[0]},role=jugde")

@@ -46,6 +46,14 @@ async def say(item: Word, desk: Any) -> Any:
     return answer.value if isinstance(answer, Parsed) else answer
 
 
+def say_stage(
+    items: Any, work: Any = say, name: str = "say", roles: Any = ("candidate",), **fields: Any
+) -> Stage:
+    """A stage of words, which may ask `SAY`."""
+    given = {"value": str, "prompts": ("say",), **fields}
+    return Stage(name, item=Word, items=items, work=work, roles=roles, **given)
+
+
 def outcomes(records: Iterable[Any]) -> dict[str, Any]:
     """The outcomes of records by item."""
     return {record.id: record.outcome for record in records}

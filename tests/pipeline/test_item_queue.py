@@ -13,7 +13,6 @@ from harness.contracts.stage import Item, Stage
 from harness.parsing import TextReader
 from harness.pipeline.item_queue import record_key
 
-SAY = {"say.candidate": "say {{ word }}"}
 SOON = 60
 
 
@@ -113,7 +112,6 @@ def test_the_order_of_a_set_does_not_enter_the_key():
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["gentle", "at once"])
 async def test_a_stop_while_items_are_made_is_heard_and_loses_nothing(house, scripted, at_once):
-    house.prompts = SAY
     made, go_on, quick = [], asyncio.Event(), asyncio.Event()
 
     class Slow(scripted):

@@ -27,7 +27,7 @@ SAY = {"say.candidate": "say {{ word }}"}
 
 
 class Word(Item, frozen=True, kw_only=True):
-    word: str
+    word: str = ""
 
 
 def word(spelt: str) -> Word:

@@ -273,7 +273,7 @@ def test_kill_9_while_requests_are_written_leaves_no_half_file(batched, serve):
     assert not out.exists() or len(lines_of(batched, out.name)) == PEOPLE
     out.unlink(missing_ok=True)
     (folder,) = batched.folders
-    assert requests(batched, "one.jsonl").code == 0
+    requests(batched, "one.jsonl").ok()
     service(batched, serve(), "one.jsonl", "one.out")
     assert replies(batched, "one.out").out.startswith("12 replies imported\n")
     assert requests(batched, "two.jsonl").json["folder"].endswith(folder.name)

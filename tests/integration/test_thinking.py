@@ -53,11 +53,8 @@ def test_weights_are_asked_once_whether_they_think_and_a_mere_name_once_a_run(
 ):
     server = serve(harness, thinks=True)
     for out, thinks in (("one", True), ("two", second)):
-        harness.here(
-            "--model", "openai", "--model_args", f"base_url={harness.url},model=m{pin}", "--tasks",
-            "interests", "--data", "sample", "--judge", "lexical", "--limit", "2",
-            "--output_path", out,
-        ).ok()  # fmt: skip
+        more = ("--model_args", f"base_url={harness.url},model=m{pin}", "--judge", "lexical")
+        run(harness, "interests", *more, "--limit", "2", out=out).ok()
         assert manifest_in(harness, out)["roles"]["candidate"]["thinks"] is thinks
         server.thinks = False
     assert server.asked_if_thinking == times

@@ -52,22 +52,15 @@ def all_of(path: Path, scratch: Path) -> Iterator[bytes]:
     yield encode(score_into(scratch / "scores.jsonl", folder, manifest, task.task, benchmark))
 
 
-def flips(file: Path, seed: str) -> Iterator[bytes]:
-    whole = file.read_bytes()
-    draw = Random(seed)
-    for _ in range(FLIPS):
-        place = draw.randrange(len(whole) * 8)
-        changed = bytearray(whole)
-        changed[place // 8] ^= 1 << place % 8
-        yield bytes(changed)
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_a_flipped_bit_is_found_and_its_file_named(small_run: Path, tmp_path: Path, name: str):
     (tmp_path / "scratch").mkdir()
     assert list(all_of(small_run, tmp_path / "scratch"))
     copy = Path(shutil.copytree(small_run, tmp_path / "run"))
-    for changed in flips(copy / name, name):
+    whole, draw = (copy / name).read_bytes(), Random(name)
+    for _ in range(FLIPS):
+        changed = bytearray(whole)
+        changed[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
         (copy / name).write_bytes(changed)
         with pytest.raises(HarnessError) as caught:
             list(all_of(copy, tmp_path / "scratch"))

@@ -330,11 +330,6 @@ def test_a_run_with_too_little_to_show_does_not_narrow_the_others(tmp_path: Path
     assert comparison.differences == ()
 
 
-def document_of(runs: list[FinishedTask]) -> ComparisonDocument:
-    compared = compare(runs)
-    return ComparisonDocument(comparisons=(compared.comparison,), means=common_means([compared]))
-
-
 def test_only_the_metrics_and_pairs_that_are_asked_for_are_compared(tmp_path: Path) -> None:
     runs = [*one_and_two(tmp_path), a_run(tmp_path, "three", THREE)]
     comparison, *_ = compare(runs, only=("many",), against="two")
@@ -368,7 +363,10 @@ def test_the_main_metrics_stay_and_those_of_the_oracle_follow_them(tmp_path: Pat
 def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Path) -> None:
     runs = [*one_and_two(tmp_path), a_run(tmp_path, "odd", THREE, seed=4)]
     for name in ("first.json", "second.json"):
-        write_comparisons(tmp_path / name, document_of(runs))
+        found = compare(runs)
+        means = common_means([found])
+        document = ComparisonDocument(comparisons=(found.comparison,), means=means)
+        write_comparisons(tmp_path / name, document)
     first = (tmp_path / "first.json").read_bytes()
     assert first == (tmp_path / "second.json").read_bytes()
     document = json.loads(first)

@@ -21,12 +21,7 @@ from harness.contracts.report import (
 )
 from harness.reporting.figure_labels import MOST
 from harness.reporting.figure_marks import COLOURS, colours_of, draw_marks, legend_of
-from harness.reporting.figures import (
-    STYLE,
-    draw,
-    figure_bytes,
-    write_figures,
-)
+from harness.reporting.figures import STYLE, draw, figure_bytes, write_figures
 
 to_hex = pytest.importorskip("matplotlib.colors").to_hex
 

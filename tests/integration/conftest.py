@@ -1,7 +1,5 @@
 """A real harness process against a real, faulty server, and a small world for GISTBench."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The harness from Python."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

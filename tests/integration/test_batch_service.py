@@ -1,7 +1,5 @@
 """Runs asked in batches of a service, over HTTP by the official client."""
 
-from __future__ import annotations
-
 import email
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Runs asked in batches: requests written down, sent by others, their answers taken in."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

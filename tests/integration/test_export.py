@@ -1,7 +1,5 @@
 """Runs as files for other programs: what is missing is missing there as well, with its cause."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -12,8 +12,6 @@ the third ann's second title alone:
     bob 3       yes    no      no      no
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Killed where it hurts: before the result is out."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What runs cost, told by a real server and worked out by hand, and runs that may cost so much."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

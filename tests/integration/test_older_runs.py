@@ -3,8 +3,6 @@
 What is expected is counted in their files, line by line, or was counted by hand.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

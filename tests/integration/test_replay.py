@@ -1,7 +1,5 @@
 """Runs answered from what was recorded: no model is asked, and failures come back as they were."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

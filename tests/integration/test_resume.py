@@ -1,7 +1,5 @@
 """Killed, interrupted, changed: what was done is done, and nothing is paid for twice."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

@@ -1,7 +1,5 @@
 """Runs whose journals are in parts, as workers on a cluster write them, are read as others."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

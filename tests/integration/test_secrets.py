@@ -1,7 +1,5 @@
 """Keys and passwords that a run is given stay out of everything it writes and says."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 
 import pytest

@@ -1,7 +1,5 @@
 """The parts of the data and the paper's results, in each benchmark's summary and tables."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

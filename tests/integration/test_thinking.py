@@ -1,7 +1,5 @@
 """Models that think before they answer, from the first question to the table."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

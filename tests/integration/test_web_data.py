@@ -1,7 +1,5 @@
 """A task whose data is on the web: fetched, run, and run again without a network."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

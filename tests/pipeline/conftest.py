@@ -1,7 +1,5 @@
 """Real stages, journals, store and engines around models that are scripted in the test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which task reads its data from where."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

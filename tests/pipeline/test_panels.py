@@ -1,7 +1,5 @@
 """A panel among real stages and engines: its calls, its votes, and engines that take turns."""
 
-from __future__ import annotations
-
 import msgspec
 from builders.stages import Word
 from harness_judges.llm import make as make_llm

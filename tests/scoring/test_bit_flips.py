@@ -1,7 +1,5 @@
 """A flipped bit in what a run left is found and named, or changes nothing that is read."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

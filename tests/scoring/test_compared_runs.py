@@ -7,8 +7,6 @@ Six people, and their hits in two runs:
     new      1    1    1    1    0    0        mean 4/6
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 from collections.abc import Mapping

@@ -11,6 +11,16 @@ async def all_wait() -> None:
         await asyncio.sleep(0)
 
 
+class Clock:
+    """Seconds that go on when they are told to."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """A loop whose clock jumps to the next timer; it counts the timers, and stops at `most`."""
 

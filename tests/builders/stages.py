@@ -27,7 +27,7 @@ SAY = {"say.candidate": "say {{ word }}"}
 
 
 class Word(Item, frozen=True, kw_only=True):
-    word: str
+    word: str = ""
 
 
 def word(spelt: str) -> Word:
@@ -44,6 +44,14 @@ async def say(item: Word, desk: Any) -> Any:
     """What the candidate answers to `SAY`, or why it did not."""
     answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
     return answer.value if isinstance(answer, Parsed) else answer
+
+
+def say_stage(
+    items: Any, work: Any = say, name: str = "say", roles: Any = ("candidate",), **fields: Any
+) -> Stage:
+    """A stage of words, which may ask `SAY`."""
+    given = {"value": str, "prompts": ("say",), **fields}
+    return Stage(name, item=Word, items=items, work=work, roles=roles, **given)
 
 
 def outcomes(records: Iterable[Any]) -> dict[str, Any]:

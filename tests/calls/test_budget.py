@@ -23,7 +23,6 @@ def money(limit: float, prices: PriceTable | None = PRICES) -> Meter:
 def test_as_much_as_a_call_may_cost_is_set_aside_until_it_is_over():
     meter = money(2 * DEAREST)
     first, second = meter.claim(MODEL, ASKED), meter.claim(MODEL, ASKED)
-    assert first is not None and second is not None
     assert first.most == pytest.approx(DEAREST, abs=1e-12)
     assert meter.claim(MODEL, ASKED) is None
     assert (meter.calls, meter.claims) == (2, 2)
@@ -46,10 +45,8 @@ def test_thinking_may_cost_as_much_as_its_tokens():
 
 def test_nothing_is_sent_that_may_cost_more_than_is_left():
     meter = money(2 * DEAREST)
-    claim = meter.claim(MODEL, ASKED)
-    assert claim is not None
     usage = Usage(prompt_tokens=1000, completion_tokens=0)
-    meter.settle(claim, Reply(text="a", usage=usage))
+    meter.settle(meter.claim(MODEL, ASKED), Reply(text="a", usage=usage))
     with pytest.raises(BudgetSpent, match="budget of money") as caught:
         meter.claim(MODEL, ASKED)
     assert "0.002 USD spent, and the next call may cost 0.001444" in str(caught.value)
@@ -68,25 +65,20 @@ def test_nothing_is_sent_that_may_cost_more_than_is_left():
 )
 def test_usage_that_nobody_reports_counts_as_the_dearest(outcome, spent):
     meter = money(1.0)
-    claim = meter.claim(MODEL, ASKED)
-    assert claim is not None
-    meter.settle(claim, outcome)
+    meter.settle(meter.claim(MODEL, ASKED), outcome)
     assert meter.spent == pytest.approx(spent, abs=1e-12)
 
 
 def test_a_server_that_reports_no_usage_cannot_be_held_to_money():
     meter = money(1.0)
     claim = meter.claim(MODEL, ASKED)
-    assert claim is not None
     error = meter.unreported(claim, Reply(text="a"), MODEL)
     assert isinstance(error, UsageUnreported)
     assert "openai:m: --max_cost cannot be enforced" in str(error)
     assert meter.unreported(claim, Reply(text="a", usage=Usage()), MODEL) is None
     assert meter.unreported(claim, Reply(text="", finish="refused"), MODEL) is None
     free = money(1.0, PriceTable(models={"*": Price(input=0.0, output=0.0)}))
-    claim = free.claim(MODEL, ASKED)
-    assert claim is not None
-    assert free.unreported(claim, Reply(text="a"), MODEL) is None
+    assert free.unreported(free.claim(MODEL, ASKED), Reply(text="a"), MODEL) is None
 
 
 def test_a_model_without_a_price_is_asked_nothing_under_a_budget_of_money():

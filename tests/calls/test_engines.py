@@ -35,58 +35,77 @@ class Engine(Model):
         raise AssertionError("calls are noted, not made")
 
 
-def room_for(events, **options):
-    return EngineGate(announce=lambda text: None, **options)
-
-
-async def call(room, engine, events):
+async def call(room, engine):
     async with room.enter(engine):
-        events.append(f"call {engine.identity.name}")
+        engine.events.append(f"call {engine.identity.name}")
         await asyncio.sleep(0.005)
 
 
-async def test_nothing_opens_before_the_first_call_and_then_once():
-    events = []
+@pytest.fixture
+def events():
+    return []
+
+
+@pytest.fixture
+def one(events):
+    return Engine("one", events)
+
+
+@pytest.fixture
+def two(events):
+    return Engine("two", events)
+
+
+@pytest.fixture
+async def room_for():
+    """Makes gates, which are closed at the end."""
+    rooms = []
+
+    def make(**options):
+        rooms.append(EngineGate(announce=lambda text: None, **options))
+        return rooms[-1]
+
+    yield make
+    for room in rooms:
+        await room.close()
+
+
+@pytest.fixture
+def room(room_for):
+    return room_for()
+
+
+async def test_nothing_opens_before_the_first_call_and_then_once(room, events):
     engine = Engine("a", events)
-    room = room_for(events)
     assert events == []
-    await asyncio.gather(*(call(room, engine, events) for _ in range(3)))
+    await asyncio.gather(*(call(room, engine) for _ in range(3)))
     assert events == ["open a", "call a", "call a", "call a"]
     await room.close()
     assert events[-1] == "close a"
 
 
-async def test_a_model_that_keeps_a_log_is_told_its_place_before_it_opens(tmp_path):
-    events = []
+async def test_a_model_that_keeps_a_log_is_told_its_place_before_it_opens(tmp_path, events):
     engine = Engine("a", events)
     room = EngineGate(announce=events.append, logs=tmp_path / "engines")
     async with room.enter(engine):
         assert engine.log_folder == tmp_path / "engines"
         engine.show("here")
     assert events == ["open a", "here"]
-    await room.close()
 
 
-async def test_two_engines_of_one_resource_are_never_open_together():
-    events = []
-    one, two = Engine("one", events), Engine("two", events)
-    room = room_for(events)
-    await asyncio.gather(call(room, one, events), call(room, two, events), call(room, one, events))
+async def test_two_engines_of_one_resource_are_never_open_together(one, two, room, events):
+    await asyncio.gather(call(room, one), call(room, two), call(room, one))
     await room.close()
     assert events == [
         "open one", "call one", "call one", "close one", "open two", "call two", "close two",
     ]  # fmt: skip
 
 
-async def test_workers_that_ask_two_engines_in_a_loop_go_in_rounds():
-    events = []
-    one, two = Engine("one", events), Engine("two", events)
-    room = room_for(events)
-
+async def test_workers_that_ask_two_engines_in_a_loop_go_in_rounds(one, two, room, events):
     async def worker():
         for _ in range(2):
-            await call(room, one, events)
-            await call(room, two, events)
+            await call(room, one)
+            await call(room, two)
 
     await asyncio.gather(*(worker() for _ in range(5)))
     opened = [event for event in events if event.startswith("open")]
@@ -94,16 +113,13 @@ async def test_workers_that_ask_two_engines_in_a_loop_go_in_rounds():
     assert events.count("call one") == events.count("call two") == 10
 
 
-async def test_models_without_a_resource_stand_beside_each_other_unless_told():
-    events = []
+async def test_models_without_a_resource_stand_beside_each_other_unless_told(room_for, events):
     one, two = Engine("one", events, occupies=None), Engine("two", events, occupies=None)
-    await asyncio.gather(
-        *(call(room, e, events) for room in [room_for(events)] for e in (one, two))
-    )
+    await asyncio.gather(*(call(room, e) for room in [room_for()] for e in (one, two)))
     assert "close one" not in events
     events.clear()
-    room = room_for(events, one_at_a_time=True)
-    await asyncio.gather(call(room, one, events), call(room, two, events))
+    room = room_for(one_at_a_time=True)
+    await asyncio.gather(call(room, one), call(room, two))
     assert events == ["open one", "call one", "close one", "open two", "call two"]
 
 
@@ -111,34 +127,27 @@ STILL = "still 60 GB on the GPU"
 TOLD = ModelError("its memory has not come back", where="fake:one", hint="wait for it")
 
 
-async def test_what_an_engine_says_that_cannot_be_closed_is_told_as_it_says_it():
-    events = []
-    room = room_for(events)
-    await call(room, Engine("one", events, fails_to_close=TOLD), events)
+async def test_what_an_engine_says_that_cannot_be_closed_is_told_as_it_says_it(room, events):
+    await call(room, Engine("one", events, fails_to_close=TOLD))
     with pytest.raises(ModelError) as caught:
         await room.close()
     assert caught.value is TOLD
 
 
-async def test_an_engine_that_cannot_be_closed_is_an_error_for_all_who_wait():
-    events = []
+async def test_an_engine_that_cannot_be_closed_is_an_error_for_all_who_wait(room, events):
     one, two = Engine("one", events, fails_to_close=RuntimeError(STILL)), Engine("two", events)
-    room = room_for(events)
-    await call(room, one, events)
+    await call(room, one)
     with pytest.raises(ModelError, match="still 60 GB on the GPU"):
-        await asyncio.wait_for(call(room, two, events), 60)
+        await asyncio.wait_for(call(room, two), 60)
     assert "open two" not in events
 
 
 @pytest.mark.parametrize("seconds", [0.01, 0.3], ids=["short calls", "long calls"])
 async def test_an_idle_resource_changes_hands_beside_a_model_that_is_always_busy(
-    monkeypatch, seconds
+    monkeypatch, seconds, one, two, room
 ):
     monkeypatch.setattr(engines, "QUIET_WHILE_OTHERS_ANSWER", 0.15)
-    events = []
-    one, two = Engine("one", events), Engine("two", events)
     api = Engine("api", [], occupies=None)
-    room = room_for(events)
 
     async def keep_busy():
         while True:
@@ -146,40 +155,36 @@ async def test_an_idle_resource_changes_hands_beside_a_model_that_is_always_busy
                 await asyncio.sleep(seconds)
 
     busy = [asyncio.ensure_future(keep_busy()) for _ in range(2)]
-    await call(room, one, events)
-    await asyncio.wait_for(call(room, two, events), 60)
+    await call(room, one)
+    await asyncio.wait_for(call(room, two), 60)
     for task in busy:
         task.cancel()
     await asyncio.gather(*busy, return_exceptions=True)
     await room.close()
-    assert events == [
+    assert one.events == [
         "open one", "call one", "close one", "open two", "call two", "close two",
     ]  # fmt: skip
 
 
-async def test_workers_that_ask_another_model_between_two_calls_do_not_lose_their_engine():
-    events = []
-    one, two = Engine("one", events), Engine("two", events)
+async def test_workers_that_ask_another_model_between_two_calls_do_not_lose_their_engine(
+    one, two, room, events
+):
     api = Engine("api", [], occupies=None)
-    room = room_for(events)
 
     async def ask_one_and_the_api():
-        await call(room, one, events)
+        await call(room, one)
         async with room.enter(api):
             await asyncio.sleep(4 * engines.QUIET)
-        await call(room, one, events)
+        await call(room, one)
 
-    await asyncio.gather(ask_one_and_the_api(), call(room, two, events))
+    await asyncio.gather(ask_one_and_the_api(), call(room, two))
     await room.close()
     assert events == [
         "open one", "call one", "call one", "close one", "open two", "call two", "close two",
     ]  # fmt: skip
 
 
-async def test_stopping_wakes_those_who_wait_for_a_turn_and_opens_nothing():
-    events = []
-    one, two = Engine("one", events), Engine("two", events)
-    room = room_for(events)
+async def test_stopping_wakes_those_who_wait_for_a_turn_and_opens_nothing(one, two, room, events):
     inside, leave = asyncio.Event(), asyncio.Event()
 
     async def hold():
@@ -189,7 +194,7 @@ async def test_stopping_wakes_those_who_wait_for_a_turn_and_opens_nothing():
 
     holder = asyncio.ensure_future(hold())
     await inside.wait()
-    waiting = [asyncio.ensure_future(call(room, two, events)) for _ in range(3)]
+    waiting = [asyncio.ensure_future(call(room, two)) for _ in range(3)]
     await asyncio.sleep(0.01)
     room.stop(Interrupted("enough"))
     told = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 60)
@@ -199,17 +204,14 @@ async def test_stopping_wakes_those_who_wait_for_a_turn_and_opens_nothing():
     await holder
     await asyncio.sleep(3 * engines.QUIET)
     with pytest.raises(Interrupted):
-        await call(room, Engine("three", events, occupies=None), events)
+        await call(room, Engine("three", events, occupies=None))
     await room.close()
     assert events == ["open one", "close one"]
 
 
-async def test_stopping_while_engines_change_opens_nothing():
-    events = []
-    one, two = Engine("one", events), Engine("two", events)
-    room = room_for(events)
-    await call(room, one, events)
-    waiting = asyncio.ensure_future(call(room, two, events))
+async def test_stopping_while_engines_change_opens_nothing(one, two, room, events):
+    await call(room, one)
+    waiting = asyncio.ensure_future(call(room, two))
     await one.closing.wait()
     room.stop(Interrupted("enough"))
     with pytest.raises(Interrupted):
@@ -218,9 +220,7 @@ async def test_stopping_while_engines_change_opens_nothing():
     assert events == ["open one", "call one", "close one"]
 
 
-async def test_closing_waits_for_a_change_of_engines_under_way():
-    events = []
-
+async def test_closing_waits_for_a_change_of_engines_under_way(room, events):
     class Slow(Engine):
         async def close(self):
             await super().close()
@@ -228,9 +228,8 @@ async def test_closing_waits_for_a_change_of_engines_under_way():
             self.events.append(f"closed {self.identity.name}")
 
     one, two = Slow("one", events), Slow("two", events)
-    room = room_for(events)
-    await call(room, one, events)
-    waiting = asyncio.ensure_future(call(room, two, events))
+    await call(room, one)
+    waiting = asyncio.ensure_future(call(room, two))
     await one.closing.wait()
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
@@ -238,17 +237,14 @@ async def test_closing_waits_for_a_change_of_engines_under_way():
     assert events == ["open one", "call one", "close one", "closed one"]
 
 
-async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either():
-    events = []
-
+async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either(room, events):
     class Shut(Engine):
         async def open(self):
             await super().open()
             raise OSError("no such device")
 
     engine = Shut("one", events)
-    room = room_for(events)
-    calls = [call(room, engine, events) for _ in range(3)]
+    calls = [call(room, engine) for _ in range(3)]
     told = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
     assert {type(error) for error in told} == {ModelError}
     await room.close()
@@ -263,15 +259,13 @@ class Keyless(Engine):
         raise UsageError("no key")
 
 
-async def test_nothing_opens_that_costs_while_another_model_lacks_its_key():
-    events = []
+async def test_nothing_opens_that_costs_while_another_model_lacks_its_key(room_for, events):
     candidate, judge = Engine("a", events), Keyless("b", events)
-    room = room_for(events, models=[candidate, judge])
+    room = room_for(models=[candidate, judge])
     for _ in range(2):
         with pytest.raises(UsageError, match="no key"):
-            await call(room, candidate, events)
+            await call(room, candidate)
     assert events == ["require b"]
-    await room.close()
 
 
 @pytest.mark.parametrize(
@@ -281,14 +275,14 @@ async def test_nothing_opens_that_costs_while_another_model_lacks_its_key():
         Identity(kind="fake", name="a", details={RECORDED: "d"}),
     ],
 )
-async def test_what_answers_for_nothing_opens_though_another_model_lacks_its_key(free):
-    events = []
+async def test_what_answers_for_nothing_opens_though_another_model_lacks_its_key(
+    free, room_for, events
+):
     engine = Engine("a", events)
     engine.identity = free
-    room = room_for(events, models=[engine, Keyless("b", events)])
-    await call(room, engine, events)
+    room = room_for(models=[engine, Keyless("b", events)])
+    await call(room, engine)
     assert events == ["open a", "call a"]
-    await room.close()
 
 
 @pytest.mark.parametrize(
@@ -301,18 +295,17 @@ async def test_what_answers_for_nothing_opens_though_another_model_lacks_its_key
         ("gpu", "gpu", False),
     ],
 )
-async def test_engines_on_different_parts_of_a_resource_are_open_side_by_side(one, two, together):
-    events = []
+async def test_engines_on_different_parts_of_a_resource_are_open_side_by_side(
+    one, two, together, room_for, events
+):
     models = [Engine("one", events, occupies=one), Engine("two", events, occupies=two)]
-    room = room_for(events, models=models)
-    await asyncio.gather(*(call(room, model, events) for model in models))
+    room = room_for(models=models)
+    await asyncio.gather(*(call(room, model) for model in models))
     assert ("close one" not in events) == together
-    await room.close()
 
 
-async def test_a_start_ends_with_the_run():
+async def test_a_start_ends_with_the_run(room, events):
     """One Ctrl-C: nothing is in flight yet, so there is nothing to wait for."""
-    events = []
     engine = Engine("a", events)
     started, ended = asyncio.Event(), asyncio.Event()
 
@@ -324,8 +317,7 @@ async def test_a_start_ends_with_the_run():
             ended.set()
 
     engine.open = starts_for_ever
-    room = room_for(events)
-    calls = [asyncio.create_task(call(room, engine, events)) for _ in range(2)]
+    calls = [asyncio.create_task(call(room, engine)) for _ in range(2)]
     await started.wait()
     room.stop(Interrupted("interrupted"))
     results = await asyncio.gather(*calls, return_exceptions=True)
@@ -335,21 +327,17 @@ async def test_a_start_ends_with_the_run():
     assert events == []
 
 
-async def test_a_caller_that_is_cancelled_during_a_start_is_cancelled():
-    events = []
+async def test_a_caller_that_is_cancelled_during_a_start_is_cancelled(room, events):
     engine = Engine("a", events)
     engine.open = asyncio.Event().wait
-    room = room_for(events)
-    calling = asyncio.create_task(call(room, engine, events))
+    calling = asyncio.create_task(call(room, engine))
     await asyncio.sleep(0.01)
     calling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await calling
 
 
-async def test_one_look_comes_before_the_first_model_that_costs():
-    events = []
-
+async def test_one_look_comes_before_the_first_model_that_costs(room_for, events):
     async def look():
         events.append("look")
         await asyncio.sleep(0.01)
@@ -357,40 +345,36 @@ async def test_one_look_comes_before_the_first_model_that_costs():
     free, one, two = Engine("free", events), Engine("a", events), Engine("b", events, occupies=None)
     free.identity = Identity(kind="baseline", name="free", scope="call")
     free.occupies = None
-    room = room_for(events, look=look)
-    await call(room, free, events)
-    await asyncio.gather(call(room, one, events), call(room, two, events))
+    room = room_for(look=look)
+    await call(room, free)
+    await asyncio.gather(call(room, one), call(room, two))
     assert events[:3] == ["open free", "call free", "look"]
     assert sorted(events[3:]) == ["call a", "call b", "open a", "open b"]
-    await room.close()
 
 
-async def test_nothing_opens_after_a_look_that_found_something():
-    events = []
-
+async def test_nothing_opens_after_a_look_that_found_something(room_for, events):
     async def look():
         events.append("look")
         raise ModelError("no server")
 
-    room = room_for(events, look=look)
+    room = room_for(look=look)
     for name in ("a", "b"):
         with pytest.raises(ModelError, match="no server"):
-            await call(room, Engine(name, events, occupies=None), events)
+            await call(room, Engine(name, events, occupies=None))
     assert events == ["look"]
-    await room.close()
 
 
-async def test_shared_engines_stay_open_from_gate_to_gate_until_others_need_their_place():
-    events = []
-    one, two = Engine("one", events), Engine("two", events)
+async def test_shared_engines_stay_open_from_gate_to_gate_until_others_need_their_place(
+    one, two, room_for, events
+):
     beside, free = Engine("beside", events, occupies="port"), Engine("free", events, occupies=None)
     shared = SharedEngines()
 
     async def session(*models):
         await shared.make_room([one, two, beside, free], models)
-        room = room_for(events, shared=shared, models=models)
+        room = room_for(shared=shared, models=models)
         for model in models:
-            await call(room, model, events)
+            await call(room, model)
         await room.close()
 
     await session(one, beside, free)
@@ -405,16 +389,14 @@ async def test_shared_engines_stay_open_from_gate_to_gate_until_others_need_thei
     ]  # fmt: skip
 
 
-async def test_a_shared_engine_gives_way_to_one_that_needs_its_place_before_that_opens():
-    events = []
+async def test_a_shared_engine_gives_way_to_one_that_needs_its_place_before_that_opens(events):
     one, both = Engine("one", events, occupies="gpu:0"), Engine("both", events, occupies="gpu:0,1")
     shared = SharedEngines(open=[one])
     await shared.make_room([one, both], [one, both])
     assert (shared.open, events) == ([], ["close one"])
 
 
-async def test_a_shared_engine_that_fails_to_close_says_so_after_the_others_are_closed():
-    events = []
+async def test_a_shared_engine_that_fails_to_close_says_so_after_the_others_are_closed(events):
     bad = Engine("bad", events, fails_to_close=RuntimeError("stuck"))
     shared = SharedEngines(open=[bad, Engine("good", events, occupies="port")])
     with pytest.raises(ModelError, match="could not be closed") as caught:

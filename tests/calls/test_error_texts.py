@@ -167,33 +167,32 @@ async def entered_and_closed(model):
     await room.close()
 
 
-ENGINES = {
-    "open": ("fake:one", "RuntimeError: no room", snapshot("the model cannot be opened")),
-    "close": ("fake:one", "RuntimeError: no room", snapshot("an engine could not be closed")),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("when", ENGINES)
-def test_engines(when, raised):
-    model = Failing(**{when: RuntimeError("no room")})
-    where, found, wording = ENGINES[when]
-    assert raised(ModelError, entered_and_closed, model, where=where, found=found) == wording
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ("open", snapshot("the model cannot be opened")),
+        ("close", snapshot("an engine could not be closed")),
+    ],
+)
+def test_engines(when, words, raised):
+    model, found = Failing(**{when: RuntimeError("no room")}), "RuntimeError: no room"
+    assert raised(ModelError, entered_and_closed, model, where="fake:one", found=found) == words
 
 
 ENDS = {
-    "auth": ("fake:one", "auth: said no", snapshot("""\
+    "auth": snapshot("""\
 the model cannot be used
 to do: check the API key that the model uses\
-""")),
-    "not_found": ("fake:one", "not_found: said no", snapshot("""\
+"""),
+    "not_found": snapshot("""\
 the model cannot be used
 to do: check the model's name and address\
-""")),
-    "connection": ("fake:one", "connection: said no", snapshot("""\
+"""),
+    "connection": snapshot("""\
 the model cannot be used
 to do: start the server, or check the address that the model uses\
-""")),
-}  # fmt: skip
+"""),
+}
 
 
 @pytest.mark.parametrize("cause", ENDS)
@@ -201,5 +200,5 @@ def test_errors_that_end_a_run(cause, raised):
     model = Failing(ask=CallError(cause, "said no", fatal=True))
     request = make_request("a")
     ask = partial(Client(store=None, run_id="r1").ask, role="candidate", stage="extract")
-    where, found, wording = ENDS[cause]
-    assert raised(ModelError, ask, model, request, where=where, found=found) == wording
+    where, found = "fake:one", f"{cause}: said no"
+    assert raised(ModelError, ask, model, request, where=where, found=found) == ENDS[cause]

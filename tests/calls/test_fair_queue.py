@@ -1,7 +1,5 @@
 """Who has an answer lets requests go first."""
 
-from __future__ import annotations
-
 import asyncio
 
 from harness.calls.fair_queue import AT_A_TIME, Turns

@@ -1,5 +1,5 @@
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from harness.base.hashing import digest
 from harness.calls.keys import LARGEST_SEED, call_key, call_seed
@@ -35,24 +35,15 @@ def test_the_key_is_the_hash_of_all_that_decides_the_answer():
 @pytest.mark.parametrize(
     "other",
     [
-        {"request": msgspec.structs.replace(REQUEST, seed=4)},
-        {"request": msgspec.structs.replace(REQUEST, schema={"type": "array"})},
-        {"request": msgspec.structs.replace(REQUEST, messages=REQUEST.messages[:1])},
-        {"request": msgspec.structs.replace(REQUEST, sampling=Sampling(max_tokens=8))},
-        {
-            "request": msgspec.structs.replace(
-                REQUEST, sampling=msgspec.structs.replace(REQUEST.sampling, reasoning_tokens=9)
-            )
-        },
+        {"request": replace(REQUEST, seed=4)},
+        {"request": replace(REQUEST, schema={"type": "array"})},
+        {"request": replace(REQUEST, messages=REQUEST.messages[:1])},
+        {"request": replace(REQUEST, sampling=Sampling(max_tokens=8))},
         *(
-            {
-                "request": msgspec.structs.replace(
-                    REQUEST, sampling=msgspec.structs.replace(REQUEST.sampling, **{name: 0})
-                )
-            }
-            for name in ("top_k", "presence_penalty")
+            {"request": replace(REQUEST, sampling=replace(REQUEST.sampling, **{name: value}))}
+            for name, value in (("reasoning_tokens", 9), ("top_k", 0), ("presence_penalty", 0))
         ),
-        {"identity": msgspec.structs.replace(IDENTITY, details={"revision": "b"})},
+        {"identity": replace(IDENTITY, details={"revision": "b"})},
         {"repeat": 1},
         {"fresh": "x"},
     ],
@@ -62,14 +53,14 @@ def test_every_part_makes_another_key(other):
 
 
 def test_the_run_is_part_of_it_only_for_models_that_stay_in_the_run():
-    bound = msgspec.structs.replace(IDENTITY, scope="run")
+    bound = replace(IDENTITY, scope="run")
     assert key(run_id="r2") == key(run_id="r1")
     assert key(identity=bound, run_id="r2") != key(identity=bound, run_id="r1")
 
 
 def test_what_a_request_is_about_is_no_part_of_it():
     topic = Topic(benchmark="b", stage="s", role="r", prompt="p", variables={"x": 1})
-    assert key(msgspec.structs.replace(REQUEST, topic=topic)) == key()
+    assert key(replace(REQUEST, topic=topic)) == key()
 
 
 def test_each_repeat_is_drawn_with_a_seed_of_its_own_that_fits_32_bits():

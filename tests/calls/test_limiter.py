@@ -1,21 +1,14 @@
 import asyncio
 
 import pytest
-from builders.loops import all_wait, in_virtual_time
+from builders.loops import Clock, all_wait, in_virtual_time
 
 from harness.calls.limiter import KEPT_CHANGES, Limiter
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(100.0)
 
 
 async def waiting(limiter: Limiter, count: int) -> list[asyncio.Task[None]]:
@@ -144,11 +137,6 @@ async def test_more_than_a_twentieth_of_trouble_holds_growth_up_and_cuts_nothing
     assert limiter.report()["cuts"] == 1
 
 
-def refused(limiter: Limiter, times: int, **more: float) -> None:
-    for _ in range(times):
-        limiter.learn("rate limit", sent=asyncio.get_running_loop().time(), **more)
-
-
 @pytest.mark.parametrize("waits", [(30.0,), (10.0, 30.0), (30.0, 10.0)])
 def test_many_hold_all_up_as_long_as_the_longest_wait(waits):
     async def work() -> None:
@@ -166,7 +154,7 @@ def test_below_the_ceiling_requests_are_spread_over_a_round_trip():
         limiter = Limiter(10)
         await asyncio.sleep(3.0)
         limiter.learn("success", sent=0.0)
-        refused(limiter, 3)
+        learn(limiter, *LIMITED * 3, sent=3.0)
         await asyncio.gather(*[limiter.acquire() for _ in range(7)])
 
     assert in_virtual_time(work())[1].now == pytest.approx(3.0 + 6 * 3.0 / 7)

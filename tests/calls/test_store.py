@@ -23,16 +23,6 @@ def rows_on_disk(path: Path) -> int:
         return other.execute("SELECT count(*) FROM replies").fetchone()[0]
 
 
-def run_python(code: str, *args: object, **options: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, args)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "calls.sqlite"
@@ -107,7 +97,9 @@ store.close()
 
 
 def test_several_processes_share_one_file(path):
-    writers = [run_python(MANY, path, first) for first in (0, 300, 600)]
+    shown = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-c", MANY, str(path)]
+    writers = [subprocess.Popen([*command, first], **shown) for first in ("0", "300", "600")]
     answers = [writer.communicate(timeout=60) for writer in writers]
     assert [error for _, error in answers] == ["", "", ""]
     assert rows_on_disk(path) == 900

@@ -1,7 +1,5 @@
 """Calls through client, limiter and retries to servers that refuse some, in virtual time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from random import Random

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from typing import Any
 
 import msgspec
 import pytest
@@ -113,9 +112,8 @@ def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys,
         assert figure["stamp"] == stamp
 
 
-def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, capsys):
-    assert main(["analyse", "toy-long", str(scored_run.path), "--json"]) == 0
-    document: Any = json.loads(capsys.readouterr().out)
+def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, printed):
+    document = json.loads(printed("analyse", "toy-long", str(scored_run.path), "--json").out)
     assert document["analysis"] == "toy-long"
     assert document["tasks"] == [{"task": "toy", "run": "r", "label": "m-1"}]
     assert ["later" in problem for problem in document["left_out"]] == [True]

@@ -150,22 +150,15 @@ def in_shell(shell, script, line, folder):
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
-    [("harness val", ["validate"]), ("harness --tasks tag:ex", ["example"])],
+    ("shell", "script", "line", "word", "registered"),
+    [
+        *(
+            ("bash", BASH, line, word, ["complete -o nosort -F _harness_completion harness"])
+            for line, word in (("val", "validate"), ("--tasks tag:ex", "example"))
+        ),
+        ("zsh", ZSH, "--tasks interests_sh", "interests_short", ["_harness_completion harness"]),
+        ("fish", FISH % sys.executable, "--tasks interests_sh", "interests_short", []),
+    ],
 )
-def test_bash_completes(line, words, tmp_path):
-    *found, registered = in_shell("bash", BASH, line, tmp_path)
-    assert found == words
-    assert registered == "complete -o nosort -F _harness_completion harness"
-
-
-def test_zsh_completes(tmp_path):
-    line = "harness --tasks interests_sh"
-    assert in_shell("zsh", ZSH, line, tmp_path) == [
-        "interests_short", "_harness_completion harness",
-    ]  # fmt: skip
-
-
-def test_fish_completes(tmp_path):
-    line = "harness --tasks interests_sh"
-    assert in_shell("fish", FISH % sys.executable, line, tmp_path) == ["interests_short"]
+def test_a_shell_completes(shell, script, line, word, registered, tmp_path):  # noqa: PLR0917
+    assert in_shell(shell, script, f"harness {line}", tmp_path) == [word, *registered]

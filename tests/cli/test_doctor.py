@@ -5,7 +5,6 @@ import json
 import pytest
 from rich.console import Console
 
-from harness.cli.main import main
 from harness.contracts.finding import bad, doubtful, good
 from harness.reporting.finding_tables import PLAIN_MARKS, marks_for, print_findings
 from harness.testing.faults import status
@@ -19,18 +18,29 @@ def alone(elsewhere, own_cache, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
 
 
-def findings(capsys, *arguments):
-    code = main(["doctor", "--json", *arguments])
-    document = json.loads(capsys.readouterr().out)
-    return code, {one["about"]: (one["state"], one["says"]) for one in document["findings"]}
+@pytest.fixture
+def listed(printed):
+    """All findings about a run with these options, where it ends with this code."""
+
+    def of(*arguments, code=0):
+        return json.loads(printed("doctor", "--json", *arguments, code=code).out)["findings"]
+
+    return of
 
 
-def test_a_run_that_can_go_well(capsys):
-    code, found = findings(
-        capsys, "--model", "baseline", "--judge", "lexical", "--tasks", "interests",
-        "--data", "sample",
-    )  # fmt: skip
-    assert code == 0
+@pytest.fixture
+def findings(listed):
+    """State and words of a finding by what it is about."""
+
+    def of(*arguments, code=0):
+        return {one["about"]: (one["state"], one["says"]) for one in listed(*arguments, code=code)}
+
+    return of
+
+
+def test_a_run_that_can_go_well(findings):
+    run = ("--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample")
+    found = findings(*run)
     assert {state for state, _ in found.values()} == {"good"}
     assert list(found) == [
         "installation", "plugins", "settings", "tasks", "candidate", "runs", "store's folder",
@@ -40,28 +50,25 @@ def test_a_run_that_can_go_well(capsys):
     assert found["candidate"] == ("good", "baseline:default, from --model: can be used")
 
 
-def test_ray_is_looked_at_where_it_is_asked_for(capsys, monkeypatch):
+def test_ray_is_looked_at_where_it_is_asked_for(findings):
     model = ("--model", "baseline", "--executor", "ray")
-    code, found = findings(capsys, *model)
-    assert (code, found["ray"][0]) == (0, "good")
-    assert found["ray"][1].endswith("without --ray_address a run uses this machine alone")
-    code, found = findings(capsys, *model, "--ray_address", "127.0.0.1:1")
-    assert code == 1
-    assert found["ray"] == (
+    state, says = findings(*model)["ray"]
+    assert state == "good"
+    assert says.endswith("without --ray_address a run uses this machine alone")
+    assert findings(*model, "--ray_address", "127.0.0.1:1", code=1)["ray"] == (
         "bad", "--ray_address 127.0.0.1:1: no Ray cluster is at this address; found [Errno 111] "
         "Connection refused; expected a cluster that runs, and to which this machine belongs",
     )  # fmt: skip
 
 
-def test_each_model_is_looked_at_once(capsys, tmp_path):
+def test_each_model_is_looked_at_once(findings, tmp_path):
     with FaultyServer(models=["m"]) as server:
         (tmp_path / "harness.toml").write_text(
             f'model = "mine"\njudge = "mine"\n[models.mine]\nkind = "openai"\nmodel = "m"\n'
             f'base_url = "{server.url}"\n[models.spare]\nkind = "vllm"\npython = "/none"\n'
         )
-        code, found = findings(capsys)
+        found = findings()
         assert server.count == 0, "nothing is asked without --ask"
-    assert code == 0
     assert found["settings"] == (
         "good", "model, judge from harness.toml (`harness config` shows them)",
     )  # fmt: skip
@@ -72,13 +79,11 @@ def test_each_model_is_looked_at_once(capsys, tmp_path):
     assert not any("spare" in about for about in found), "no role is played by it"
 
 
-def test_what_stands_in_the_way_is_named_with_a_cure(capsys):
+def test_what_stands_in_the_way_is_named_with_a_cure(printed):
     missing = status(404, message="no model m")
     with FaultyServer(models=["other"], thinks=missing) as server:
         spec = f"openai:m,base_url={server.url}"
-        code = main(["doctor", "--model", spec, "--quiet"])
-    assert code == 1
-    *found, last = capsys.readouterr().out.splitlines()
+        *found, last = printed("doctor", "--model", spec, "--quiet", code=1).out.splitlines()
     assert " ".join(" ".join(found).split()) == (
         f"✗ candidate openai:m, from --model: {server.url} lists 1 model without a key, but not "
         "'m': other; a small question failed: not_found: HTTP 404: no model m (requested 'm' from "
@@ -87,33 +92,28 @@ def test_what_stands_in_the_way_is_named_with_a_cure(capsys):
     assert last == "1 to fix before a run"
 
 
-def test_a_question_that_is_answered_settles_it(capsys):
+def test_a_question_that_is_answered_settles_it(listed):
     with FaultyServer(models=["other"]) as server:
-        code = main(["doctor", "--json", "--model", f"openai:m,base_url={server.url}"])
-        found = json.loads(capsys.readouterr().out)["findings"]
+        found = listed("--model", f"openai:m,base_url={server.url}")
         assert (server.asked_if_thinking, server.count) == (1, 0), "one small question, no other"
-    assert code == 0
     assert [(one["state"], one["to_do"]) for one in found if one["about"] == "candidate"] == [
         ("good", None), ("doubtful", "correct the model's name"),
     ]  # fmt: skip
 
 
-def test_settings_that_cannot_be_used_do_not_end_the_looking(capsys, tmp_path):
+def test_settings_that_cannot_be_used_do_not_end_the_looking(findings, tmp_path):
     (tmp_path / "harness.toml").write_text('modle = "baseline"\n')
-    code, found = findings(capsys, "--model", "baseline")
-    assert code == 1
+    found = findings("--model", "baseline", code=1)
     state, says = found["settings"]
     assert (state, says.partition(";")[0]) == ("bad", "harness.toml:1: there is no setting 'modle'")
     assert found["candidate"][0] == "good"
 
 
-def test_an_argument_that_a_file_gives_is_named_with_its_place(capsys, tmp_path):
+def test_an_argument_that_a_file_gives_is_named_with_its_place(findings, tmp_path):
     (tmp_path / "harness.toml").write_text(
         '\nmodel = "mine"\n[models.mine]\nkind = "openai"\nmodle = "m"\n'
     )
-    code, found = findings(capsys)
-    assert code == 1
-    state, says = found["candidate"]
+    state, says = findings(code=1)["candidate"]
     assert state == "bad"
     assert says.startswith("harness.toml:3 (--model_args): an openai model has no argument 'modle'")
 
@@ -129,20 +129,18 @@ def test_an_argument_that_a_file_gives_is_named_with_its_place(capsys, tmp_path)
          "'opnai'"),
     ],
 )  # fmt: skip
-def test_options_that_mean_nothing_are_findings(capsys, arguments, about, says):
-    code, found = findings(capsys, *arguments)
-    assert code == 1
+def test_options_that_mean_nothing_are_findings(findings, arguments, about, says):
+    found = findings(*arguments, code=1)
     state, said = found[about]
     assert (state, said[: len(says)]) == ("bad", says)
     assert found["plugins"][0] == "good", "all else is looked at"
 
 
-def test_a_judge_with_a_misspelt_argument_is_one_finding_at_its_option(capsys):
-    code, found = findings(
-        capsys, "--model", "openai:m,base_url=http://127.0.0.1:9/v1", "--tasks", "gist_synthetic",
-        "--data", "sample", "--judge", "openai:j,baseurl=http://127.0.0.1:9/v1",
+def test_a_judge_with_a_misspelt_argument_is_one_finding_at_its_option(findings):
+    found = findings(
+        "--model", "openai:m,base_url=http://127.0.0.1:9/v1", "--tasks", "gist_synthetic",
+        "--data", "sample", "--judge", "openai:j,baseurl=http://127.0.0.1:9/v1", code=1,
     )  # fmt: skip
-    assert code == 1
     assert "taxonomist" not in found and "tasks" not in found
     state, says = found["judge and 3 other roles"]
     assert state == "bad"
@@ -170,27 +168,24 @@ def test_the_page_has_colours_on_a_terminal_only(capsys):
     assert "\x1b[32m✓" in capsys.readouterr().out
 
 
-def test_every_model_of_a_panel_is_looked_at(capsys):
+def test_every_model_of_a_panel_is_looked_at(listed):
     with FaultyServer(models=["a"], thinks=status(404)) as server:
         judges = "+".join(f"openai:{name},base_url={server.url}" for name in ("a", "b"))
-        code = main(["doctor", "--json", "--judge", f"panel:{judges}+lexical"])
-    assert code == 1
-    document = json.loads(capsys.readouterr().out)
-    found = [one for one in document["findings"] if one["about"] == "judge"]
+        found = listed("--judge", f"panel:{judges}+lexical", code=1)
+    found = [one for one in found if one["about"] == "judge"]
     assert [(one["state"], one["says"].partition(",")[0]) for one in found] == [
         ("good", "openai:a"), ("bad", "openai:b"),
     ]  # fmt: skip
 
 
-def test_a_judge_that_only_the_task_names_and_data_are_looked_at(capsys, tmp_path):
+def test_a_judge_that_only_the_task_names_and_data_are_looked_at(findings, tmp_path):
     with FaultyServer() as server:
         pass
     (tmp_path / "judged.yaml").write_text(
         "task: judged\nextends: interests\nroles:\n"
         f"  judge: {{default: 'openai:j,base_url={server.url}'}}\n"
     )
-    code, found = findings(capsys, "--model", "baseline", "--tasks", "judged.yaml", "--data", "no")
-    assert code == 1
+    found = findings("--model", "baseline", "--tasks", "judged.yaml", "--data", "no", code=1)
     assert found["data"][0] == "bad"
     state, says = found["judge"]
     assert state == "bad"

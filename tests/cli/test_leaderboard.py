@@ -14,7 +14,6 @@ import harness
 from harness.analysis.leaderboard import Leaderboard, leaderboard
 from harness.base.errors import DataError
 from harness.cli.leaderboard import _tasks
-from harness.cli.main import main
 from harness.reporting.html.leaderboard_pages import index_html
 from harness.reporting.html.markup import read_secrets
 from harness.reporting.leaderboard_files import site_files
@@ -43,10 +42,8 @@ def runs(made, tmp_path, monkeypatch):
     return Path(shutil.copytree(made, tmp_path / "runs"))
 
 
-def test_a_page_for_each_set_of_runs_and_one_over_all(runs, capsys):
-    assert main(["leaderboard", "runs", "-o", "site"]) == 0
-    said = capsys.readouterr().out.split()
-    pages = [Path(name) for name in said]
+def test_a_page_for_each_set_of_runs_and_one_over_all(runs, printed):
+    pages = [Path(name) for name in printed("leaderboard", "runs", "-o", "site").out.split()]
     assert len(pages) == 6
     assert {page.suffix for page in pages} == {".html", ".json"}
     assert sorted(Path("site").iterdir()) == sorted(pages)
@@ -65,12 +62,12 @@ def test_a_page_for_each_set_of_runs_and_one_over_all(runs, capsys):
         assert f"{one['common']['value']:.3f}" in cells
     linked = [about["href"] for name, about in index.elements if name == "a"]
     assert {link for link in linked if link[:1] != "#"} <= {page.name for page in pages}
-    assert main(["leaderboard", "runs", "-o", "site", "--tag", "model=three"]) == 0
+    printed("leaderboard", "runs", "-o", "site", "--tag", "model=three")
     index = json.loads(Path("site/index.json").read_text())
     assert [page["ranks"] for page in index["pages"]] == [{"three": [1, 1]}]
 
 
-def test_what_cannot_be_shown_is_left_out_with_why(runs, capsys):
+def test_what_cannot_be_shown_is_left_out_with_why(runs, printed):
     """Of an unfinished copy, a task whose plugin is gone, an unfinished and a damaged run."""
     first, second, third = sorted(runs.iterdir())
     shutil.copytree(first, runs / "whole")
@@ -81,13 +78,13 @@ def test_what_cannot_be_shown_is_left_out_with_why(runs, capsys):
     values["tasks"]["interests"]["definition"]["benchmark"] = "gone"
     write_sealed(second / "manifest.json", values)
     (torn / "manifest.json").write_text("{}")
-    assert main(["leaderboard", "runs", "-o", "site"]) == 0
+    said = printed("leaderboard", "runs", "-o", "site").err
     left_out = json.loads(Path("site/index.json").read_text())["left_out"]
     assert left_out[first.name] == "a copy of whole, and a run counts once"
     assert "gone" in left_out[f"{second.name}, interests"]
     assert left_out[f"{third.name}, interests"] == "task 'interests' is not finished"
     assert "damaged" in left_out[torn.name] or "manifest" in left_out[torn.name]
-    assert capsys.readouterr().err.count("left out: ") == 4
+    assert said.count("left out: ") == 4
     assert "a copy of whole" in Path("site/index.html").read_text()
 
 
@@ -114,14 +111,14 @@ expected: a folder of runs, such as `runs`\
 
 
 @pytest.fixture
-def hostile(runs):
+def hostile(runs, printed):
     """The page of a task of which a model's name is hostile, and the page over all."""
     folders = map(RunFolder, runs.iterdir())
     folder = next(one for one in folders if one.manifest().tags["model"] == "one")
     manifest = folder.manifest()
     tags = {**manifest.tags, "model": HOSTILE}
     write_manifest(folder.manifest_file, msgspec.structs.replace(manifest, tags=tags))
-    assert main(["leaderboard", "runs", "-o", "site"]) == 0
+    printed("leaderboard", "runs", "-o", "site")
     return [Path(f"site/{name}.html") for name in ("index", "interests")]
 
 

@@ -83,10 +83,9 @@ def test_each_option_is_met_as_the_table_says(asked, capsys, option):
         ["--model", "openai-completions"],
     ],
 )  # fmt: skip
-def test_what_means_something_else_here_is_refused(capsys, words):
+def test_what_means_something_else_here_is_refused(printed, words):
     sample = ["--tasks", "interests_short", "--data", "sample", "--judge", "lexical", "--dry_run"]
-    assert main(["run", "--model", "baseline", *sample, *words]) == 2
-    said = capsys.readouterr().err
+    said = printed("run", "--model", "baseline", *sample, *words, code=2).err
     assert words[0].lstrip("-") in said and words[1] in said
 
 
@@ -100,16 +99,15 @@ def test_what_means_something_else_here_is_refused(capsys, words):
         (["--apply_chat_template", "tool_use"], "got unexpected extra argument (tool_use)"),
     ],
 )  # fmt: skip
-def test_nothing_that_is_said_is_dropped(asked, capsys, words, said):
-    assert main(["--model", "baseline", "--tasks", "t", *words]) == 2
+def test_nothing_that_is_said_is_dropped(asked, printed, words, said):
+    assert said in printed("--model", "baseline", "--tasks", "t", *words, code=2).err
     assert asked == []
-    assert said in capsys.readouterr().err
 
 
-def test_a_command_behind_run_is_no_run(asked, capsys):
-    assert main(["run", "show", "runs/x"]) == 2
+def test_a_command_behind_run_is_no_run(asked, printed):
+    said = "`harness run` takes only options\n  found:    show"
+    assert said in printed("run", "show", "runs/x", code=2).err
     assert asked == []
-    assert "`harness run` takes only options\n  found:    show" in capsys.readouterr().err
 
 
 def test_their_values_reach_our_settings(asked, capsys):
@@ -142,10 +140,9 @@ def test_arguments_may_be_json(asked):
     assert settings.sampling == {"temperature": 0, "max_tokens": 16, "stop": ["x", "y"]}
 
 
-def test_json_that_is_none_is_refused_and_not_repeated(asked, capsys):
+def test_json_that_is_none_is_refused_and_not_repeated(asked, printed):
     for text in ('{"api_key": "sk-very-secret-1234567890"', "{}x", '{"a": null}', '{"a b": 1}'):
-        assert main(["-M", "openai", "-t", "a", "--model_args", text]) == 2
-        said = capsys.readouterr().err
+        said = printed("-M", "openai", "-t", "a", "--model_args", text, code=2).err
         assert said.startswith("harness: --model_args begins like a JSON object")
         assert "secret" not in said
     assert asked == []

@@ -12,6 +12,8 @@ from harness.cli.run_options import run_options
 from harness.cli.setting import Setting
 from harness.cli.settings_sources import line_of
 
+LEAST = ("--model", "baseline", "--tasks", "t")
+
 
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
@@ -40,11 +42,6 @@ def settings(tmp_path, monkeypatch):
 
     monkeypatch.setattr(run_command, "_run", instead)
     return Settings()
-
-
-def refused(capsys, *arguments):
-    assert main(arguments) == 2
-    return capsys.readouterr().err
 
 
 def test_the_nearest_layer_wins(settings, monkeypatch):
@@ -111,10 +108,7 @@ def test_what_has_names_is_overridden_name_by_name(settings):
         user='[role]\njudge = "lexical"\nasker = "baseline"\n[data]\na = "x"\nb = "y"\n',
         folder="[set]\nwindow = 8\nleast = 2\n",
     )
-    asked = settings.asked(
-        "--model", "baseline", "--tasks", "t", "--role", "asker=openai:m", "--data", "b=z",
-        "--set", "window=9",
-    )  # fmt: skip
+    asked = settings.asked(*LEAST, "--role", "asker=openai:m", "--data", "b=z", "--set", "window=9")
     assert asked.roles == {"judge": "lexical", "asker": "openai:m"}
     assert asked.data == {"a": "x", "b": "z"}
     assert asked.changes == {"window": 9, "least": 2}
@@ -130,17 +124,16 @@ def test_settings_may_refuse_plugins_that_are_not_in_order(settings, site, monke
 @pytest.mark.parametrize("word", ["false", "0", "off", "No"])
 def test_a_switch_of_a_file_can_be_taken_back(settings, monkeypatch, word):
     settings.write("structured = true")
-    least = ("--model", "baseline", "--tasks", "t")
-    assert settings.asked(*least).structured is True
-    assert settings.asked(*least, "--no-structured").structured is False
+    assert settings.asked(*LEAST).structured is True
+    assert settings.asked(*LEAST, "--no-structured").structured is False
     monkeypatch.setenv("HARNESS_STRUCTURED", word)
-    assert settings.asked(*least).structured is False
+    assert settings.asked(*LEAST).structured is False
 
 
 def test_a_variable_gives_several_line_by_line_and_none_when_it_is_empty(settings, monkeypatch):
     monkeypatch.setenv("HARNESS_ROLE", "a=lexical\nb=openai:model=m,seed=false\n")
     monkeypatch.setenv("HARNESS_SEED", "")
-    asked = settings.asked("--model", "baseline", "--tasks", "t")
+    asked = settings.asked(*LEAST)
     assert asked.roles == {"a": "lexical", "b": "openai:model=m,seed=false"}
     assert asked.seed == 0
 
@@ -151,9 +144,6 @@ kind = "openai"
 base_url = "http://localhost:8000/v1"
 model = "small"
 """
-
-
-LEAST = ("--model", "baseline", "--tasks", "t")
 BASE = "openai:base_url=http://localhost:8000/v1,model="
 SETTLED = [
     ('data = { a = "x" }', [*LEAST, "--data", "sample"], {"data": "sample"}),
@@ -198,10 +188,7 @@ def test_a_name_stands_for_its_model_wherever_a_spec_may_stand(settings):
     assert asked.model == "openai"
     base = "http://localhost:8000/v1"
     assert asked.model_args == {"base_url": base, "model": "small", "revision": "b"}
-    assert asked.roles == {
-        "judge": f"openai:base_url={base},model=big",
-        "asker": f"llm:openai:base_url={base},model=other",
-    }
+    assert asked.roles == {"judge": f"{BASE}big", "asker": f"llm:{BASE}other"}
     settings.write(NAMED, user='[models.local]\nkind = "baseline"\nrespondent = "x"\n')
     assert settings.asked("--model", "local", "--tasks", "t").model == "openai"
 
@@ -209,11 +196,10 @@ def test_a_name_stands_for_its_model_wherever_a_spec_may_stand(settings):
 def test_the_name_of_a_model_is_its_label_unless_what_is_asked_changes(settings):
     settings.write(NAMED)
     asked = settings.asked("--model", "local", "--judge", "local", "--tasks", "t")
-    base = "http://localhost:8000/v1"
     assert asked.name == "local"
-    assert asked.model_args == {"base_url": base, "model": "small"}
-    assert asked.roles == {"judge": f"openai:base_url={base},model=small,label=local"}
-    assert asked.asked()["roles"] == {"judge": f"openai:base_url={base},model=small"}
+    assert asked.model_args == {"base_url": "http://localhost:8000/v1", "model": "small"}
+    assert asked.roles == {"judge": f"{BASE}small,label=local"}
+    assert asked.asked()["roles"] == {"judge": f"{BASE}small"}
     changed = ("--model", "local", "--model_args", "revision=b", "--tasks", "t")
     assert settings.asked(*changed).name is None
     assert settings.asked(*changed, "--name", "mine").name == "mine"
@@ -221,13 +207,12 @@ def test_the_name_of_a_model_is_its_label_unless_what_is_asked_changes(settings)
 
 def test_a_local_run_has_no_use_for_what_a_file_says_of_a_cluster(settings):
     settings.write('executor = "ray"\nray_address = "auto"\nworkers = 8\n')
-    words = ["--model", "baseline", "--tasks", "interests"]
-    asked = settings.asked(*words, "--engines", "2")
+    asked = settings.asked(*LEAST, "--engines", "2")
     assert (asked.executor, asked.ray_address, asked.workers) == ("ray", "auto", 8)
     assert asked.engines == 2
-    asked = settings.asked(*words, "--executor", "local")
+    asked = settings.asked(*LEAST, "--executor", "local")
     assert (asked.executor, asked.ray_address, asked.workers) == ("local", None, None)
-    assert settings.asked(*words, "--executor", "ray").workers == 8
+    assert settings.asked(*LEAST, "--executor", "ray").workers == 8
 
 
 KEY = "correct-horse-battery-staple"
@@ -254,9 +239,12 @@ KEY = "correct-horse-battery-staple"
         ("data = 'sk-proj-Zb81nQ0xkW4tRv7LmP2d'", ["harness.toml:1", "a key"]),
     ],
 )
-def test_a_file_that_means_nothing_is_reported_with_file_line_and_key(settings, capsys, text, said):
+def test_a_file_that_means_nothing_is_reported_with_file_line_and_key(
+    settings, printed, text, said
+):
     settings.write(text)
-    error = refused(capsys, "--model", "baseline", "--tasks", "interests", "--judge", "lexical")
+    run = ("--model", "baseline", "--tasks", "interests", "--judge", "lexical")
+    error = printed(*run, code=2).err
     assert [part for part in said if part not in error] == []
     assert KEY not in error and "sk-proj-Zb81nQ0xkW4tRv7LmP2d" not in error
 
@@ -265,24 +253,24 @@ def test_a_file_that_means_nothing_is_reported_with_file_line_and_key(settings, 
     ("value", "said"),
     [("x", "a whole number"), ("1\n2", "exactly one value")],
 )
-def test_a_variable_that_means_nothing_is_named(settings, capsys, monkeypatch, value, said):
+def test_a_variable_that_means_nothing_is_named(settings, printed, monkeypatch, value, said):
     monkeypatch.setenv("HARNESS_SEED", value)
-    error = refused(capsys, "--model", "baseline", "--tasks", "t")
+    error = printed(*LEAST, code=2).err
     assert "HARNESS_SEED: the setting 'seed' is not valid" in error and said in error
 
 
-def test_a_file_that_cannot_be_read_is_named_with_who_named_it(settings, capsys):
+def test_a_file_that_cannot_be_read_is_named_with_who_named_it(settings, printed):
     settings.write('prices = "gone.toml"')
-    said = refused(capsys, "--model", "baseline", "--tasks", "interests")
+    said = printed(*LEAST, code=2).err
     assert said.startswith("harness: harness.toml:1 (gone.toml): --prices: the file cannot be read")
     (settings.folder / "harness.toml").write_bytes(b"model = '\xff'")
-    assert "harness.toml: the settings file cannot be read" in refused(capsys, "--tasks", "t")
+    assert "harness.toml: the settings file cannot be read" in printed(*LEAST, code=2).err
 
 
 def test_a_misspelt_variable_is_reported_and_those_of_others_are_not(settings, capsys, monkeypatch):
     monkeypatch.setenv("HARNESS_CONCURENCY", "3")
     monkeypatch.setenv("HARNESS_REAL_DATA", "x")
-    settings.asked("--model", "baseline", "--tasks", "t")
+    settings.asked(*LEAST)
     assert capsys.readouterr().err == (
         "harness: HARNESS_CONCURENCY is set, but nothing reads it: "
         "did you mean HARNESS_CONCURRENCY?\n"
@@ -403,10 +391,9 @@ def test_hosts_that_only_files_name_are_known(settings, monkeypatch):
     )
 
 
-def test_custom_headers_are_not_shown(settings, capsys, monkeypatch):
+def test_custom_headers_are_not_shown(settings, printed, monkeypatch):
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway-Key: gateway-9\nCookie: a=b")
     for more in ([], ["--json"]):
-        assert main(["config", *more]) == 0
-        said = capsys.readouterr().out
+        said = printed("config", *more).out
         assert "set, not shown" in said
         assert "gateway" not in said and "Cookie" not in said

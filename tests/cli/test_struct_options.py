@@ -51,11 +51,6 @@ def read(kind, *arguments):
         raise usage_error(error) from error
 
 
-def help_of(kind):
-    tool = Command("tool", params=options_of(kind))
-    return " ".join(tool.get_help(click.Context(tool)).split())
-
-
 def refused(kind, *arguments):
     with pytest.raises(UsageError) as caught:
         read(kind, *arguments)
@@ -102,7 +97,8 @@ def test_options_that_are_missing_or_contradict_one_another_are_told():
 
 
 def test_the_help_says_what_a_field_is_and_its_default():
-    words = help_of(Options)
+    tool = Command("tool", params=options_of(Options))
+    words = " ".join(tool.get_help(click.Context(tool)).split())
     assert "--from TEXT where it comes from; default: log" in words
     assert "--min_users N 5% of them; default: 10" in words
     assert "--by model|user default: user" in words

@@ -5,8 +5,6 @@ from textwrap import dedent
 
 import pytest
 
-from harness.cli.main import main
-
 FILES = {
     "books_made_up/plugin.py": "",
     "books_made_up/task_configs/one.yaml": """
@@ -113,24 +111,20 @@ tags: [paper, grid]
 """
 
 
-def test_many_tasks_of_one_file_are_one_line_until_they_are_asked_for(books, capsys):
+def test_many_tasks_of_one_file_are_one_line_until_they_are_asked_for(books, printed):
     file = books.folder / "books_made_up/task_configs/grid.yaml"
     file.write_text(GRID)
-    main(["tasks", "--all"])
     # How wide the columns are depends on what else is installed.
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(printed("tasks", "--all").out.split())
     assert " books_{level}_{n} 14 tasks: Which book is next, {level}. " in said
     assert "books_easy_1" not in said
     assert " grid books_{level}_{n} " in said
     assert " paper books_{level}_{n}, books_one, books_two" in said
     for pattern in ("books_e*", "grid", "books_{level}_{n}"):
-        main(["tasks", pattern])
-        said = capsys.readouterr().out
+        said = printed("tasks", pattern).out
         assert "  books_easy_1  Which book is next, easy.\n" in said, pattern
         assert "{n}" not in said
-    main(["tasks", "--json"])
-    listed = [one["name"] for one in json.loads(capsys.readouterr().out)["tasks"]]
+    listed = [one["name"] for one in json.loads(printed("tasks", "--json").out)["tasks"]]
     assert len([name for name in listed if name.startswith(("books_easy", "books_hard"))]) == 14
     file.write_text(GRID.replace("1, 2, 3, 4, 5, 6, 7", "1, 2"))
-    main(["tasks", "--all"])
-    assert "books_easy_1" in capsys.readouterr().out
+    assert "books_easy_1" in printed("tasks", "--all").out

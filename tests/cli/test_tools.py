@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from builders.loops import Clock
 
 from harness import registry as plugin_manager
 from harness.cli.tool_progress import shown_progress
@@ -98,15 +99,6 @@ def test_a_plugin_may_have_a_command_of_its_own_whose_tools_are_no_others(printe
     said = printed("data", "weigh", "--from", "tea", code=2).err
     assert "no plugin offers the tool 'weigh'" in said
     assert "expected: one of weigh" in printed("words", "count", "--from", "tea", code=2).err
-
-
-class Clock:
-    """Seconds that go on when they are told to."""
-
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def test_progress_without_a_terminal_is_a_line_a_minute(capsys):

@@ -1,7 +1,5 @@
 """A real harness process against a real, faulty server, and a small world for GISTBench."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -46,6 +44,7 @@ class Harness:
 
     folder: Path
     url: str = ""
+    answer = staticmethod(answer)
 
     def arguments(self, *more: str, tasks: str = "interests", data: str = "sample") -> list[str]:
         return [
@@ -94,10 +93,6 @@ class Harness:
             self.arguments(*more, **options), cwd=self.folder, env=self.environment,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-
-    @staticmethod
-    def answer(body: dict[str, Any]) -> str:
-        return answer(body)
 
     @staticmethod
     def wait_until(condition: Callable[[], bool], *, timeout: float = 60) -> None:
@@ -220,6 +215,7 @@ class Gist(Harness):
 
     PEOPLE = 8
     WINDOWS = 16
+    answer = staticmethod(gist_answer)
 
     @property
     def data(self) -> Path:
@@ -248,10 +244,6 @@ class Gist(Harness):
             "--set", "window=12", "--set", "min_engagements=1", "--set", "test_set=12",
             "--json", *more,
         ]  # fmt: skip
-
-    @staticmethod
-    def answer(body: dict[str, Any]) -> str:
-        return gist_answer(body)
 
     @staticmethod
     def stage_of(body: dict[str, Any]) -> str:

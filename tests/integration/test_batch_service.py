@@ -1,7 +1,5 @@
 """Runs asked in batches of a service, over HTTP by the official client."""
 
-from __future__ import annotations
-
 import email
 import hashlib
 import json
@@ -381,7 +379,7 @@ def test_no_redirect_of_a_batch_service_is_followed(service):
     service.batches["b"] = {"id": "b", "status": "failed"}
     service.moved["batches/a"] = f"{service.address}/v1/batches/b?key={KEY}"
     with pytest.raises(ModelError) as caught:
-        batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS").status("a")
+        own(service).status("a")
     said = f"HTTP 307: the server points to {service.address}, and no redirect is followed"
     assert caught.value.found == said
     assert [place for _, place, _ in service.asked] == ["batches/a"]
@@ -393,8 +391,7 @@ def test_answers_are_kept_as_they_came_but_without_the_key(service, monkeypatch)
     lines = ['{"a": "\u2028 \x85"}', json.dumps({"b": f"no {key}"}), '{"c": 1}']
     raw = "\n".join(lines).encode() + b'\n{"half": "\xe2"}'
     service.batches["b"] = {"id": "b", "status": "completed", "output_file_id": service.file(raw)}
-    batches = batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
-    assert b"".join(batches.answers("b")) == raw.replace(key.encode(), b"***") + b"\n"
+    assert b"".join(own(service).answers("b")) == raw.replace(key.encode(), b"***") + b"\n"
 
 
 def test_a_line_of_answers_without_end_is_refused(service, monkeypatch):
@@ -403,9 +400,8 @@ def test_a_line_of_answers_without_end_is_refused(service, monkeypatch):
     monkeypatch.setattr(openai_batches, "LARGEST_BODY", 1_000)
     found = service.file(b"x" * 1_000_000)
     service.batches["b"] = {"id": "b", "status": "completed", "output_file_id": found}
-    batches = batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
     with pytest.raises(ModelError, match="more than 1,000 bytes"):
-        list(batches.answers("b"))
+        list(own(service).answers("b"))
 
 
 @pytest.mark.parametrize(
@@ -420,8 +416,7 @@ def test_a_line_of_answers_without_end_is_refused(service, monkeypatch):
 def test_what_a_service_says_of_a_batch_shows_no_key(service, said, shown):
     errors = {"data": [{"line": 1, "message": said}]}
     service.batches["b"] = {"id": "b", "status": "failed", "errors": errors}
-    status = batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS").status("b")
-    assert status.problem == f"line 1: {shown}"
+    assert own(service).status("b").problem == f"line 1: {shown}"
 
 
 def test_models_without_a_service_are_sent_by_others(harness, service, batch, monkeypatch):
@@ -438,9 +433,11 @@ def test_models_without_a_service_are_sent_by_others(harness, service, batch, mo
 def batches_of(**args: str) -> Batches:
     from harness_models.openai import make
 
-    found = make(ModelSettings(args={"model": "m", **args})).batches()
-    assert found is not None
-    return found
+    return make(ModelSettings(args={"model": "m", **args})).batches()
+
+
+def own(service: Service) -> Batches:
+    return batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
 
 
 @pytest.mark.parametrize(
@@ -460,12 +457,8 @@ def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed)
     assert found == BatchStatus(state="completed", ended=True)
     ((_, _, headers),) = service.asked
     assert headers["target"] == target
-    if keyed:
-        assert headers["api-key"] == "a-key"
-        assert headers.get("authorization") != "Bearer a-token"
-    else:
-        assert headers["authorization"] == "Bearer a-token"
-        assert "api-key" not in headers
+    assert headers.get("api-key") == ("a-key" if keyed else None)
+    assert (headers.get("authorization") == "Bearer a-token") is not keyed
 
 
 def identity(monkeypatch, token: Callable[[], str]) -> None:

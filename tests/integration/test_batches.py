@@ -1,7 +1,5 @@
 """Runs asked in batches: requests written down, sent by others, their answers taken in."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.texts import read_json_lines, write_json_lines
 
 from harness.testing import faults
 
@@ -38,8 +37,8 @@ def live(harness, *more: str, tasks: str = "interests"):
     return harness.here(*harness.arguments("--limit", str(PEOPLE), *more, tasks=tasks)[3:])
 
 
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def lines_of(harness, name: str) -> list[dict[str, Any]]:
+    return read_json_lines(harness.folder / name)
 
 
 def answered(server, line: dict[str, Any]) -> dict[str, Any]:
@@ -61,14 +60,13 @@ def answered(server, line: dict[str, Any]) -> dict[str, Any]:
 
 def service(harness, server, requests: str, answers: str) -> list[dict[str, Any]]:
     """Have the server answer a file of requests, and write the answers to another."""
-    found = [answered(server, line) for line in lines_of(harness.folder / requests)]
+    found = [answered(server, line) for line in lines_of(harness, requests)]
     write(harness, answers, found)
     return found
 
 
 def write(harness, name: str, lines: list[dict[str, Any]]) -> None:
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (harness.folder / name).write_text(text)
+    write_json_lines(harness.folder / name, lines)
 
 
 def test_batches_ask_what_a_live_run_asks_and_come_to_the_same(batched, serve):
@@ -123,9 +121,8 @@ def test_answers_hold_in_any_order_in_parts_and_twice(batched, serve):
     ]
     again = requests(batched, "rest.jsonl")
     assert again.json["requests"][0]["stages"] == {"interests/name": 7}
-    assert {line["custom_id"] for line in lines_of(batched.folder / "rest.jsonl")} == {
-        line["custom_id"] for line in found[5:]
-    }
+    ids = {line["custom_id"] for line in found[5:]}
+    assert {line["custom_id"] for line in lines_of(batched, "rest.jsonl")} == ids
     assert replies(batched, "last.out").out.splitlines()[0] == (
         "7 replies imported, 2 were imported before"
     )
@@ -169,7 +166,7 @@ def test_what_failed_in_passing_is_asked_again_and_what_failed_for_good_is_recor
         "not answered yet: 2; `harness batch write` writes them again",
     ]
     requests(batched, "again.jsonl", "--max_failures", "1").ok()
-    asked = [line["custom_id"] for line in lines_of(batched.folder / "again.jsonl")]
+    asked = [line["custom_id"] for line in lines_of(batched, "again.jsonl")]
     passing = {found[0]["custom_id"], found[4]["custom_id"]}
     # What was refused is asked a second time, as a live run would; what was cut would be cut again.
     assert len(asked) == 3 and passing < set(asked)
@@ -190,7 +187,7 @@ def test_what_a_live_run_got_no_answer_to_goes_into_the_next_file(batched, serve
     one_by_one = [*server.requests[:5]]
     server.faults = ()
     assert requests(batched, "one.jsonl").json["requests"][0]["stages"] == {"interests/name": 5}
-    assert [line["body"] for line in lines_of(batched.folder / "one.jsonl")] == one_by_one
+    assert [line["body"] for line in lines_of(batched, "one.jsonl")] == one_by_one
     service(batched, server, "one.jsonl", "one.out")
     replies(batched, "one.out")
     asked = server.count
@@ -203,9 +200,8 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more_as_in_a_live_run(b
     requests(batched, "one.jsonl", limit=2)
     service(batched, serve(answer=lambda body: "no idea"), "one.jsonl", "one.out")
     replies(batched, "one.out")
-    first = lines_of(batched.folder / "one.jsonl")
     assert requests(batched, "two.jsonl", limit=2).json["status"] == "waiting"
-    second = lines_of(batched.folder / "two.jsonl")
+    first, second = lines_of(batched, "one.jsonl"), lines_of(batched, "two.jsonl")
     assert [line["body"] for line in second] == [line["body"] for line in first]
     assert not {line["custom_id"] for line in first} & {line["custom_id"] for line in second}
     service(batched, serve(), "two.jsonl", "two.out")
@@ -220,7 +216,7 @@ def test_each_model_has_a_file_of_its_own(batched, serve):
     both = "interests,interests_short"
     requests(batched, "one.jsonl", tasks=both)
     found = service(batched, serve(), "one.jsonl", "one.out")
-    of_first = {json.dumps(line["body"]) for line in lines_of(batched.folder / "one.jsonl")[:12]}
+    of_first = {json.dumps(line["body"]) for line in lines_of(batched, "one.jsonl")[:12]}
     assert len(found) == 24 and len(of_first) == 12
     write(batched, "half.out", found[:12])
     replies(batched, "half.out")
@@ -230,7 +226,7 @@ def test_each_model_has_a_file_of_its_own(batched, serve):
         "two.openai-candidate-model.jsonl", "two.openai-judge-model.jsonl",
     }  # fmt: skip
     for name in files:
-        models = {line["body"]["model"] for line in lines_of(batched.folder / name)}
+        models = {line["body"]["model"] for line in lines_of(batched, name)}
         assert models == {name.split("openai-")[1].removesuffix(".jsonl")}
     assert not (batched.folder / "two.jsonl").exists()
 
@@ -262,7 +258,7 @@ def test_models_that_take_no_batches_are_asked_as_in_a_run(batched, serve):
 
 
 def test_kill_9_while_requests_are_written_leaves_no_half_file(batched, serve):
-    words = [*batched.arguments("--limit", str(PEOPLE)), "--out", "one.jsonl"]
+    words = batched.arguments("--limit", str(PEOPLE), "--out", "one.jsonl")
     words[3:3] = ["batch", "write"]
     out = batched.folder / "one.jsonl"
     process = subprocess.Popen(
@@ -272,10 +268,10 @@ def test_kill_9_while_requests_are_written_leaves_no_half_file(batched, serve):
     asked = "runs/*/batches/asked.jsonl"
     batched.wait_until(lambda: any(batched.folder.glob(asked)) or process.poll() is not None)
     batched.kill(process)
-    assert not out.exists() or len(lines_of(out)) == PEOPLE
+    assert not out.exists() or len(lines_of(batched, out.name)) == PEOPLE
     out.unlink(missing_ok=True)
     (folder,) = batched.folders
-    assert requests(batched, "one.jsonl").code == 0
+    requests(batched, "one.jsonl").ok()
     service(batched, serve(), "one.jsonl", "one.out")
     assert replies(batched, "one.out").out.startswith("12 replies imported\n")
     assert requests(batched, "two.jsonl").json["folder"].endswith(folder.name)

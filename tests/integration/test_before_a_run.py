@@ -8,11 +8,6 @@ from harness.testing.faults import status
 from harness.testing.server import FaultyServer
 
 CANDIDATE, JUDGE = "candidate-model", "judge-model"
-PEOPLE = 40
-
-
-def asked_of(server, model):
-    return [one for one in server.requests if one["model"] == model]
 
 
 def judge_at(url, name=JUDGE):
@@ -41,22 +36,8 @@ def test_a_wrong_judge_is_found_before_the_candidate_is_paid(harness, serve, dea
     assert (ended.code, server.count) == (1, 0)
     assert f"lists 1 model without a key, but not '{JUDGE}': another" in ended.err
 
-    ended = harness.run()
-    assert ended.code == 0, ended.err
+    harness.run().ok()
     assert len(harness.folders) == 1, "the corrected command went on in the same folder"
-
-
-def test_another_judge_after_the_candidate_was_paid_keeps_its_answers(harness, serve):
-    server = serve()
-    harness.url = server.url
-    with FaultyServer(models=[JUDGE], faults=[status(404, message="gone")] * 500) as broken:
-        ended = harness.run("--judge", judge_at(broken.url))
-    assert ended.code == 1
-    assert len(asked_of(server, CANDIDATE)) == PEOPLE
-    ended = harness.run()
-    assert ended.code == 0, ended.err
-    assert len(asked_of(server, CANDIDATE)) == PEOPLE, "no answer is asked for again"
-    assert len(harness.folders) == 1
 
 
 def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
@@ -67,8 +48,7 @@ def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
     with FaultyServer(models=[JUDGE], faults=[status(404)] * 500) as broken:
         assert harness.run("--judge", judge_at(broken.url), *args).code == 1
     candidate.stop()
-    ended = harness.run("--judge", judge_at(serve().url), *args)
-    assert ended.code == 0, ended.err
+    harness.run("--judge", judge_at(serve().url), *args).ok()
 
 
 def test_a_dry_run_asks_servers_only_if_told(harness, dead):

@@ -1,7 +1,5 @@
 """User behaviour prediction asked in batches: the whole benchmark is one file."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

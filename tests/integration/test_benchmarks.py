@@ -1,7 +1,5 @@
 """The benchmarks' own parts fit together: what they measure is whole, and no failure."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The workflow of docs/ci.md: its steps run as they stand, with samples in place of servers."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What a person sees: a live picture on a terminal, plain lines in a pipe, what was asked for."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

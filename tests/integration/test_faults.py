@@ -1,7 +1,5 @@
 """Whole runs against a server that misbehaves: one fault costs what it must and no more."""
 
-from __future__ import annotations
-
 import re
 import sys
 

@@ -1,7 +1,5 @@
 """Several runs of GISTBench beside each other: the oracle they make, and the analyses of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

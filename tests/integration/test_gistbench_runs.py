@@ -1,7 +1,5 @@
 """What a person does with GISTBench, run after run: who is asked what, and who is not."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Observers in a plugin of somebody else's are told what happens in whole runs."""
 
-from __future__ import annotations
-
 import json
 
 from harness.testing import faults

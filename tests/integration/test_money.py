@@ -1,7 +1,5 @@
 """What runs cost, told by a real server and worked out by hand, and runs that may cost so much."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -171,7 +169,7 @@ def test_no_more_is_spent_than_allowed_and_a_larger_budget_goes_on(harness, serv
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry_run",)])
-def test_a_budget_of_money_needs_every_price_before_anything_is_asked(harness, serve, prices, dry):
+def test_a_budget_of_money_needs_every_price_before_anything_is_asked(harness, serve, dry):
     server = serve(harness)
     done = harness.run("--max_cost", "1", *dry)
     assert done.code == 2
@@ -181,8 +179,6 @@ def test_a_budget_of_money_needs_every_price_before_anything_is_asked(harness, s
     assert done.code == 2
     assert "some.toml: --max_cost needs a price for every model" in done.err
     assert "no price of openai:judge-model" in done.err
-    done = harness.run("--max_cost", "0", "--prices", prices, *dry)
-    assert (done.code, "above 0" in done.err) == (2, True)
     assert server.count == 0
     assert not (harness.folder / "runs").exists()
 
@@ -219,10 +215,6 @@ def test_a_dry_run_shows_what_to_expect_in_money(harness, serve, prices):
     assert judge["cost"]["at_most"] == about(at_most / 1e6)
     assert server.count == 0
 
-    arguments = [
-        one for one in harness.arguments("--dry_run", "--prices", prices) if one != "--json"
-    ]
-    told = harness.command([*arguments, "--max_cost", "0.01"]).out
-    assert "cost, at most" in told and "in total at most" in told
+    words = harness.arguments("--dry_run", "--prices", prices, "--max_cost", "0.01")
+    told = harness.command([one for one in words if one != "--json"]).out
     assert "--max_cost 0.01 may not be enough for the expected calls" in told
-    assert "--max_cost 500 is enough" in harness.command([*arguments, "--max_cost", "500"]).out

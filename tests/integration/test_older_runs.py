@@ -3,9 +3,6 @@
 What is expected is counted in their files, line by line, or was counted by hand.
 """
 
-from __future__ import annotations
-
-import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -15,6 +12,7 @@ from typing import Any
 
 import pytest
 from builders.report_pages import ReportPage
+from builders.texts import read_csv, read_json_lines
 
 RUNS = Path(__file__).parents[1] / "recorded" / "of_0_1_0"
 
@@ -56,7 +54,7 @@ KEPT = {
 
 def lines_of(run: Path, files: str) -> list[dict[str, Any]]:
     """The lines of these files of each task, whose order is that of their names."""
-    return [json.loads(line) for file in sorted(run.glob(f"*/{files}")) for line in file.open()]
+    return [line for file in sorted(run.glob(f"*/{files}")) for line in read_json_lines(file)]
 
 
 def records_of(run: Path) -> list[dict[str, Any]]:
@@ -138,8 +136,7 @@ def test_it_is_exported_with_all_scores_records_and_calls(house, name):
     house.here("export", name, "--format", "csv", "--out", f"tables-{name}").ok()
 
     def rows(table: str) -> list[dict[str, str]]:
-        with (house.folder / f"tables-{name}" / f"{table}.csv").open(newline="") as file:
-            return list(csv.DictReader(file))
+        return read_csv(house.folder / f"tables-{name}" / f"{table}.csv")
 
     kept, records = KEPT[name], records_of(RUNS / name)
     assert (len(records), len(lines_of(RUNS / name, "scores.jsonl"))) == (kept.records, kept.scores)

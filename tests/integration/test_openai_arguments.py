@@ -1,7 +1,5 @@
 """What arguments of an `openai` model leave in records, store and manifest."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

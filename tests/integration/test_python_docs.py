@@ -1,7 +1,5 @@
 """The examples of docs/python.md run as they stand, and print what stands below them."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import contextlib

@@ -1,7 +1,5 @@
 """`--num_repeats`: everything asked several times, each time as a sample of its own."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from itertools import count

@@ -1,12 +1,11 @@
 """Runs answered from what was recorded: no model is asked, and failures come back as they were."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.texts import read_json_lines, write_json_lines
 
 from harness.testing import FaultyServer, faults
 
@@ -44,18 +43,23 @@ def live(tmp_path_factory, harnesses):
         yield harness.folder / done.json["folder"], done, server
 
 
+def replay(harness, args: str, *more: str, judge: str = "lexical"):
+    """What a run says that is answered from what was recorded."""
+    return harness.here(
+        "--model", "replay", "--model_args", args, "--judge", judge, "--tasks", "interests",
+        "--data", "sample", *more,
+    )  # fmt: skip
+
+
 @pytest.fixture
 def replayed(harness, live):
     """What a run says that is answered from that."""
     folder, *_ = live
 
     def replayed(*more: str, limit: int = 12):
-        return harness.here(
-            "--model", "replay", "--model_args", f"run={folder}",
-            "--judge", f"replay:run={folder},role=judge",
-            "--tasks", "interests", "--data", "sample", "--limit", str(limit),
-            "--max_failures", "1", "--json", *more,
-        )  # fmt: skip
+        judge = f"replay:run={folder},role=judge"
+        options = ("--limit", str(limit), "--max_failures", "1", "--json", *more)
+        return replay(harness, f"run={folder}", *options, judge=judge)
 
     return replayed
 
@@ -63,15 +67,14 @@ def replayed(harness, live):
 def calls(folder: Path, stage: str) -> dict[str, list[Any]]:
     """What was answered, by item: everything but how it was had."""
     (journal,) = (folder / "interests").glob(f"?-{stage}.jsonl")
-    found = {}
-    for line in journal.read_text().splitlines():
-        one = json.loads(line)
-        found[one["id"]] = [
+    return {
+        one["id"]: [
             [call.get(name) for name in ("text", "finish", "usage", "reasoning", "rung")]
             + [(call.get("failure") or {}).get("cause")]
             for call in one["calls"]
         ]
-    return found
+        for one in read_json_lines(journal)
+    }
 
 
 def test_a_replayed_run_comes_to_the_same_and_asks_nobody(harness, live, replayed):
@@ -115,56 +118,47 @@ def test_other_sampling_or_a_schema_is_another_question(replayed, more):
 
 
 def test_how_many_are_missing_is_said(harness, live):
-    said = harness.here(
-        "--model", "replay", "--model_args", f"run={live[0]}", "--judge", "lexical",
-        "--tasks", "interests", "--data", "sample", "--limit", "15", "--max_failures", "1",
-    )  # fmt: skip
+    said = replay(harness, f"run={live[0]}", "--limit", "15", "--max_failures", "1")
     # Two of the twelve recorded people were asked twice.
     assert "3 of 16 questions were not recorded" in said.err
 
 
 def test_a_run_that_judges_itself_by_a_recording_is_refused(harness, live):
     folder, _, server = live
-    refused = harness.here(
-        "--model", "replay", "--model_args", f"run={folder}",
-        "--judge", f"openai:base_url={server.url},model=candidate-model",
-        "--tasks", "interests", "--data", "sample",
-    )  # fmt: skip
+    judge = f"openai:base_url={server.url},model=candidate-model"
+    refused = replay(harness, f"run={folder}", judge=judge)
     assert refused.code == 2
     assert "the candidate would judge itself" in refused.err
 
 
 def test_a_file_of_recorded_replies_answers(harness, live):
-    lines = []
-    for line in (live[0] / "interests" / "1-name.jsonl").read_text().splitlines():
-        for call in json.loads(line)["calls"]:
-            if call.get("finish") == "stop":
-                lines.append({"messages": call["messages"], "text": call["text"]})
-                lines[-1]["repeat"] = call.get("repeat", 0)
-    file = harness.folder / "replies.jsonl"
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    words = [
-        "--model", "replay", "--model_args", "file=replies.jsonl,model=small", "--judge", "lexical",
-        "--tasks", "interests", "--data", "sample", "--limit", "12",
-        "--max_failures", "1", "--json",
-    ]  # fmt: skip
-    done = harness.here(*words).ok()
+    lines = [
+        {"messages": call["messages"], "text": call["text"], "repeat": call.get("repeat", 0)}
+        for record in read_json_lines(live[0] / "interests" / "1-name.jsonl")
+        for call in record["calls"]
+        if call.get("finish") == "stop"
+    ]
+    file = write_json_lines(harness.folder / "replies.jsonl", lines)
+
+    def run():
+        options = ("--limit", "12", "--max_failures", "1", "--json")
+        return replay(harness, "file=replies.jsonl,model=small", *options)
+
+    done = run().ok()
     # The first tries of the two that were cut and refused are not in the file.
     assert done.summary()["stages"]["name"]["failures"] == {"not_recorded": 3}
     identity = harness.manifest()["roles"]["candidate"]["identity"]["model"]
     assert (identity["kind"], identity["name"]) == ("replay", "small")
     assert done.summary()["model"] == "replay of small"
 
-    for line in lines:
-        line["text"] = "changed"
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    other = harness.here(*words)
+    write_json_lines(file, ({**line, "text": "changed"} for line in lines))
+    other = run()
     assert len(harness.folders) == 2, "another content is another model"
     said = calls(harness.folder / other.json["folder"], "name").values()
     assert "changed" in [call[0] for asked in said for call in asked]
 
     file.write_text(file.read_text() + json.dumps({**lines[0], "text": "[1]"}) + "\n")
-    twice = harness.here(*words)
+    twice = run()
     assert twice.code == 2
     assert f"replies.jsonl:{len(lines) + 1}: a recorded reply cannot be used" in twice.err
     assert "a different answer to the question of line 1" in twice.err
@@ -172,15 +166,10 @@ def test_a_file_of_recorded_replies_answers(harness, live):
 
 def test_arguments_that_mean_nothing_are_refused_with_what_would(harness, live):
     def said(args: str) -> str:
-        done = harness.here(
-            "--model", "replay", "--model_args", args, "--judge", "lexical",
-            "--tasks", "interests", "--data", "sample",
-        )  # fmt: skip
+        done = replay(harness, args)
         assert done.code in (1, 2)
         return done.err
 
     assert "neither run= nor file=" in said("role=judge")
-    assert "did you mean 'file'?" in said("flie=x")
-    assert "there is no file of recorded replies" in said("file=nowhere.jsonl")
     assert "no run in this folder" in said("run=nowhere")
     assert "did you mean 'judge'?" in said(f"run={live[0]},role=jugde")

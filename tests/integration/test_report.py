@@ -1,7 +1,5 @@
 """`harness report`: what a page shows of runs, and that every number on it is a number of them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

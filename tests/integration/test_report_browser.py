@@ -1,7 +1,5 @@
 """A report in a browser: sorted, filtered and searched, by keyboard, on a phone and on paper."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace

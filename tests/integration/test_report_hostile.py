@@ -1,7 +1,5 @@
 """A report on hostile answers, in a real browser: all of it is text, and nothing happens."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import json

@@ -1,7 +1,5 @@
 """`harness report`: what a page says of runs that are unlike, unfinished, many or broken."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Killed, interrupted, changed: what was done is done, and nothing is paid for twice."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time
@@ -14,10 +12,6 @@ PEOPLE = 40
 JUDGE = "judge-model"
 
 
-def candidate_requests(server):
-    return [one for one in server.requests if one["model"] != JUDGE]
-
-
 def test_kill_9_in_any_stage_and_the_same_command_goes_on(harness, serve):
     server = serve(harness, latency=0.03)
     wanted = harness.run("--output_path", "whole", "--no_store").summary()["metrics"]
@@ -25,7 +19,7 @@ def test_kill_9_in_any_stage_and_the_same_command_goes_on(harness, serve):
     server.count = 0
 
     process = harness.start("--concurrency", "2")
-    harness.wait_until(lambda: server.count - len(candidate_requests(server)) >= 16)
+    harness.wait_until(lambda: sum(one["model"] == JUDGE for one in server.requests) >= 16)
     killed = time.monotonic()
     harness.kill(process)
     before = server.count

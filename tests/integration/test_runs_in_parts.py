@@ -1,7 +1,5 @@
 """Runs whose journals are in parts, as workers on a cluster write them, are read as others."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,14 +32,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).folder  # fmt: skip
 
 
-def split_at_random(folder: Path, draw: Random, *, first: bool) -> None:
-    """Split the journals of a run into two to six files each."""
-    for name in STAGES:
-        lines = (folder / "interests" / name).read_bytes().count(b"\n")
-        cuts = [draw.randint(0, lines) for _ in range(draw.randint(1, 5))]
-        split_journal(folder / "interests" / name, cuts, first=first)
-
-
 def all_of(path: Path, scratch: Path) -> Iterator[Any]:
     """Everything that is read of a finished run."""
     encode = msgspec.json.Encoder(enc_hook=str, order="deterministic").encode
@@ -72,6 +62,10 @@ def test_all_that_is_read_of_a_run_is_the_same_in_parts(
     assert len(whole[2]) > 12
     for seed in range(3):
         copy = Path(shutil.copytree(run, tmp_path / str(seed) / run.name))
-        split_at_random(copy, Random(seed), first=first)
+        draw = Random(seed)
+        for name in STAGES:  # into two to six files each
+            lines = (copy / "interests" / name).read_bytes().count(b"\n")
+            cuts = [draw.randint(0, lines) for _ in range(draw.randint(1, 5))]
+            split_journal(copy / "interests" / name, cuts, first=first)
         assert len(list(copy.glob("interests/?-*.*.jsonl"))) >= 2
         assert list(all_of(copy, tmp_path)) == whole

@@ -1,7 +1,5 @@
 """Whole runs that files of settings ask for."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,11 +1,9 @@
 """The parts of the data and the paper's results, in each benchmark's summary and tables."""
 
-from __future__ import annotations
-
-import csv
 import json
 
 import pytest
+from builders.texts import read_csv, read_json_lines
 
 RECORDED = {
     ("gistbench", "gist_synthetic"): ({"dataset", "history"}, 28),
@@ -18,16 +16,11 @@ RECORDED = {
 paper of the last one prints its results as figures alone."""
 
 
-def rows_of(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.mark.parametrize(("run", "task"), RECORDED)
 def test_summaries_and_exports_have_slices_and_published_results(harness, recorded, run, task):
     slices, published = RECORDED[run, task]
     summary = json.loads((recorded / run / task / "summary.json").read_text())
-    scores = [json.loads(line) for line in (recorded / run / task / "scores.jsonl").open()]
+    scores = read_json_lines(recorded / run / task / "scores.jsonl")
     for name in slices:
         counted = summary["slices"][name]
         assert sum(counted.values()) == summary["units"]
@@ -40,10 +33,10 @@ def test_summaries_and_exports_have_slices_and_published_results(harness, record
     out = ("--task", task, "--format", "csv", "--out", "out")
     files = harness.here("export", str(recorded / run), *out).ok().out.split()
     assert ("out/published.csv" in files) is bool(published)
-    rows = rows_of(harness.folder / "out" / "scores.csv")
+    rows = read_csv(harness.folder / "out" / "scores.csv")
     assert [{name: row[f"slice_{name}"] for name in slices} for row in rows] == [
         one["slices"] for one in scores
     ]
     if published:
-        values = [float(one["value"]) for one in rows_of(harness.folder / "out" / "published.csv")]
+        values = [float(one["value"]) for one in read_csv(harness.folder / "out" / "published.csv")]
         assert values == [one["value"] for one in summary["published"]]

@@ -1,7 +1,5 @@
 """Tables on a terminal of 80 columns: numbers are whole, and colours say nothing by themselves."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Models that think before they answer, from the first question to the table."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -24,19 +22,14 @@ def manifest_in(harness, out: str = "runs") -> dict[str, Any]:
     return json.loads(file.read_text())
 
 
-def failures_in(harness, stage: str) -> list[dict[str, Any]]:
-    (journal,) = (harness.folder / "runs").glob(f"*/*/?-{stage}.jsonl")
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    return [call["failure"] for line in lines for call in line["calls"]]
-
-
 def test_a_thinking_model_is_asked_once_a_question_with_room_to_think(harness, serve):
     server = serve(harness, answer=think_to_the_limit, faults=lambda asked: TRUNCATED, thinks=True)
     done = run(harness, "perrec_hard_listwise", "--limit", "6")
     # The task allows five tries.
     assert (server.count, server.asked_if_thinking) == (6, 1)
     assert {body["max_tokens"] for body in server.requests} == {800 + 4096}
-    failed = failures_in(harness, "rank")
+    records = harness.records("rank", "perrec_hard_listwise")
+    failed = [call["failure"] for record in records for call in record["calls"]]
     assert {one["cause"] for one in failed} == {"truncated"}
     assert failed[0]["detail"].startswith(
         "7,999 characters of thinking spent the limit of 4,896 tokens (max_tokens 800, "
@@ -53,11 +46,8 @@ def test_weights_are_asked_once_whether_they_think_and_a_mere_name_once_a_run(
 ):
     server = serve(harness, thinks=True)
     for out, thinks in (("one", True), ("two", second)):
-        harness.here(
-            "--model", "openai", "--model_args", f"base_url={harness.url},model=m{pin}", "--tasks",
-            "interests", "--data", "sample", "--judge", "lexical", "--limit", "2",
-            "--output_path", out,
-        ).ok()  # fmt: skip
+        more = ("--model_args", f"base_url={harness.url},model=m{pin}", "--judge", "lexical")
+        run(harness, "interests", *more, "--limit", "2", out=out).ok()
         assert manifest_in(harness, out)["roles"]["candidate"]["thinks"] is thinks
         server.thinks = False
     assert server.asked_if_thinking == times

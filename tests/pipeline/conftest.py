@@ -1,7 +1,5 @@
 """Real stages, journals, store and engines around models that are scripted in the test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any
 
 import pytest
 from builders.runs import make_task
-from builders.stages import make_benchmark, make_contexts
+from builders.stages import SAY, make_benchmark, make_contexts
 
 from harness.calls.budget import Meter
 from harness.calls.client import Client
@@ -76,10 +74,13 @@ class Scripted(Model):
 
 @dataclass
 class House:
-    """Runs the stages of a benchmark in a folder; again, and the same command goes on."""
+    """Runs the stages of a benchmark in a folder; again, and the same command goes on.
+
+    The candidate may be asked to say a word, unless other prompts are given.
+    """
 
     folder: Path
-    prompts: dict[str, str] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=lambda: SAY)
     sampling: dict[str, Any] = field(default_factory=dict)
     options: Any = field(default_factory=NoOptions)
     seed: int = 0

@@ -1,10 +1,9 @@
 """What is said to a model after an answer that could not be read."""
 
-from builders.stages import Word
+from builders.stages import say_stage, words
 
 from harness.contracts.model import Message
 from harness.contracts.outcomes import Parsed
-from harness.contracts.stage import Stage
 from harness.parsing import JsonReader
 
 PLAIN = "name {{ word }}"
@@ -19,16 +18,10 @@ async def insist(item, desk):
     return "read" if isinstance(answer, Parsed) else answer
 
 
-STAGE = Stage(
-    "say", item=Word, value=str, work=insist, roles=("candidate",),
-    items=lambda upstreams, data, options: [Word(id="a", user="u", word="it")],
-)  # fmt: skip
-
-
 async def retried(house, model, prompt=PLAIN):
     """The messages of the second try, those of the first left off."""
     house.prompts = {"say.candidate": prompt}
-    await house.run([STAGE], {"candidate": model})
+    await house.run([say_stage(words("it"), insist)], {"candidate": model})
     first, second = (request.messages for request in model.asked)
     assert second[: len(first)] == first
     return second[len(first) :]

@@ -2,11 +2,10 @@
 
 import pytest
 from builders.runs import make_task
-from builders.stages import SAY, Word, make_benchmark, make_contexts, make_stage
+from builders.stages import make_benchmark, make_contexts, make_stage, say_stage, words
 
 from harness.contracts.model import Reply, Sampling, Usage
 from harness.contracts.outcomes import Parsed, Unreadable
-from harness.contracts.stage import Stage
 from harness.contracts.task import RoleSpec
 from harness.parsing import JsonReader
 from harness.pipeline.cut_replies import why_cut
@@ -84,13 +83,9 @@ async def asked(house, model, *, temperature=0.0, tries=5, corrected=False, trun
         )  # fmt: skip
         return "read" if isinstance(answer, Parsed) else answer
 
-    stage = Stage(
-        "say", item=Word, value=str, work=insist, roles=("candidate",),
-        items=lambda upstreams, data, options: [Word(id="a", user="u", word="it")],
-    )  # fmt: skip
-    house.prompts = SAY
     house.sampling = {"candidate": RoleSpec(sampling={"temperature": temperature})}
-    records = await house.run([stage], {"candidate": model}, store=False)
+    stages = [say_stage(words("it"), insist)]
+    records = await house.run(stages, {"candidate": model}, store=False)
     (record,) = records["say"]
     return len(model.asked), record.outcome
 
@@ -119,12 +114,12 @@ async def test_a_cut_answer_is_still_read_where_the_stage_wants_it(house, script
     assert outcome.value == "read"
 
 
-def context_of(tmp_path, model, thinking):
+def context_with(tmp_path, thinking, **binding):
     file = tmp_path / "toy" / "say.candidate.j2"
     file.parent.mkdir(exist_ok=True)
     file.write_text("say")
     stage = make_stage("say", roles=("candidate",))
-    bindings = {"candidate": Binding(role="candidate", label="m", model=model)}
+    bindings = {"candidate": Binding(role="candidate", **binding)}
     (context,) = make_contexts(
         tmp_path, make_task(), make_benchmark(stage), bindings, thinking=thinking
     )
@@ -133,7 +128,9 @@ def context_of(tmp_path, model, thinking):
 
 def test_only_a_model_that_thinks_has_tokens_for_it_and_keys_of_its_own(tmp_path, scripted):
     model = scripted("m")
-    plain, thinking = (context_of(tmp_path, model, those) for those in ((), (model,)))
+    plain, thinking = (
+        context_with(tmp_path, those, label="m", model=model) for those in ((), (model,))
+    )
     assert plain.sampling("candidate", model).limit == 1024
     assert thinking.sampling("candidate", model).limit == 1024 + 4096
     usual = {"temperature": 0.0, "max_tokens": 1024, "top_p": None, "stop": ()}
@@ -147,14 +144,7 @@ def test_only_a_model_that_thinks_has_tokens_for_it_and_keys_of_its_own(tmp_path
 def test_a_panel_says_which_of_its_members_think(tmp_path, scripted):
     one, two = scripted("one"), scripted("two")
     members = tuple(Binding(role="candidate", label=each.name, model=each) for each in (one, two))
-    file = tmp_path / "toy" / "say.candidate.j2"
-    file.parent.mkdir()
-    file.write_text("say")
-    panel = Binding(role="candidate", label="panel", model=None, members=members)
-    (context,) = make_contexts(
-        tmp_path, make_task(), make_benchmark(make_stage("say", roles=("candidate",))),
-        {"candidate": panel}, thinking=(two,),
-    )  # fmt: skip
+    context = context_with(tmp_path, (two,), label="panel", model=None, members=members)
     assert context.sampling("candidate", one).limit == 1024
     assert context.sampling("candidate", two).limit == 5120
     assert context.components["roles"]["candidate"]["thinking"] == ["two"]

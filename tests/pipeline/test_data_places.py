@@ -1,7 +1,5 @@
 """Which task reads its data from where."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -58,11 +56,8 @@ def test_a_name_of_nothing_that_is_run_is_refused(name, near):
     assert caught.value.expected == (
         "TASK=PLACE with one of: easy_a, easy_b, hard_a; or a group: easy"
     )
-    assert caught.value.hint == (
-        f"did you mean {near!r}?"
-        if near
-        else f"write a path with = in its name as --data ./{name}=…"
-    )
+    path = f"write a path with = in its name as --data ./{name}=…"
+    assert caught.value.hint == (f"did you mean {near!r}?" if near else path)
 
 
 def test_a_folder_goes_to_the_tasks_whose_tables_it_holds(tmp_path):
@@ -73,10 +68,8 @@ def test_a_folder_goes_to_the_tasks_whose_tables_it_holds(tmp_path):
         f"rated, rated_too: no table in --data {here}, so read from the hub's acme/ratings",
     )
     both = wrote(tmp_path, "ratings.csv")
-    assert places_of(both, {"seen": CLICKS, "rated": ON_HUB}, []).of == {
-        "seen": both,
-        "rated": both,
-    }
+    found = places_of(both, {"seen": CLICKS, "rated": ON_HUB}, []).of
+    assert found == {"seen": both, "rated": both}
 
 
 def test_a_task_with_a_folder_of_its_own_reads_that_one(tmp_path):
@@ -90,10 +83,8 @@ def test_a_task_with_a_folder_of_its_own_reads_that_one(tmp_path):
 def test_a_file_goes_to_the_tasks_with_one_table(tmp_path):
     file = str(Path(wrote(tmp_path, "log.csv")) / "log.csv")
     on_hub = DataSpec(sources=(SourceSpec(hub=HubSpec(repo="acme/clicks")),), tables=CLICKS.tables)
-    assert places_of(file, {"rated": RATINGS, "seen": on_hub}, []).of == {
-        "rated": file,
-        "seen": None,
-    }
+    found = places_of(file, {"rated": RATINGS, "seen": on_hub}, []).of
+    assert found == {"rated": file, "seen": None}
 
 
 def test_the_error_names_the_task_that_found_nothing_and_what_it_looked_for(tmp_path):

@@ -1,20 +1,15 @@
 """Stages carried out for real: records, failures, resume, rounds, memos."""
 
-from builders.stages import SAY, Word, outcomes, say, words
+from builders.stages import Word, outcomes, words
+from builders.stages import say_stage as stage
 
 from harness.contracts.model import CallError
 from harness.contracts.outcomes import Broken, Parsed
 from harness.contracts.records import Done, Record
-from harness.contracts.stage import Stage
 from harness.parsing import JsonReader, TextReader
 
 
-def stage(items, work=say, name="say", roles=("candidate",), value=str, **more):
-    return Stage(name, item=Word, value=value, items=items, work=work, roles=roles, **more)
-
-
 async def test_every_item_has_one_record_and_the_next_stage_sees_its_values(house, scripted):
-    house.prompts = SAY
     model = scripted("m", lambda request: request.messages[-1].content.upper())
 
     def longer(upstreams, data, options):
@@ -37,8 +32,6 @@ async def test_every_item_has_one_record_and_the_next_stage_sees_its_values(hous
 
 
 async def test_a_worker_that_raises_costs_its_item_only_and_leaves_its_traceback(house, scripted):
-    house.prompts = SAY
-
     async def stumble(item, desk):
         if item.id == "b":
             raise KeyError("shelf")
@@ -52,8 +45,6 @@ async def test_a_worker_that_raises_costs_its_item_only_and_leaves_its_traceback
 
 
 async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, scripted):
-    house.prompts = SAY
-
     def refuse(request):
         raise CallError("bad_request", "no")
 
@@ -68,7 +59,6 @@ async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, sc
 async def test_what_ended_without_an_answer_leaves_the_counts_and_is_asked_once_a_session(
     house, scripted
 ):
-    house.prompts = SAY
     lost = "abcdef"
 
     def sometimes(request):
@@ -94,7 +84,6 @@ async def test_what_ended_without_an_answer_leaves_the_counts_and_is_asked_once_
 
 
 async def test_records_of_items_that_are_gone_are_taken_back(house, scripted):
-    house.prompts = SAY
     model = scripted("m")
     await house.run([stage(words("a", "b"))], {"candidate": model})
     records = await house.run([stage(words("b"))], {"candidate": model})
@@ -126,7 +115,6 @@ async def test_a_stage_that_asks_two_engines_of_one_gpu_goes_in_rounds(house, sc
 
 
 async def test_each_try_is_a_repeat_of_its_own_and_unreadable_ones_are_kept(house, scripted):
-    house.prompts = SAY
     replies = iter(["nonsense", "still nonsense", '{"word": "yes"}'])
 
     async def insist(item, desk):
@@ -158,8 +146,6 @@ async def test_chance_is_the_items_own(house, scripted):
 
 
 async def test_who_reads_a_cut_answer_all_the_same_learns_that_it_was_cut(house, scripted):
-    house.prompts = SAY
-
     async def read_what_is_there(item, desk):
         answer = await desk.ask(
             "candidate", "say", {"word": item.word}, read=TextReader(), truncated="read"
@@ -176,7 +162,6 @@ async def test_who_reads_a_cut_answer_all_the_same_learns_that_it_was_cut(house,
 
 
 async def test_later_stages_do_not_see_how_earlier_ones_were_asked(house, scripted):
-    house.prompts = SAY
     seen = []
 
     def after(upstreams, data, options):
@@ -184,7 +169,7 @@ async def test_later_stages_do_not_see_how_earlier_ones_were_asked(house, script
         return iter(())
 
     first = stage(words("a"))
-    second = Stage("then", item=Word, value=str, items=after, work=first.work, after=("say",))
+    second = stage(after, name="then", roles=(), after=("say",))
     await house.run([first, second], {"candidate": scripted("m")})
     assert [(type(one), one.id) for one in seen] == [(Record, "a")]
     assert not hasattr(seen[0], "calls")

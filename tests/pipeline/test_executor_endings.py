@@ -4,22 +4,16 @@ import asyncio
 
 import msgspec
 import pytest
-from builders.stages import SAY, Word, outcomes, say, word, words
+from builders.stages import outcomes, say, word, words
+from builders.stages import say_stage as stage
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, PluginError, UsageError
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import Done
-from harness.contracts.stage import Stage
 from harness.parsing import TextReader
 from harness.runs.journal import recorded
 
 SOON = 60
-
-
-def stage(items, work=say, name="say", roles=("candidate",), prompts=("say",), **more):
-    return Stage(
-        name, item=Word, value=str, items=items, work=work, roles=roles, prompts=prompts, **more
-    )
 
 
 def asked(model):
@@ -43,7 +37,6 @@ async def test_waiting_for_something_that_was_cancelled_costs_that_item_only(hou
 
 
 async def test_items_that_cannot_be_made_end_the_run_and_take_nothing_back(house, scripted):
-    house.prompts = SAY
     model = scripted("m")
     await house.run([stage(words("a", "b", "c"))], {"candidate": model})
 
@@ -73,7 +66,7 @@ async def test_a_value_of_another_type_than_the_stage_declares_costs_its_item(ho
     async def rate(item, desk):
         return values[item.word]
 
-    rating = Stage("rate", item=Word, value=Rating, items=words(*values), work=rate)
+    rating = stage(words(*values), rate, "rate", roles=(), value=Rating)
     got = outcomes((await house.run([rating], {}))["rate"])
     assert got["a"] == Done(Rating(3))
     assert [got[name].cause for name in "bcd"] == ["wrong_type"] * 3
@@ -92,7 +85,7 @@ async def test_a_value_that_no_json_holds_is_not_told_as_one_of_another_type(hou
     async def measure(item, desk):
         return float("nan")
 
-    measuring = Stage("measure", item=Word, value=float, items=words("a"), work=measure)
+    measuring = stage(words("a"), measure, "measure", roles=(), value=float)
     (record,) = (await house.run([measuring], {}))["measure"]
     assert record.outcome.cause == "unwritable_value"
 
@@ -102,7 +95,6 @@ HALF = "half of an emoji: \ud83d"
 
 @pytest.mark.parametrize("store", [True, False], ids=["stored", "not stored"])
 async def test_a_reply_that_no_file_can_hold_never_ends_the_run(house, scripted, store):
-    house.prompts = SAY
     model = scripted(
         "m", lambda request: HALF if request.messages[0].content == "say b" else "fine"
     )
@@ -123,8 +115,6 @@ async def test_a_reply_that_no_file_can_hold_never_ends_the_run(house, scripted,
     ids=["OSError", "UsageError"],
 )
 async def test_a_model_that_cannot_be_opened_ends_the_run(house, scripted, raised, kind, told):
-    house.prompts = SAY
-
     class Shut(scripted):
         async def open(self):
             await super().open()
@@ -141,7 +131,6 @@ async def test_a_model_that_cannot_be_opened_ends_the_run(house, scripted, raise
 
 
 async def test_slow_items_never_hold_back_a_stage_that_is_ready_later(house, scripted):
-    house.prompts = SAY
     all_were_asked, slow_ones = asyncio.Event(), asyncio.Barrier(4)
 
     def answer(request):
@@ -171,7 +160,6 @@ async def test_slow_items_never_hold_back_a_stage_that_is_ready_later(house, scr
 
 
 async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house, scripted):
-    house.prompts = SAY
     in_flight, answers = [], asyncio.Event()
 
     class Slow(scripted):
@@ -205,7 +193,6 @@ async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house,
 
 
 async def test_calls_in_flight_finish_when_an_item_finds_the_budget_spent(house, scripted):
-    house.prompts = SAY
     in_flight, spent = asyncio.Event(), asyncio.Event()
 
     class Slow(scripted):
@@ -232,7 +219,6 @@ async def test_calls_in_flight_finish_when_an_item_finds_the_budget_spent(house,
 async def test_retrying_failures_asks_past_the_store_where_the_answer_was_unreadable(
     house, scripted
 ):
-    house.prompts = SAY
     replies = iter(["   ", "fine"])
     model = scripted("m", lambda request: next(replies))
     records = await house.run([stage(words("a"))], {"candidate": model})
@@ -243,8 +229,6 @@ async def test_retrying_failures_asks_past_the_store_where_the_answer_was_unread
 
 
 async def test_a_reader_that_raises_leaves_the_call_in_the_record(house, scripted):
-    house.prompts = SAY
-
     class Stumbling:
         schema = None
 

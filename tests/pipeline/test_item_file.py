@@ -7,18 +7,15 @@ from pathlib import Path
 
 import pytest
 from builders.disks import room_for
+from builders.stages import Word
 
 from harness.base.errors import PluginError, StorageError
 from harness.base.hashing import stable_int, struct_texts
-from harness.contracts.stage import Item, Stage
+from harness.contracts.stage import Stage
 from harness.pipeline import item_queue
 from harness.pipeline.item_queue import ItemFile, record_key
 
 STAGE = "0" * 64
-
-
-class Word(Item, frozen=True, kw_only=True):
-    word: str = ""
 
 
 def words(count: int) -> list[Word]:

@@ -5,20 +5,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.stages import Word, say
 
 from harness.base.errors import Interrupted, PluginError
 from harness.base.hashing import struct_texts
-from harness.contracts.outcomes import Parsed
 from harness.contracts.stage import Item, Stage
-from harness.parsing import TextReader
 from harness.pipeline.item_queue import record_key
 
-SAY = {"say.candidate": "say {{ word }}"}
 SOON = 60
-
-
-class Word(Item, frozen=True, kw_only=True):
-    word: str = ""
 
 
 class Longer(Word, frozen=True, kw_only=True):
@@ -113,7 +107,6 @@ def test_the_order_of_a_set_does_not_enter_the_key():
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["gentle", "at once"])
 async def test_a_stop_while_items_are_made_is_heard_and_loses_nothing(house, scripted, at_once):
-    house.prompts = SAY
     made, go_on, quick = [], asyncio.Event(), asyncio.Event()
 
     class Slow(scripted):
@@ -122,11 +115,11 @@ async def test_a_stop_while_items_are_made_is_heard_and_loses_nothing(house, scr
                 await go_on.wait()
             return await super().ask(request)
 
-    async def say(item, desk):
-        answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
+    async def say_and_tell(item, desk):
+        said = await say(item, desk)
         if item.word == "quick":
             quick.set()
-        return answer.value if isinstance(answer, Parsed) else answer
+        return said
 
     async def last_but_slow(item, desk):
         await quick.wait()
@@ -142,14 +135,9 @@ async def test_a_stop_while_items_are_made_is_heard_and_loses_nothing(house, scr
             made.append(number)
             yield Word(id=str(number), user="u")
 
-    first = stage(
-        Word,
-        *(Word(id=name, user="u", word=name) for name in ("slow", "quick")),
-        work=say,
-        roles=("candidate",),
-    )
+    two = (Word(id=name, user="u", word=name) for name in ("slow", "quick"))
     stages = [
-        first,
+        stage(Word, *two, work=say_and_tell, roles=("candidate",)),
         stage(Word, Word(id="x", user="u"), work=last_but_slow, name="before"),
         Stage("many", item=Word, value=str, items=many, work=tell, after=("before",)),
         Stage("last", item=Word, value=str, items=many, work=tell, after=("before",)),

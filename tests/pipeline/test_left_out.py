@@ -136,13 +136,10 @@ async def test_a_role_that_nothing_asks_is_refused(settings):
 MANY = [{"id": f"p{number}", "about": "owls"} for number in range(40)]
 
 
-def one_unknown(number):
-    return [row if place != number else {"id": row["id"]} for place, row in enumerate(MANY)]
-
-
 @pytest.mark.parametrize("number", [0, 39])
 async def test_a_dry_run_has_the_stages_of_the_whole_data(settings, number):
-    asked = settings(one_unknown(number), roles={"finder": "baseline"})
+    one_unknown = [*MANY[:number], {"id": f"p{number}"}, *MANY[number + 1 :]]
+    asked = settings(one_unknown, roles={"finder": "baseline"})
     forecast = await rehearse(make_settings(asked), load_plugins())
     told = [(each.stage, each.items, each.least_calls) for each in forecast.stages]
     assert told[0] == ("look", 1, 1)

@@ -1,26 +1,17 @@
 """A panel among real stages and engines: its calls, its votes, and engines that take turns."""
 
-from __future__ import annotations
-
 import msgspec
+from builders.stages import Word
 from harness_judges.llm import make as make_llm
 from harness_judges.panel import make as make_panel
 
 from harness.contracts.judge import JudgeParts, Member, Select, Selected, Vote
 from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import JudgedRecord
-from harness.contracts.stage import Item, Stage
+from harness.contracts.stage import Stage
 from harness.pipeline.roles import Binding
 
 PROMPT = {"weigh.judge": "which of {{ choices }} goes with {{ subject }}?"}
-
-
-class Word(Item, frozen=True, kw_only=True):
-    pass
-
-
-def words(upstreams, data, options):
-    return (Word(id=name, user=name) for name in data)
 
 
 async def choose(item, desk):
@@ -30,7 +21,8 @@ async def choose(item, desk):
 
 
 WEIGH = Stage(
-    "weigh", item=Word, value=list[int], items=words, work=choose, judges=("judge",),
+    "weigh", item=Word, value=list[int], work=choose, judges=("judge",),
+    items=lambda upstreams, data, options: [Word(id=name, user=name) for name in data],
 )  # fmt: skip
 
 
@@ -47,12 +39,6 @@ def panel_of(*models):
     return Binding(role="judge", label="panel", model=None, judge=judge, members=members)
 
 
-def judged_in(journal):
-    lines = journal.read_bytes().splitlines()
-    return {each.id: each.judged for each in (msgspec.json.decode(line, type=JudgedRecord)
-            for line in lines)}  # fmt: skip
-
-
 async def test_every_vote_and_every_call_is_recorded_with_whose_it_is(house, scripted):
     house.prompts = PROMPT
     one, two, three = (
@@ -64,7 +50,8 @@ async def test_every_vote_and_every_call_is_recorded_with_whose_it_is(house, scr
     assert record.outcome.value == [0]
     calls = [(call.member, call.text) for call in record.calls]
     assert calls == [("one", "a"), ("two", "a, b"), *[("three", "no idea")] * 3]
-    [judged] = judged_in(house.journal(1, "weigh"))["w"]
+    [line] = house.journal(1, "weigh").read_bytes().splitlines()
+    [judged] = msgspec.json.decode(line, type=JudgedRecord).judged
     assert (judged.role, judged.prompt, judged.subject) == ("judge", "weigh", "w")
     assert judged.labels == ("a", "b")
     assert judged.verdict == Selected(chosen=(0,), rung="majority", tied=1)

@@ -17,6 +17,11 @@ class FakeModel:
     identity: Identity = field(default_factory=lambda: Identity(kind="fake", name="x"))
 
 
+CANDIDATE, JUDGE = FakeModel("candidate"), FakeModel("judge")
+A, B = FakeModel("a", "gpu 0"), FakeModel("b", "gpu 1")
+C, D = FakeModel("c", "gpu 0"), FakeModel("d", "gpu 1")
+
+
 def stage_run(task, stage, *models, after=()):
     context = SimpleNamespace(
         task=SimpleNamespace(name=task),
@@ -44,36 +49,34 @@ def order_of(runs, resource=lambda model: model.occupies):
 
 
 def test_one_gpu_holds_the_candidate_for_every_task_and_then_the_judge():
-    candidate, judge = FakeModel("candidate"), FakeModel("judge")
     runs = [
-        stage_run("a", "name", candidate),
-        stage_run("a", "support", judge, after=("name",)),
-        stage_run("b", "rank", candidate),
-        stage_run("b", "check", judge, after=("rank",)),
+        stage_run("a", "name", CANDIDATE),
+        stage_run("a", "support", JUDGE, after=("name",)),
+        stage_run("b", "rank", CANDIDATE),
+        stage_run("b", "check", JUDGE, after=("rank",)),
     ]
     assert order_of(runs) == [["a.name", "b.rank"], ["a.support", "b.check"]]
 
 
 def test_a_later_stage_of_the_open_engine_comes_before_another_engine_opens():
-    candidate, judge = FakeModel("candidate"), FakeModel("judge")
     runs = [
-        stage_run("a", "one", candidate),
-        stage_run("a", "judged", judge, after=("one",)),
-        stage_run("b", "one", candidate),
-        stage_run("b", "two", candidate, after=("one",)),
+        stage_run("a", "one", CANDIDATE),
+        stage_run("a", "judged", JUDGE, after=("one",)),
+        stage_run("b", "one", CANDIDATE),
+        stage_run("b", "two", CANDIDATE, after=("one",)),
     ]
     assert order_of(runs) == [["a.one", "b.one"], ["b.two"], ["a.judged"]]
 
 
 def test_models_that_occupy_nothing_run_beside_an_engine():
-    candidate, judge = FakeModel("candidate"), FakeModel("judge", occupies=None)
-    runs = [stage_run("a", "one", candidate), stage_run("b", "judged", judge), stage_run("c", "x")]
+    judge = FakeModel("judge", occupies=None)
+    runs = [stage_run("a", "one", CANDIDATE), stage_run("b", "judged", judge), stage_run("c", "x")]
     assert order_of(runs) == [["a.one", "b.judged", "c.x"]]
 
 
 def test_a_stage_that_needs_two_engines_of_one_gpu_runs_alone():
-    one, two = FakeModel("one"), FakeModel("two")
-    runs = [stage_run("a", "x", one), stage_run("b", "both", one, two), stage_run("c", "y", two)]
+    both = stage_run("b", "both", CANDIDATE, JUDGE)
+    runs = [stage_run("a", "x", CANDIDATE), both, stage_run("c", "y", JUDGE)]
     assert order_of(runs) == [["a.x"], ["b.both"], ["c.y"]]
     plan = Plan(runs=runs, resource=lambda model: model.occupies)
     assert [plan.in_rounds(run) for run in runs] == [False, True, False]
@@ -92,24 +95,20 @@ def test_halting_a_task_gives_up_its_later_stages_only():
 
 
 def test_stages_that_each_hold_what_the_other_needs_let_go():
-    a, b = FakeModel("a", "gpu 0"), FakeModel("b", "gpu 1")
-    c, d = FakeModel("c", "gpu 0"), FakeModel("d", "gpu 1")
     runs = [
-        stage_run("one", "alone", a),
-        stage_run("two", "alone", d),
-        stage_run("one", "both", a, b, after=("alone",)),
-        stage_run("two", "both", c, d, after=("alone",)),
+        stage_run("one", "alone", A),
+        stage_run("two", "alone", D),
+        stage_run("one", "both", A, B, after=("alone",)),
+        stage_run("two", "both", C, D, after=("alone",)),
     ]
-    # Once both are alone no more, `a` is kept for one's `both` and `d` for that of two.
+    # Once both are alone no more, `A` is kept for one's `both` and `D` for that of two.
     assert order_of(runs) == [["one.alone", "two.alone"], ["one.both"], ["two.both"]]
 
 
 def test_nothing_is_let_go_while_a_stage_still_runs_on_it():
-    a, b = FakeModel("a", "gpu 0"), FakeModel("b", "gpu 1")
-    c, d = FakeModel("c", "gpu 0"), FakeModel("d", "gpu 1")
-    running, finished = stage_run("one", "alone", a), stage_run("two", "alone", d)
-    later = stage_run("two", "both", c, d, after=("alone",))
-    crossed = stage_run("three", "both", a, b)
+    running, finished = stage_run("one", "alone", A), stage_run("two", "alone", D)
+    later = stage_run("two", "both", C, D, after=("alone",))
+    crossed = stage_run("three", "both", A, B)
     plan = Plan(runs=[running, finished, later, crossed], resource=lambda model: model.occupies)
     assert plan.admit() == [running, finished]
     finished.state = State.DONE

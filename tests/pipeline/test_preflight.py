@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from harness.base.errors import DataError, UsageError
 from harness.calls import network_fs as mounts
 from harness.calls.client import Client
-from harness.contracts.finding import Finding, NotReady, bad, doubtful, good
+from harness.contracts.finding import NotReady, bad, doubtful, good
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply
 from harness.pipeline.preflight import (
@@ -54,12 +54,8 @@ async def test_an_error_is_a_finding_with_all_that_it_says():
         )
 
     (found,) = await look("data", find)
-    assert found == Finding(
-        about="data",
-        state="bad",
-        says="a.csv: the table has no column; found b, c; expected a",
-        to_do="add it",
-    )
+    says = "a.csv: the table has no column; found b, c; expected a"
+    assert found == bad("data", says, "add it")
 
 
 async def test_foreign_code_that_breaks_is_a_finding():
@@ -125,22 +121,20 @@ def player(model, role="judge", source="from --judge"):
     return Player(role=role, source=source, binding=Binding(role=role, label="fake:m", model=model))
 
 
-async def found_of(*players, **options):
-    return await findings_about(players, **options)
-
-
 async def test_a_model_that_is_certain_is_not_asked():
     model = Asked(good("key", "is set"), good("server", "lists it"))
-    assert await found_of(player(model)) == [
+    assert await findings_about([player(model)]) == [
         good("judge", "fake:m, from --judge: is set; lists it")
     ]
-    assert await found_of(player(Asked())) == [good("judge", "fake:m, from --judge: can be used")]
+    assert await findings_about([player(Asked())]) == [
+        good("judge", "fake:m, from --judge: can be used")
+    ]
     broken = Asked(good("key", "is set"), bad("server", "is gone", "start it"))
-    assert await found_of(player(broken), ask=True) == [
+    assert await findings_about([player(broken)], ask=True) == [
         bad("judge", "fake:m, from --judge: is gone", "start it")
     ]
     assert (model.asked, broken.asked) == (0, 0)
-    assert await found_of(player(model), ask=True) == [
+    assert await findings_about([player(model)], ask=True) == [
         good("judge", f"fake:m, from --judge: is set; lists it; {ANSWERS}")
     ]
 
@@ -171,13 +165,13 @@ FAILED = "no list; a small question failed"
 )  # fmt: skip
 async def test_one_small_question_settles_a_doubt(reply, expected):
     model = Asked(doubtful("server", "no list"), reply=reply)
-    assert await found_of(player(model)) == expected
+    assert await findings_about([player(model)]) == expected
     assert model.asked == 1
 
 
 async def test_an_engine_is_not_started_for_a_question():
     model = Asked(doubtful("gpu", "unknown"), occupies="gpu")
-    await found_of(player(model), ask=True)
+    await findings_about([player(model)], ask=True)
     assert model.asked == 0
 
 
@@ -185,7 +179,7 @@ async def test_without_servers_only_keys_and_engines_are_looked_at():
     keyless = Asked(bad("server", "asked"), needs=UsageError("no key", hint="export it"))
     engine = Asked(bad("gpu", "none"), occupies="gpu")
     players = player(keyless), player(engine, "candidate", "from --model")
-    assert await found_of(*players, local=True) == [
+    assert await findings_about(players, local=True) == [
         bad("judge", f"{NAME}: no key", "export it"),
         bad("candidate", "fake:m, from --model: none"),
     ]
@@ -195,10 +189,10 @@ async def test_one_look_for_all_roles_of_a_model():
     model = Asked(bad("server", "is gone"))
     tasks = "the default of a", "the default of b"
     same = [player(model, role, source) for role in ("profiler", "judge") for source in tasks]
-    assert await found_of(*same) == [
+    assert await findings_about(same) == [
         bad("judge and profiler", "fake:m, the default of a, the default of b: is gone")
     ]
-    (found,) = await found_of(*same, player(model, "candidate", "from --model"))
+    (found,) = await findings_about([*same, player(model, "candidate", "from --model")])
     assert found.about == "candidate and 2 other roles"
 
 
@@ -206,7 +200,7 @@ async def test_weights_that_do_not_fit_come_first_with_other_ways_for_a_judge():
     model = Asked(
         bad("gpu", "too few"), bad("weights", "141.1 GB do not fit", "use more"), occupies="gpu"
     )
-    first, second = await found_of(player(model, source="the default of t"))
+    first, second = await findings_about([player(model, source="the default of t")])
     assert (first.says, second.says) == (
         "fake:m, the default of t: 141.1 GB do not fit", "fake:m, the default of t: too few",
     )  # fmt: skip
@@ -214,9 +208,9 @@ async def test_weights_that_do_not_fit_come_first_with_other_ways_for_a_judge():
         "name a smaller model, --judge fake:model=…, or a server, "
         "--judge openai:base_url=…,model=…; or use more"
     )
-    first, _ = await found_of(player(model, "profiler"))
+    first, _ = await findings_about([player(model, "profiler")])
     assert "--role profiler=openai:base_url=…,model=…" in first.to_do
-    first, _ = await found_of(player(model, "candidate"))
+    first, _ = await findings_about([player(model, "candidate")])
     assert first.to_do == "use more"
 
 
@@ -228,14 +222,14 @@ async def test_a_default_that_the_server_does_not_list_comes_with_the_way_to_nam
     unknown = doubtful("name", "lists 1 model, but not 'm'", "correct the model's name")
     model = Asked(unknown, reply=reply)
     mine = player(model, source="from --judge")
-    assert {one.to_do for one in await found_of(mine)} >= {"correct the model's name"}
-    default = await found_of(player(model, source="the default of t"))
+    assert {one.to_do for one in await findings_about([mine])} >= {"correct the model's name"}
+    default = await findings_about([player(model, source="the default of t")])
     (to_do,) = {one.to_do for one in default} - {None}
     assert to_do == (
         "name a model and its server, --judge openai:base_url=…,model=…; "
         "--judge lexical judges by word overlap, for a trial"
     )
-    default = await found_of(player(model, "profiler", "the default of t"))
+    default = await findings_about([player(model, "profiler", "the default of t")])
     (to_do,) = {one.to_do for one in default} - {None}
     assert to_do == "name a model and its server, --role profiler=openai:base_url=…,model=…"
 
@@ -301,7 +295,8 @@ async def test_a_problem_known_before_comes_first_and_nothing_is_asked():
         await looked([], player(doubted), asks=False, known=known)
 
 
-FREE = "free some space, or --output_path DIR names another folder"
+ANOTHER = "--output_path DIR names another folder"
+FREE = f"free some space, or {ANOTHER}"
 
 
 @pytest.mark.parametrize(
@@ -329,13 +324,8 @@ def test_a_folder_that_will_be_made_is_told_with_its_space(monkeypatch, tmp_path
 def test_a_file_in_place_of_the_folder(tmp_path):
     (tmp_path / "runs").write_text("")
     path = tmp_path / "runs" / "mine"
-    assert list(folder("runs", path, option=OPTION)) == [
-        bad(
-            "runs",
-            f"{path}: {tmp_path / 'runs'} is not a folder",
-            "--output_path DIR names another folder",
-        )
-    ]
+    (found,) = folder("runs", path, option=OPTION)
+    assert found == bad("runs", f"{path}: {tmp_path / 'runs'} is not a folder", ANOTHER)
 
 
 def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
@@ -343,10 +333,5 @@ def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refused)
-    assert list(folder("runs", tmp_path, option=OPTION)) == [
-        bad(
-            "runs",
-            f"{tmp_path} cannot be written: Permission denied",
-            "--output_path DIR names another folder",
-        )
-    ]
+    (found,) = folder("runs", tmp_path, option=OPTION)
+    assert found == bad("runs", f"{tmp_path} cannot be written: Permission denied", ANOTHER)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.base.errors import DataError, PromptError, TaskError, UsageError
+from harness.base.errors import PromptError, TaskError, UsageError
 from harness.contracts.stage import Item, Stage
 from harness.data import TaskData
 from harness.pipeline import preparation
@@ -153,22 +153,6 @@ def test_data_that_tasks_share_are_opened_once(monkeypatch):
 def test_one_place_for_all_is_asked_for_as_it_always_was():
     """The same command as before finds the run that it left."""
     assert make_settings(BASELINE).asked()["data"] == "sample"
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "told"),
-    [
-        ({"tasks": "interest"}, TaskError, "did you mean 'interests'"),
-        ({"changes": {"windw": 3}}, UsageError, "did you mean 'window'"),
-        ({"changes": {"window": 0}}, TaskError, "window"),
-        ({"data": "/no/such/folder"}, (DataError, UsageError), "/no/such/folder"),
-    ],
-    ids=str,
-)
-def test_whatever_is_wrong_is_found_before_anything_is_asked(given, error, told):
-    with pytest.raises(error) as caught:
-        prepared(**given)
-    assert told in str(caught.value)
 
 
 def test_a_role_without_a_prompt_is_found_unless_nobody_asks_it(tmp_path):

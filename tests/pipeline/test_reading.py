@@ -3,13 +3,10 @@
 import asyncio
 import threading
 
+from builders.stages import say_stage, words
+
 from harness.contracts.outcomes import Parsed
-from harness.contracts.stage import Item, Stage
 from harness.pipeline.desk import QUICK
-
-
-class Word(Item, frozen=True, kw_only=True):
-    word: str
 
 
 class WaitingReader:
@@ -40,22 +37,17 @@ def stage(read, *, meanwhile=lambda: None):
         answer = await desk.ask("candidate", "say", {"word": item.word}, read=read)
         return answer.value if isinstance(answer, Parsed) else answer
 
-    return Stage(
-        "say", item=Word, value=str, work=work, roles=("candidate",),
-        items=lambda upstreams, data, options: [Word(id="a", user="u", word="it")],
-    )  # fmt: skip
+    return say_stage(words("it"), work)
 
 
 async def test_the_event_loop_turns_while_a_long_reply_is_read(house, scripted):
     read = WaitingReader()
-    house.prompts = {"say.candidate": "name {{ word }}"}
     model = scripted("m", lambda request: "x" * (QUICK + 1))
     lines = await house.run([stage(read, meanwhile=read.turned.set)], {"candidate": model})
     assert [line.outcome.value for line in lines["say"]] == ["x"]
 
 
 async def test_a_reader_that_stops_an_iteration_breaks_its_item_only(house, scripted):
-    house.prompts = {"say.candidate": "name {{ word }}"}
     model = scripted("m", lambda request: "x" * (QUICK + 1))
     run = house.run([stage(EndingReader())], {"candidate": model})
     (line,) = (await asyncio.wait_for(run, 60))["say"]

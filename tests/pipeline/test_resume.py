@@ -19,6 +19,10 @@ from harness.reporting.display import QuietDisplay
 from harness.runs.manifest import session_ended, stage_finished
 from harness.runs.run_folder import RunFolder
 
+ASKED = {
+    "tasks": "interests", "model": "baseline", "roles": {"judge": "lexical"}, "data": "sample",
+    "limit": 2,
+}  # fmt: skip
 SERVED = {"model": "openai:m", "model_args": "base_url=http://127.0.0.1:9/v1"}
 
 
@@ -32,12 +36,7 @@ def take(tmp_path):
             take.told.append(text)
 
     def take(**given):
-        settings = make_settings(
-            {
-                "tasks": "interests", "model": "baseline", "roles": {"judge": "lexical"},
-                "data": "sample", "limit": 2, "output_path": tmp_path / "runs", **given,
-            }
-        )  # fmt: skip
+        settings = make_settings({**ASKED, "output_path": tmp_path / "runs", **given})
         prepared = prepare(settings, load_plugins())
         taken = lock_folder(settings, prepared, display=Told(None))
         taken_folders.append(taken.folder)
@@ -74,11 +73,8 @@ def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
         ("name", "1-name.jsonl"), ("support", "2-support.jsonl"),
     ]  # fmt: skip
     assert [stage["components"]["seed"] for stage in entry["stages"]] == [5, 5]
-    assert entry["not_comparable_because"] == [
-        "bundled sample data",
-        "--limit 2",
-        "judged by rule: lexical",
-    ]
+    reasons = ["bundled sample data", "--limit 2", "judged by rule: lexical"]
+    assert entry["not_comparable_because"] == reasons
 
 
 def test_what_options_only_point_to_is_kept_by_its_content(take, tmp_path):
@@ -120,13 +116,9 @@ def test_a_finished_run_is_reopened_by_retrying_failures_only(take):
     assert left(take()) != path
 
 
-def run_key(tmp_path, **given):
+def run_key(**given):
     """What the folder of a run is found by, where nothing is prepared."""
-    settings = make_settings({
-        "tasks": "interests", "model": "baseline", "roles": {"judge": "lexical"},
-        "data": "sample", "limit": 2, "output_path": tmp_path / "runs", **given,
-    })  # fmt: skip
-    return digest(settings.asked())
+    return digest(make_settings({**ASKED, **given}).asked())
 
 
 @pytest.mark.parametrize(
@@ -139,8 +131,8 @@ def run_key(tmp_path, **given):
     ],
     ids=str,
 )  # fmt: skip
-def test_settings_that_decide_no_result_take_up_the_same_run(tmp_path, more):
-    assert run_key(tmp_path, **more) == run_key(tmp_path)
+def test_settings_that_decide_no_result_take_up_the_same_run(more):
+    assert run_key(**more) == run_key()
 
 
 @pytest.mark.parametrize(
@@ -152,15 +144,13 @@ def test_settings_that_decide_no_result_take_up_the_same_run(tmp_path, more):
     ],
     ids=str,
 )  # fmt: skip
-def test_settings_that_decide_results_are_another_run(tmp_path, more):
-    others = {"changes": {"window": 7}}
-    keys = {run_key(tmp_path, **given) for given in ({}, more, others)}
-    assert len(keys) == 3
+def test_settings_that_decide_results_are_another_run(more):
+    assert len({run_key(), run_key(**more), run_key(changes={"window": 7})}) == 3
 
 
-def test_a_run_is_found_by_the_key_of_its_settings(take, tmp_path):
+def test_a_run_is_found_by_the_key_of_its_settings(take):
     before = take()
-    assert before.manifest.run_key == run_key(tmp_path)
+    assert before.manifest.run_key == run_key()
     path = left(before)
     assert take(concurrency=3).folder.path == path
     other = left(take(fresh=True))
@@ -227,9 +217,7 @@ def test_what_was_redacted_is_not_taken_for_a_difference(take):
 
 def test_an_option_that_is_called_a_key_is_no_difference_and_tells_runs_apart(take):
     def settings(number):
-        return make_settings({
-            "tasks": "interests", "model": "baseline", "changes": {"options.key_items": number},
-        })  # fmt: skip
+        return make_settings({**ASKED, "changes": {"options.key_items": number}})
 
     taken = take()
     manifest = msgspec.structs.replace(taken.manifest, asked=settings(5).asked())
@@ -319,23 +307,16 @@ def test_a_stage_with_answers_keeps_its_judge(take, calls):
     assert left(take(**PINNED, roles={"judge": JUDGES[1]})) != path
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        "base_url=http://other-node:8000/v1,revision=a",
-        "base_url=http://127.0.0.1:9/v1,revision=a,concurrency=4",
-    ],
-)
+@pytest.mark.parametrize("args", ["other-node:8000/v1", "127.0.0.1:9/v1,concurrency=4"])
 def test_pinned_weights_may_move(take, args):
     before = take(**PINNED)
     recorded(before, 1, "name")
     path = left(before)
-    moved = {**PINNED, "model_args": args}
+    moved = {**PINNED, "model_args": f"base_url=http://{args},revision=a"}
     assert left(take(**moved)) == path
     taken = take(**moved, resume=path)
-    assert [one.key for one in taken.manifest.tasks["interests"].stages] == [
-        one.key for one in before.manifest.tasks["interests"].stages
-    ]
+    then, now = (each.manifest.tasks["interests"].stages for each in (before, taken))
+    assert [one.key for one in then] == [one.key for one in now]
 
 
 @pytest.mark.parametrize(
@@ -384,10 +365,7 @@ def test_finished_stages_are_known_before_the_manifest_is_written_anew(take):
     path = left(before)
 
     def unrecorded(done=False, **given):
-        settings = make_settings({
-            "tasks": "interests", "roles": {"judge": "lexical"}, "data": "sample", "limit": 2,
-            **PINNED, **given,
-        })  # fmt: skip
+        settings = make_settings({**ASKED, **PINNED, **given})
         prepared = prepare(settings, load_plugins())
         folder = RunFolder(path)
         manifest = folder.manifest()

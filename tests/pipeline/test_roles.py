@@ -69,19 +69,43 @@ SHARED = frozenset({"python", "gpus"})
 """What a model of other weights takes over from the candidate."""
 
 
+def usual(kind, args):
+    return FakeModel(Identity(kind=kind, name=args.get("model", kind)))
+
+
+def strict(kind, args):
+    """A kind of model that refuses arguments as the bundled kinds do."""
+    if args:
+        raise UsageError("no such argument", where="--model_args", found="model")
+    return usual(kind, args)
+
+
+def heavy(kind, args):
+    """A model that holds a GPU; of its arguments only name and `dtype` decide who it is."""
+    name = args.get("model") or args["pretrained"]
+    details = {"dtype": args["dtype"]} if "dtype" in args else {}
+    return FakeModel(Identity(kind="fake", name=name, details=details), occupies="gpu")
+
+
 class FakePlugins:
-    """Two kinds of model; `llm` over a model, `words` by rule, `all` of several."""
+    """Two kinds of model; `llm` over a model, `words` by rule, `all` of several.
+
+    `make` makes the models, and `seen` has the settings that it was to make them with.
+    """
 
     models = ("fake", "other")
     judges = ("llm", "words", "all")
     broken = ()
 
+    def __init__(self, make=usual):
+        self.make, self.seen = make, []
+
     def model(self, name):
         def make(settings):
-            model = settings.args.get("model", name)
-            return FakeModel(Identity(kind=name, name=model))
+            self.seen.append(settings)
+            return self.make(name, settings.args)
 
-        return SimpleNamespace(factory=make, shared=SHARED)
+        return SimpleNamespace(factory=make, shared=SHARED, arguments={"respondent": "a rule"})
 
     def judge(self, name):
         def make(parts):
@@ -90,22 +114,6 @@ class FakePlugins:
 
         stands = {"llm": "model", "words": "alone", "all": "judges"}
         return SimpleNamespace(factory=make, on=stands[name])
-
-
-class Watched(FakePlugins):
-    """Notes the settings that its factories are given."""
-
-    def __init__(self):
-        self.seen = []
-
-    def model(self, name):
-        made = super().model(name).factory
-
-        def make(settings):
-            self.seen.append(settings)
-            return made(settings)
-
-        return SimpleNamespace(factory=make, shared=SHARED)
 
 
 def benchmark(*stages):
@@ -121,8 +129,9 @@ def task(**roles):
     return make_task(roles=roles)
 
 
-def bind(settings, wanted=None, bench=NAMED_THEN_JUDGED):
-    return RoleBinder(settings, FakePlugins()).bind(wanted or task(), bench, bench.stages)
+def bind(settings, wanted=None, bench=NAMED_THEN_JUDGED, plugins=None):
+    binder = RoleBinder(settings, plugins or FakePlugins())
+    return binder.bind(wanted or task(), bench, bench.stages)
 
 
 def settings(**changes):
@@ -137,8 +146,8 @@ def test_a_model_knows_the_store_and_the_hosts_that_the_command_names_and_no_oth
     )  # fmt: skip
     default = RoleSpec(default="fake:base_url=http://evil/v1")
     bench = benchmark(("name", ("candidate", "writer"), ()), ("support", (), ("judge",)))
-    plugins = Watched()
-    RoleBinder(asked, plugins).bind(task(writer=default), bench, bench.stages)
+    plugins = FakePlugins()
+    bind(asked, task(writer=default), bench, plugins)
     assert [one.given_hosts for one in plugins.seen] == [{"mine:1"}] * 3
     assert [one.store for one in plugins.seen] == [asked.store] * 3
 
@@ -203,10 +212,8 @@ def test_a_role_that_answers_for_another_is_asked():
 
 
 def test_a_task_that_speaks_of_a_role_that_there_is_not_is_told_those_there_are():
-    bench = benchmark(("name", ("candidate",), ()), ("support", (), ("judge",)))
     with pytest.raises(UsageError) as caught:
-        binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
-        binder.bind(task(reader=RoleSpec()), bench, bench.stages)
+        bind(settings(roles={"judge": "words"}), task(reader=RoleSpec()))
     assert str(caught.value) == (
         "task t has a role that its benchmark does not know\n"
         "  found:    reader\n"
@@ -277,35 +284,17 @@ def test_a_judge_that_needs_a_model_takes_it_behind_its_name():
 
 
 def test_a_default_without_a_kind_is_not_given_what_suits_the_candidates_weights():
-    own = {
-        "pretrained": "mine",
-        "lora": "night",
-        "chat_template": "mine.jinja",
-        "quantization": "awq",
-        "trust_remote_code": "true",
-        "tensor_parallel_size": "4",
-    }
-    asked = RunSettings(tasks=("t",), model="fake", model_args={**own, "python": "p"})
-    wanted = task(judge=RoleSpec(default="org/Judge-70B"))
-    plugins = Watched()
-    RoleBinder(asked, plugins).bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    own = "pretrained lora chat_template quantization trust_remote_code tensor_parallel_size"
+    args = {**dict.fromkeys(own.split(), "mine"), "python": "p"}
+    asked = RunSettings(tasks=("t",), model="fake", model_args=args)
+    plugins = FakePlugins()
+    bind(asked, task(judge=RoleSpec(default="org/Judge-70B")), plugins=plugins)
     assert {"python": "p", "model": "org/Judge-70B"} in [one.args for one in plugins.seen]
 
 
-class Strict(FakePlugins):
-    """A kind of model that refuses arguments as the bundled kinds do."""
-
-    def model(self, name):
-        def make(settings):
-            if settings.args:
-                raise UsageError("no such argument", where="--model_args", found="model")
-            return FakeModel(Identity(kind=name, name=name))
-
-        return SimpleNamespace(factory=make, shared=SHARED, arguments={"respondent": "a rule"})
-
-
 def error_of(wanted, role="judge", **roles):
-    binder = RoleBinder(RunSettings(tasks=("t",), model="fake", roles=roles), Strict())
+    asked = RunSettings(tasks=("t",), model="fake", roles=roles)
+    binder = RoleBinder(asked, FakePlugins(strict))
     with pytest.raises(UsageError) as caught:
         binder.bind_role(role, wanted, as_judge=True)
     return caught.value
@@ -330,7 +319,7 @@ def test_an_argument_of_a_default_or_of_a_command_without_a_task_is_found_as_wel
     assert error.hint == "--judge SPEC binds another model to this role"
     asked = RunSettings(tasks=(), model="fake", roles={"judge": "fake:big"})
     with pytest.raises(UsageError) as caught:
-        RoleBinder(asked, Strict()).bind_given("judge")
+        RoleBinder(asked, FakePlugins(strict)).bind_given("judge")
     assert caught.value.where == "--judge"
 
 
@@ -390,57 +379,28 @@ def test_a_judge_whose_stage_is_left_out_is_noted():
     assert asked.notes == []
 
 
-class Nameless(FakePlugins):
-    """A kind whose factory forgets the base class."""
-
-    def model(self, name):
-        return SimpleNamespace(factory=lambda settings: SimpleNamespace(ask=None))
-
-
 def test_a_factory_that_makes_no_model_is_named():
+    plugins = FakePlugins(lambda kind, args: SimpleNamespace(ask=None))
     with pytest.raises(PluginError) as caught:
-        RoleBinder(settings(), Nameless()).bind(
-            task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1]
-        )
+        bind(settings(), bench=benchmark(("name", ("candidate",), ())), plugins=plugins)
     assert caught.value.problem == "the factory of the model kind 'fake' returned no model"
     assert caught.value.found == "SimpleNamespace"
     assert caught.value.expected == "an instance of a subclass of harness.Model"
 
 
-class Heavy(FakePlugins):
-    """Models that hold a GPU; of their arguments only name and `dtype` decide who they are."""
-
-    def __init__(self):
-        self.made = []
-
-    def model(self, name):
-        def make(settings):
-            args = dict(settings.args)
-            name = args.pop("model", None) or args.pop("pretrained")
-            details = {"dtype": args["dtype"]} if "dtype" in args else {}
-            model = FakeModel(Identity(kind="fake", name=name, details=details), occupies="gpu")
-            self.made.append(model)
-            return model
-
-        return SimpleNamespace(factory=make, shared=SHARED)
-
-
-def heavy(judge, *, plugins=None, **candidate):
+def both(judge, *, make=heavy, **candidate):
     """What is bound to a candidate `small` and this judge, which may be the same; the notes."""
+    args = {"model": "small", **candidate}
     asked = RunSettings(
-        tasks=("t",),
-        model="fake",
-        model_args={"model": "small", **candidate},
-        roles={"judge": judge},
-        allow_self_judging=True,
+        tasks=("t",), model="fake", model_args=args, roles={"judge": judge}, allow_self_judging=True
     )
-    binder = RoleBinder(asked, plugins or Heavy())
+    binder = RoleBinder(asked, FakePlugins(make))
     bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
     return bound, binder.notes
 
 
 def test_roles_of_one_identity_that_hold_one_resource_share_a_model_and_say_so():
-    bound, notes = heavy("fake:pretrained=small", tensor_parallel_size="4")
+    bound, notes = both("fake:pretrained=small", tensor_parallel_size="4")
     assert bound["judge"].model is bound["candidate"].model
     assert bound["judge"].judge.models == (bound["candidate"].model,)
     assert notes == [
@@ -455,32 +415,26 @@ def test_the_candidates_arguments_open_an_engine_whatever_the_other_role_is_call
         tasks=("t",), model="fake", model_args=given, roles={"annotator": "fake:small"}
     )
     bench = benchmark(("mark", ("annotator", "candidate"), ()))
-    bound = RoleBinder(asked, Heavy()).bind(task(), bench, bench.stages)
+    bound = bind(asked, bench=bench, plugins=FakePlugins(heavy))
     assert bound["annotator"].model is bound["candidate"].model
 
 
 @pytest.mark.parametrize(
-    ("judge", "candidate", "found", "expected"),
+    ("found", "candidate", "expected"),
     [
         (
-            "fake:small,tensor_parallel_size=2",
-            {"tensor_parallel_size": "4"},
             "tensor_parallel_size=2",
+            {"tensor_parallel_size": "4"},
             "tensor_parallel_size=4, as for candidate, or no tensor_parallel_size=",
         ),
-        (
-            "fake:small,max_model_len=9",
-            {},
-            "max_model_len=9",
-            "no max_model_len=, or max_model_len=9 for candidate as well",
-        ),
+        ("max_model_len=9", {}, "no max_model_len=, or max_model_len=9 for candidate as well"),
     ],
 )
 def test_a_role_may_not_open_an_engine_otherwise_than_the_one_it_shares_it_with(
-    judge, candidate, found, expected
+    found, candidate, expected
 ):
     with pytest.raises(UsageError, match="one engine serves both") as caught:
-        heavy(judge, **candidate)
+        both(f"fake:small,{found}", **candidate)
     assert caught.value.where == "role judge, as fake:small"
     assert (caught.value.found, caught.value.expected) == (found, expected)
 
@@ -489,12 +443,12 @@ def test_a_role_may_not_open_an_engine_otherwise_than_the_one_it_shares_it_with(
     ("judge", "given"),
     [
         ("fake:small,dtype=float32", {}),
-        ("fake:small,base_url=b", {"plugins": FakePlugins(), "base_url": "a"}),
+        ("fake:small,base_url=b", {"make": usual, "base_url": "a"}),
     ],
     ids=["other answers", "beside each other"],
 )
 def test_models_that_are_not_merged(judge, given):
-    bound, notes = heavy(judge, **given)
+    bound, notes = both(judge, **given)
     assert bound["judge"].model is not bound["candidate"].model
     assert notes == []
 
@@ -502,11 +456,9 @@ def test_models_that_are_not_merged(judge, given):
 def test_a_judge_that_is_the_candidate_is_refused_before_the_way_it_opens():
     """Whoever mended the arguments first would be told of the judge all the same."""
     asked = settings(roles={"judge": "fake:pretrained=small,tensor_parallel_size=2"})
-    with pytest.raises(UsageError, match="the candidate would judge itself"):
-        RoleBinder(asked, Heavy()).bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
-    judged = benchmark(("mark", (), ("judge",)))
-    with pytest.raises(UsageError, match="the candidate would judge itself"):
-        RoleBinder(asked, Heavy()).bind(task(), judged, judged.stages)
+    for bench in (NAMED_THEN_JUDGED, benchmark(("mark", (), ("judge",)))):
+        with pytest.raises(UsageError, match="the candidate would judge itself"):
+            bind(asked, bench=bench, plugins=FakePlugins(heavy))
 
 
 PANEL = "all:other:a,base_url=http://h:1/v1+other:b,base_url=http://h:2/v1+words"

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from builders.loops import Clock
 
 from harness.pipeline.progress import RunProgress, StageProgress
 from harness.reporting.display import PlainDisplay, QuietDisplay, make_display
@@ -19,13 +20,6 @@ class Terminal(io.StringIO):
 
 class Encoded(Terminal):
     encoding = "latin-1"
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture

@@ -21,12 +21,7 @@ from harness.contracts.report import (
 )
 from harness.reporting.figure_labels import MOST
 from harness.reporting.figure_marks import COLOURS, colours_of, draw_marks, legend_of
-from harness.reporting.figures import (
-    STYLE,
-    draw,
-    figure_bytes,
-    write_figures,
-)
+from harness.reporting.figures import STYLE, draw, figure_bytes, write_figures
 
 to_hex = pytest.importorskip("matplotlib.colors").to_hex
 
@@ -124,16 +119,12 @@ def test_a_box_is_drawn_from_all_its_values_and_one_without_is_said():
     assert [(text.get_text(), text.get_position()[0]) for text in axes.texts] == [("no values", 1)]
 
 
-def squares(axes):
-    """The colours of a grid, row by row from the top."""
-    return [list(map(to_hex, row)) for row in axes.collections[0].get_array()]
-
-
 def test_a_grid_has_a_colour_and_its_value_at_each_place_unless_these_are_very_many():
     grid = Grid(label="a", across=("p", "q"), down=("r", "s"), values=((0.4, -0.2), (None, 0)))
     axes = axes_with(figure(grid))
     # -0.2 is half as far from 0 as the farthest value: half of the colour below 0, half white.
-    assert squares(axes) == [["#0072b2", "#eaae80"], ["#f2f2f2", "#ffffff"]]
+    squares = [list(map(to_hex, row)) for row in axes.collections[0].get_array()]
+    assert squares == [["#0072b2", "#eaae80"], ["#f2f2f2", "#ffffff"]]
     assert [(text.get_text(), text.get_position()) for text in axes.texts] == [
         ("0.40", (0, 0)), ("-0.20", (1, 0)), ("0.00", (1, 1)),
     ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from textwrap import dedent
 
-import pytest
 from builders.texts import lines_on
 from msgspec.structs import replace
 
@@ -104,26 +103,20 @@ def test_stages_with_several_roles_by_rule_and_unreached_have_rows_of_their_own(
     ]
 
 
-@pytest.mark.parametrize(
-    ("evil", "shown"),
-    [
-        ("\x1b[2Jgone", "\\x1b[2Jgone"),
-        ("back\u202ewards", "back\\u202ewards"),
-        ("[bold red]x[/] :smile:", "[bold red]x[/] :smile:"),
-    ],
-)
-def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names(evil, shown):
+def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names():
+    evil = "\x1b[2Jback\u202ewards [bold red]x[/] :smile:"
+    shown = "\\x1b[2Jback\\u202ewards [bold red]x[/] :smile:"
     role = replace(
         CANDIDATE, role=evil, label=evil, first_prompt=(Message("user", f"a\n{evil}\nb"),)
     )
     stage = replace(NAME, task=evil, stage=evil, roles=(role,))
 
-    lines = printed(replace(FORECAST, stages=(stage,)), width=200)
+    lines = printed(replace(FORECAST, stages=(stage,)), width=300)
 
     assert f" {shown}, {shown}: {shown} ({shown}) " in lines[0]
     assert lines[1:5] == ["[user]", "a", shown, "b"]
     assert any(line.startswith(f"{shown}, {shown}, {shown} ") for line in lines[5:])
-    assert not any(evil in line for line in lines) or evil == shown
+    assert not any("\x1b" in line or "\u202e" in line for line in lines)
 
 
 def test_costs_stand_beside_the_calls_and_what_is_unknown_says_so():

@@ -113,20 +113,9 @@ def test_a_model_that_is_throttled_has_a_line_that_says_why(typical):
     )
 
 
-def nine_tasks_six_times():
-    """The stages of nine tasks with six repeats each, 20 items a stage: 54 stages."""
-    return [
-        StageProgress(task=f"perrec_{level}_{form}wise@{repeat}", stage="rank")
-        for repeat in range(1, 7)
-        for level in ("easy", "medium", "hard")
-        for form in ("point", "pair", "list")
-    ]
-
-
 def test_more_moving_stages_than_lines_are_counted():
-    stages = nine_tasks_six_times()
-    for stage in stages:
-        stage.total, stage.started, stage.in_flight = 20, 0.0, 1
+    moving = {"stage": "rank", "total": 20, "started": 0.0, "in_flight": 1}
+    stages = [StageProgress(task=f"perrec_{number}", **moving) for number in range(54)]
     stages[0].done, stages[0].ended = 20, 1.0
     stages[1].ended = 2.0
 
@@ -136,13 +125,8 @@ def test_more_moving_stages_than_lines_are_counted():
     # The cursor stands in the last of 24 lines; head, bar, sums and the last line leave 19.
     assert len(lines) == 23
     assert lines[-1] == "  33 more running, 1 done, 1 stopped"
-    assert [len(draw(run(*stages), width=80, height=n)) for n in (1, 2, 4, 9, 10)] == [
-        1,
-        1,
-        3,
-        8,
-        9,
-    ]
+    for height, drawn in ((1, 1), (2, 1), (4, 3), (9, 8), (10, 9)):
+        assert len(draw(run(*stages), width=80, height=height)) == drawn
 
 
 def test_a_stage_counts_as_moving_for_a_while_after_its_last_move():

@@ -187,7 +187,7 @@ def test_a_run_on_a_cluster_says_so(tmp_path):
         run = ReportedRun(
             label="m", folder=RunFolder(tmp_path), manifest=manifest, tasks=(), summaries=()
         )
-        return str(provenance_html([run]))
+        return page_of(provenance_html([run])).texts["part"]
 
     local = {"ray_address": None, "workers": None}
     assert "executor" not in page() + page(executor="local", **local)

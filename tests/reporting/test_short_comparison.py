@@ -140,11 +140,8 @@ def test_the_units_that_changed_are_counted_and_the_largest_stand_first():
     ]
     lines = printed(changes("s", 0.1), changes("g", 3.0, name="gap"), changes("t", 0.5))
     start = lines.index("units of step-2000: 63 better, 0 worse, 9 the same")
-    assert [line.split()[-1] for line in lines[start + 1 : start + 7 : 2]] == [
-        "u0.5",
-        "u0.1",
-        "u3.0",
-    ]
+    units = [line.split()[-1] for line in lines[start + 1 : start + 7 : 2]]
+    assert units == ["u0.5", "u0.1", "u3.0"]
 
 
 def test_what_two_runs_come_to_is_said_in_words():
@@ -186,36 +183,26 @@ NINE = tuple(f"perrec_{number}" for number in range(9))
 
 
 def a_mean(value, *, tasks=NINE, **more):
+    usual = {"name": "perrec", "over": "tasks", "metric": "ptc", "higher_is_better": True}
+    interval = None if value is None else (value - 0.1, value + 0.1)
     return MeanOverTasks(
-        name=more.get("name", "perrec"),
-        over=more.get("over", "tasks"),
-        tasks=tasks,
-        metric="ptc",
-        higher_is_better=True,
-        value=value,
-        interval=None if value is None else (value - 0.1, value + 0.1),
-        confidence=0.95,
+        tasks=tasks, value=value, interval=interval, confidence=0.95, **{**usual, **more}
     )
 
 
 def test_a_group_stands_for_its_tasks_where_they_do_not_fit_a_screen():
-    comparisons = many([f"perrec_{number}" for number in range(9)], 6)
+    comparisons = many(NINE, 6)
     means = {run.run: (a_mean(0.5),) for run in comparisons[0].runs}
     lines = printed(*comparisons, means=means)
-    assert [line.split() for line in lines[1:3]] == [
-        ["perrec", "(mean", "of", "9)"],
-        ["run", "ptc", "↑"],
-    ]
+    assert [" ".join(line.split()) for line in lines[1:3]] == ["perrec (mean of 9)", "run ptc ↑"]
     assert "perrec_0" not in "\n".join(lines)
     assert "perrec (mean of 9)" in printed(*many(["perrec_0"], 6), means=means)[1]
 
 
 def test_a_repeated_task_counts_once_in_its_group():
     repeated = ("perrec_0", "perrec_1", "perrec_0@2", "perrec_1@2")
-    found = (
-        a_mean(0.5, tasks=repeated),
-        a_mean(0.5, tasks=repeated[::2], name="perrec_0", over="repeats"),
-    )
+    of_one = {"name": "perrec_0", "over": "repeats"}
+    found = a_mean(0.5, tasks=repeated), a_mean(0.5, tasks=repeated[::2], **of_one)
     comparisons = many(["perrec_0"], 2)
     lines = printed(*comparisons, means={run.run: found for run in comparisons[0].runs})
     assert next(line for line in lines if "perrec" in line).split() == [
@@ -240,12 +227,10 @@ def test_what_speaks_against_the_comparison_has_a_line_each():
         a_run(BASE, metric(None, n=3, undefined="3 of 40 units have one")),
         a_run(NEXT, metric(0.5), metric(0.5), marks=("seed 1 against 0",)),
     ]
-    refused = (
-        Refused(run="r", path="runs/r", label="odd", because=("window 50 against 100", "x")),
-    )
+    odd = Refused(run="r", path="runs/r", label="odd", because=("window 50 against 100", "x"))
     oracle = OracleUse(runs=2, models=2, file=None, metrics=("ptc",), warning="too few models")
     lines = printed(
-        a_comparison("s", runs, refused=refused, oracle=oracle, doubts=("served differently",)),
+        a_comparison("s", runs, refused=(odd,), oracle=oracle, doubts=("served differently",)),
         *many(["t"], 1),
     )
     assert lines[-7:] == [

@@ -155,7 +155,7 @@ def test_a_table_without_a_number_of_its_own_is_left_out():
     assert shown("gpt", 0.46, 0.61, 0.375, digits=(1, 3, 3, 3))
 
 
-def of_benchmarks(counts):
+def on_24_lines(counts, **options):
     """Tasks of several benchmarks, of each in a group without a mean; the last has no number."""
     tasks, entries, groups = [], {}, {}
     for name, many in counts.items():
@@ -164,13 +164,7 @@ def of_benchmarks(counts):
         for each in names:
             entries[each] = make_entry(make_task(each, benchmark=name), *STAGES)
             tasks += [task(each)] if each != names[-1] else []
-    return tasks, make_manifest(
-        model="gpt", tasks=entries, groups=groups, without_mean=tuple(groups)
-    )
-
-
-def on_24_lines(counts, **options):
-    tasks, manifest = of_benchmarks(counts)
+    manifest = make_manifest(model="gpt", tasks=entries, groups=groups, without_mean=tuple(groups))
     lines = lines_on(
         lambda console: print_short_table(
             manifest, tasks, (), run="runs/one", console=console, **options

@@ -9,11 +9,7 @@ from builders.texts import lines_on
 from msgspec.structs import replace
 from rich.console import Console
 
-from harness.reporting.tables import (
-    other_policies,
-    print_summaries,
-    result_console,
-)
+from harness.reporting.tables import other_policies, print_summaries, result_console
 from harness.scoring.summary import RoleUse, StageSummary
 
 

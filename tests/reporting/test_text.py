@@ -47,41 +47,26 @@ def test_measured_values(value, shown):
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("of", "given", "shown"),
     [
-        (999, "999"),
-        (1000, "1.0k"),
-        (123_456, "123k"),
-        (999_960, "1.0M"),
+        # Counts stay short.
+        (count, (999,), "999"),
+        (count, (1000,), "1.0k"),
+        (count, (123_456,), "123k"),
+        (count, (999_960,), "1.0M"),
+        # Only nothing is 0, and only everything 100 percent.
+        (share, (10, 10), "100%"),
+        (share, (1, 100_000), "<1%"),
+        (share, (99_999, 100_000), ">99%"),
+        (share, (0, 0), "–"),
+        # Time spans.
+        (duration, (0,), "0:00"),
+        (duration, (725,), "12:05"),
+        (duration, (11_229,), "3:07:09"),
+        (duration, (183_600,), "2d 03h"),
+        (duration, (-1,), "0:00"),
+        (duration, (None,), "–"),
     ],
 )
-def test_counts_stay_short(value, shown):
-    assert count(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("part", "whole", "shown"),
-    [
-        (10, 10, "100%"),
-        (1, 100_000, "<1%"),
-        (99_999, 100_000, ">99%"),
-        (0, 0, "–"),
-    ],
-)
-def test_only_nothing_is_0_and_only_everything_100_percent(part, whole, shown):
-    assert share(part, whole) == shown
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [
-        (0, "0:00"),
-        (725, "12:05"),
-        (11_229, "3:07:09"),
-        (183_600, "2d 03h"),
-        (-1, "0:00"),
-        (None, "–"),
-    ],
-)
-def test_time_spans(seconds, shown):
-    assert duration(seconds) == shown
+def test_counts_shares_and_time_spans(of, given, shown):
+    assert of(*given) == shown

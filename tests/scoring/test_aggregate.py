@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders.runs import make_metric
 from msgspec import UNSET
 
 from harness.base.errors import PluginError
@@ -32,14 +33,12 @@ def test_both_policies_n_users_and_causes() -> None:
         Score(id="5", user="cid", missing={"right": "no_json"}),
         Score(id="6", user="ann", missing={"right": "no_json"}),
     )["right"]
-    assert found.value == 0.5
-    assert (found.n, found.users) == (3, 2)
-    assert found.missing == {"no_json": 2, "timeout": 1}
-    assert found.counted_as_worst == (1.0 + 0.0 + 0.5 - 3.0) / 6
-    assert found.interval == (0.5, 0.5)
-    assert found.confidence == 0.9
-    assert (found.higher_is_better, found.description) == (False, "share right")
-    assert (found.undefined, found.no_interval) == (None, None)
+    # (1.0 + 0.0 + 0.5 - 3 · 1.0) / 6
+    assert found == make_metric(
+        0.5, n=3, users=2, missing={"no_json": 2, "timeout": 1}, counted_as_worst=-0.25,
+        interval=(0.5, 0.5), confidence=0.9, missing_share=0.5, higher_is_better=False,
+        description="share right",
+    )  # fmt: skip
 
 
 def test_missing_units_may_count_in_the_value_with_the_other_figure_beside() -> None:
@@ -94,7 +93,6 @@ def test_a_value_that_counts_missing_units_is_not_shown_of_too_few() -> None:
     held = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.85)["tau"]
     assert (shown.value, shown.left_out) == (0.8, 1.0)
     assert (held.value, held.interval) == (None, None)
-    assert held.undefined is not None
     # What those few have is told in words alone, as it is of a value that leaves the others out.
     assert held.undefined == (
         "16 of 20 units have one, less than the required 85%; over those few it is 1.000"
@@ -112,16 +110,17 @@ def test_seed_task_and_metric_decide_the_interval() -> None:
 
 
 def test_nan_and_infinity_are_missing_and_numpy_numbers_are_plain() -> None:
-    score = Score(
-        id="1",
-        user="u",
-        values={"a": float("nan"), "b": np.float64(2.5), "c": True, "d": 1.0, "e": np.inf},
-        missing={"d": "refused"},
-    )
-    found = sound(score)
-    assert found.values == {"b": 2.5, "c": 1.0}
-    assert [type(value) for value in found.values.values()] == [float, float]
-    assert found.missing == {"a": "not_finite", "d": "refused", "e": "not_finite"}
+    found = sound(Score(
+        id="1", user="u", missing={"d": "refused", "h": "refused"},
+        values={"a": np.nan, "b": np.float64(2.5), "c": True, "d": 1.0, "e": np.inf, "f": 0.5,
+                "g": 0.5},
+        # What counts at worst is checked as values are.
+        worst={"f": np.nan, "g": np.float64(0.25), "h": np.inf, "i": 0.0, "k": np.nan},
+    ))  # fmt: skip
+    assert (found.values, found.worst) == ({"b": 2.5, "c": 1.0, "g": 0.5}, {"g": 0.25})
+    assert {type(one) for one in (*found.values.values(), *found.worst.values())} == {float}
+    wrong = dict.fromkeys("aef", "not_finite")
+    assert found.missing == {**wrong, "d": "refused", "h": "refused"}
     good = Score(id="1", user="u", values={"a": 1.0})
     assert sound(good) is good
 
@@ -148,28 +147,6 @@ def test_what_units_count_is_summed_up() -> None:
     columns.add(Score(id="1", user="ann", counts={"typos": 2}))
     columns.add(Score(id="2", user="bob", counts={"typos": 1, "repeats": 4}))
     assert columns.counts == {"typos": 3, "repeats": 4}
-
-
-def test_what_counts_at_worst_is_checked_as_values_are() -> None:
-    score = Score(
-        id="1",
-        user="u",
-        values={"a": 0.5, "b": 0.5, "d": 0.5},
-        missing={"c": "refused"},
-        worst={"a": float("nan"), "b": np.float64(0.25), "c": np.inf, "e": 0.0, "f": np.nan},
-    )
-    found = sound(score)
-    assert found.values == {"b": 0.5, "d": 0.5}
-    assert found.missing == {"a": "not_finite", "c": "refused"}
-    assert found.worst == {"b": 0.25}
-    assert type(found.worst["b"]) is float
-
-
-def test_a_worst_that_is_no_number_names_unit_and_metric() -> None:
-    score = Score(id="s7", user="u", values={"m": 1.0}, worst={"m": "low"})  # type: ignore[dict-item]
-    with pytest.raises(PluginError, match="'s7' is not a number") as caught:
-        sound(score)
-    assert "metric 'm'" in str(caught.value)
 
 
 def test_the_parts_that_units_lost_are_a_share_and_count_as_worst() -> None:
@@ -254,10 +231,18 @@ def test_what_other_roles_lost_is_not_counted_in_a_value_but_in_the_second_one()
     assert (found.value, found.left_out, found.counted_as_worst) == (1.0, None, 0.5)
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
-def test_a_share_that_cannot_be_lost_names_unit_and_metric(share: float) -> None:
-    with pytest.raises(PluginError, match="'7' has lost a share that cannot be"):
-        sound(Score(id="7", user="a", values={"m": 1.0}, lost={"m": share}))
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"worst": {"m": "low"}}, "'7' is not a number"),
+        *(({"lost": {"m": share}}, "'7' has lost a share that cannot be")
+          for share in (-0.1, 1.5, np.nan)),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_names_unit_and_metric(given, said) -> None:
+    with pytest.raises(PluginError, match=said) as caught:
+        sound(Score(id="7", user="a", values={"m": 1.0}, **given))
+    assert "metric 'm'" in str(caught.value)
 
 
 def test_a_statistic_without_a_value_is_told() -> None:

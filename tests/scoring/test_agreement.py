@@ -7,36 +7,29 @@ def yes_no(text: str) -> list[bool]:
     return [mark == "y" for mark in text]
 
 
-def test_kappa_of_a_table_worked_out_by_hand():
-    # Both yes 20, only the first 5, only the second 10, neither 15: they agree on 35 of 50. By
-    # chance 25/50 · 30/50 + 25/50 · 20/50 = 1/2, so κ = (7/10 - 1/2) / (1/2) = 2/5.
-    first = yes_no("y" * 20 + "y" * 5 + "n" * 10 + "n" * 15)
-    second = yes_no("y" * 20 + "n" * 5 + "y" * 10 + "n" * 15)
+ONE_LABEL = Undefined("both gave one label alone, and the same")
+NO_YES = Undefined("neither said yes to anything")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "counted", "kappa", "f1"),
+    [
+        # Both yes 20, only the first 5, only the second 10, neither 15: they agree on 35 of 50. By
+        # chance 25/50 · 30/50 + 25/50 · 20/50 = 1/2, so κ = (7/10 - 1/2) / (1/2) = 2/5.
+        # Of 25 named 20 are right, of 30 there are 20 found: 2 · 20 / (25 + 30).
+        (yes_no("y" * 25 + "n" * 25), yes_no("y" * 20 + "n" * 5 + "y" * 10 + "n" * 15),
+         (50, 35, 0.7), pytest.approx(0.4), pytest.approx(40 / 55)),
+        (yes_no("yy"), yes_no("yy"), (2, 2, 1.0), ONE_LABEL, 1.0),
+        (yes_no("nnn"), yes_no("nnn"), (3, 3, 1.0), ONE_LABEL, NO_YES),
+        ([], [], (0, 0, None), Undefined("nothing was labelled by both"), NO_YES),
+        # Classes: alike 2 of 4; by chance 2/4 · 1/4 + 1/4 · 2/4 = 1/4, so κ = (1/2 - 1/4) / (3/4).
+        ("aabc", "abbd", (4, 2, 0.5), pytest.approx(1 / 3), NO_YES),
+    ],
+)  # fmt: skip
+def test_labels_agree_by_hand_or_say_why_not(first, second, counted, kappa, f1):
     found = agreement_of(first, second)
-    assert (found.n, found.share) == (50, 0.7)
-    assert found.kappa == pytest.approx(0.4)
-    # Of 25 named 20 are right, of 30 there are 20 found: 2 · 20 / (25 + 30).
-    assert found.f1 == pytest.approx(40 / 55)
-
-
-def test_agreement_that_cannot_be_measured_has_its_reason():
-    found = agreement_of(yes_no("yy"), yes_no("yy"))
-    assert found.kappa == Undefined("both gave one label alone, and the same")
-    assert found.f1 == 1.0
-    found = agreement_of(yes_no("nnn"), yes_no("nnn"))
-    assert (found.share, found.f1) == (1.0, Undefined("neither said yes to anything"))
-    found = agreement_of([], [])
-    assert (found.n, found.share) == (0, None)
-    assert found.kappa == Undefined("nothing was labelled by both")
-    assert found.f1 == Undefined("neither said yes to anything")
-
-
-def test_classes_agree_as_yes_and_no_do_and_have_no_f1():
-    # Alike 2 of 4; by chance 2/4 · 1/4 + 1/4 · 2/4 = 1/4, so κ = (1/2 - 1/4) / (3/4).
-    found = agreement_of(["a", "a", "b", "c"], ["a", "b", "b", "d"])
-    assert (found.n, found.same) == (4, 2)
-    assert found.kappa == pytest.approx(1 / 3)
-    assert found.f1 == Undefined("neither said yes to anything")
+    assert (found.n, found.same, found.share) == counted
+    assert (found.kappa, found.f1) == (kappa, f1)
 
 
 def test_weights_cost_by_distance_and_by_its_square():

@@ -1,7 +1,5 @@
 """A flipped bit in what a run left is found and named, or changes nothing that is read."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 
-import harness
 from harness.base.errors import HarnessError
 from harness.contracts.records import JournalLine
 from harness.registry import load_plugins
@@ -30,14 +27,6 @@ FILES = {
 """The files of a run, and what an error about each names; the number of a line follows a colon."""
 
 FLIPS = 40
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return harness.evaluate(
-        "interests", model="baseline", judge="lexical", data="sample", limit=4,
-        output_path=tmp_path_factory.mktemp("runs"), no_store=True,
-    ).folder  # fmt: skip
 
 
 def all_of(path: Path, scratch: Path) -> Iterator[bytes]:
@@ -61,22 +50,15 @@ def all_of(path: Path, scratch: Path) -> Iterator[bytes]:
     yield encode(score_into(scratch / "scores.jsonl", folder, manifest, task.task, benchmark))
 
 
-def flips(file: Path, seed: str) -> Iterator[bytes]:
-    whole = file.read_bytes()
-    draw = Random(seed)
-    for _ in range(FLIPS):
-        place = draw.randrange(len(whole) * 8)
-        changed = bytearray(whole)
-        changed[place // 8] ^= 1 << place % 8
-        yield bytes(changed)
-
-
 @pytest.mark.parametrize("name", FILES)
-def test_a_flipped_bit_is_found_and_its_file_named(run: Path, tmp_path: Path, name: str) -> None:
+def test_a_flipped_bit_is_found_and_its_file_named(small_run: Path, tmp_path: Path, name: str):
     (tmp_path / "scratch").mkdir()
-    assert list(all_of(run, tmp_path / "scratch"))
-    copy = Path(shutil.copytree(run, tmp_path / "run"))
-    for changed in flips(copy / name, name):
+    assert list(all_of(small_run, tmp_path / "scratch"))
+    copy = Path(shutil.copytree(small_run, tmp_path / "run"))
+    whole, draw = (copy / name).read_bytes(), Random(name)
+    for _ in range(FLIPS):
+        changed = bytearray(whole)
+        changed[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
         (copy / name).write_bytes(changed)
         with pytest.raises(HarnessError) as caught:
             list(all_of(copy, tmp_path / "scratch"))

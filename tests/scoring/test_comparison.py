@@ -165,18 +165,19 @@ def a_run(
     )  # fmt: skip
 
 
+def one_and_two(folder: Path) -> list[FinishedTask]:
+    return [a_run(folder, "one", ONE), a_run(folder, "two", TWO)]
+
+
 def values(comparison: Any, metric: str) -> dict[str, float | None]:
     return {run.run: run.metrics[metric].value for run in comparison.runs}
 
 
 def test_few_runs_are_warned_of_on_the_metrics_of_the_oracle_alone(tmp_path: Path) -> None:
-    runs = [a_run(tmp_path, name, people) for name, people in zip("abc", (ONE, TWO, THREE),
-            strict=True)]  # fmt: skip
+    runs = [*one_and_two(tmp_path), a_run(tmp_path, "three", THREE)]
     two, three = compare(runs[:2])[0], compare(runs)[0]
-    assert two.oracle.warning is not None
-    assert (
-        "the oracle is made of 2 runs of 2 models and needs 3 models or more" in two.oracle.warning
-    )
+    few = "the oracle is made of 2 runs of 2 models and needs 3 models or more"
+    assert few in two.oracle.warning
     notes = {name: result.note for name, result in two.runs[0].metrics.items()}
     assert notes == {
         "found": two.oracle.warning, "middle": two.oracle.warning, "many": "as counted",
@@ -187,20 +188,15 @@ def test_few_runs_are_warned_of_on_the_metrics_of_the_oracle_alone(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("told", "models"), [({"host": "h"}, 1), ({}, 3)])
-def test_recordings_of_one_model_are_that_model_where_they_name_it(
-    tmp_path: Path, told: dict[str, str], models: int
-) -> None:
-    recordings: list[dict[str, str]] = [{}, {RECORDED: "d1"}, {RECORDED: "d2"}]
+def test_recordings_of_one_model_are_that_model_where_they_name_it(tmp_path, told, models):
     runs = [
-        a_run(tmp_path, name, people, candidate="m", details={**told, **recording})
-        for name, people, recording in zip("abc", (ONE, TWO, THREE), recordings, strict=True)
+        a_run(tmp_path, name, ONE, candidate="m", details={**told, **recording})
+        for name, recording in (("a", {}), ("b", {RECORDED: "d1"}), ("c", {RECORDED: "d2"}))
     ]
     assert compare(runs)[0].oracle.models == models
 
 
-def test_runs_over_another_version_or_gpu_are_compared_and_the_difference_is_named(
-    tmp_path: Path,
-) -> None:
+def test_runs_over_another_version_or_gpu_are_compared_and_the_difference_is_named(tmp_path):
     """A nightly comparison over an upgrade has to be possible, and to be explained."""
     runs = []
     for name, version, gpu in (("a", "0.32.0", "A100"), ("b", "0.33.0", "H100")):
@@ -240,22 +236,13 @@ def test_a_file_is_united_with_the_runs_and_spares_the_warning(tmp_path: Path) -
         ({"chosen": 5}, "chosen users 5 against 2"),
         ({"prompt": "e" * 32}, "prompt find.judge eeeeeeee against dddddddd"),
         ({"judge": {**LLAMA, "name": "gpt"}}, "judge's name gpt against llama"),
-        (
-            {"judge": {**LLAMA, "details": {"host": "there"}}},
-            "judge's host there against here",
-        ),
+        ({"judge": {**LLAMA, "details": {"host": "there"}}}, "judge's host there against here"),
         ({"temperature": 0.5}, "judge's temperature in find 0.5 against 0.0"),
         ({"candidate": "llama"}, "its candidate is the judge, llama"),
     ],
 )
-def test_a_run_that_differs_is_left_out_by_name_and_taken_in_by_force(
-    tmp_path: Path, change: dict[str, Any], told: str
-) -> None:
-    runs = [
-        a_run(tmp_path, "one", ONE),
-        a_run(tmp_path, "two", TWO),
-        a_run(tmp_path, "odd", THREE, **change),
-    ]
+def test_a_run_that_differs_is_left_out_by_name_and_taken_in_by_force(tmp_path, change, told):
+    runs = [*one_and_two(tmp_path), a_run(tmp_path, "odd", THREE, **change)]
     comparison, *_ = compare(runs)
     assert [run.run for run in comparison.runs] == ["one", "two"]
     [refused] = comparison.refused
@@ -343,14 +330,8 @@ def test_a_run_with_too_little_to_show_does_not_narrow_the_others(tmp_path: Path
     assert comparison.differences == ()
 
 
-def document_of(runs: list[FinishedTask]) -> ComparisonDocument:
-    compared = compare(runs)
-    return ComparisonDocument(comparisons=(compared.comparison,), means=common_means([compared]))
-
-
 def test_only_the_metrics_and_pairs_that_are_asked_for_are_compared(tmp_path: Path) -> None:
-    runs = [a_run(tmp_path, name, people) for name, people in
-            (("one", ONE), ("two", TWO), ("three", THREE))]  # fmt: skip
+    runs = [*one_and_two(tmp_path), a_run(tmp_path, "three", THREE)]
     comparison, *_ = compare(runs, only=("many",), against="two")
     assert comparison.main == ("many",)
     assert [[*run.metrics] for run in comparison.runs] == [["many"]] * 3
@@ -364,26 +345,28 @@ def test_only_the_metrics_and_pairs_that_are_asked_for_are_compared(tmp_path: Pa
 
 
 def test_the_main_metrics_stay_and_those_of_the_oracle_follow_them(tmp_path: Path) -> None:
-    runs = [a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)]
-    runs = [replace(run, summary=msgspec.structs.replace(run.summary, main=("many",)))
-            for run in runs]  # fmt: skip
-    assert compare(runs)[0].main == ("many",)
-    named = replace(BENCHMARK, oracle=replace(ORACLE, main=("middle",)))
-    assert compare([replace(run, benchmark=named) for run in runs])[0].main == ("many", "middle")
-    same = replace(BENCHMARK, oracle=replace(ORACLE, main=("many",)))
-    assert compare([replace(run, benchmark=same) for run in runs])[0].main == ("many",)
-    absent = replace(BENCHMARK, oracle=replace(ORACLE, main=("gone",)))
-    assert compare([replace(run, benchmark=absent) for run in runs])[0].main == ("many",)
+    for of_oracle, main in (
+        ((), ("many",)),
+        (("middle",), ("many", "middle")),
+        (("many",), ("many",)),
+        (("gone",), ("many",)),
+    ):
+        benchmark = replace(BENCHMARK, oracle=replace(ORACLE, main=of_oracle))
+        runs = [
+            replace(run, benchmark=benchmark,
+                    summary=msgspec.structs.replace(run.summary, main=("many",)))
+            for run in one_and_two(tmp_path)
+        ]  # fmt: skip
+        assert compare(runs)[0].main == main
 
 
 def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Path) -> None:
-    runs = [
-        a_run(tmp_path, "one", ONE),
-        a_run(tmp_path, "two", TWO),
-        a_run(tmp_path, "odd", THREE, seed=4),
-    ]
+    runs = [*one_and_two(tmp_path), a_run(tmp_path, "odd", THREE, seed=4)]
     for name in ("first.json", "second.json"):
-        write_comparisons(tmp_path / name, document_of(runs))
+        found = compare(runs)
+        means = common_means([found])
+        document = ComparisonDocument(comparisons=(found.comparison,), means=means)
+        write_comparisons(tmp_path / name, document)
     first = (tmp_path / "first.json").read_bytes()
     assert first == (tmp_path / "second.json").read_bytes()
     document = json.loads(first)
@@ -400,14 +383,11 @@ def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
         yield f"{len(everything)} finds, {len(set(everything))} of them distinct"
 
     doubting = replace(BENCHMARK, oracle=replace(ORACLE, doubts=doubts))
-    runs = [a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)]
-    compared = compare([replace(run, benchmark=doubting) for run in runs])
+    compared = compare([replace(run, benchmark=doubting) for run in one_and_two(tmp_path)])
     assert compared[0].doubts == ("5 finds, 3 of them distinct",)
 
 
-def test_a_difference_counts_units_and_exchanges_users_and_without_a_value_says_why(
-    tmp_path: Path,
-) -> None:
+def test_a_difference_counts_units_and_exchanges_users_and_without_a_value_says_why(tmp_path):
     def of_few(values: Any) -> float:
         return float(values.mean()) if len(values) < 3 else math.nan
 

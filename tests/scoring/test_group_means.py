@@ -84,24 +84,20 @@ def test_a_group_with_a_task_that_has_no_value_has_no_mean_and_says_why(tmp_path
     assert mean.undefined == "1 of 2 tasks have no value"
 
 
-def test_tasks_of_different_main_metrics_have_no_mean(tmp_path):
+@pytest.mark.parametrize(
+    ("easy", "hard", "shared"),
+    [
+        (("hits",), ("fame",), []),
+        (("hits", "fame", "luck"), ("hits", "luck"), ["hits", "luck"]),
+    ],
+)
+def test_a_mean_is_of_the_main_metrics_that_all_tasks_have(tmp_path, easy, hard, shared):
     stored = Stored(tmp_path, {"easy": EASY, "hard": HARD}, both=("easy", "hard"))
-    easy, hard = stored.summaries
-    fame = changed(hard, main=("fame",), metrics={"fame": hard.metrics["hits"]})
-    stored.summaries = [easy, fame]
-    assert stored.means() == ()
-
-
-def test_a_later_main_metric_that_one_task_lacks_has_no_mean(tmp_path):
-    stored = Stored(tmp_path, {"easy": EASY, "hard": HARD}, both=("easy", "hard"))
-    easy, hard = stored.summaries
-    hits = easy.metrics["hits"]
-    wide = changed(
-        easy, main=("hits", "fame", "luck"), metrics=dict.fromkeys(("hits", "fame", "luck"), hits)
-    )
-    narrow = changed(hard, main=("hits", "luck"), metrics=dict.fromkeys(("hits", "luck"), hits))
-    stored.summaries = [wide, narrow]
-    assert [each.metric for each in stored.means()] == ["hits", "luck"]
+    stored.summaries = [
+        changed(one, main=main, metrics=dict.fromkeys(main, one.metrics["hits"]))
+        for one, main in zip(stored.summaries, (easy, hard), strict=True)
+    ]
+    assert [each.metric for each in stored.means()] == shared
 
 
 def test_the_interval_weighs_repeats_by_their_number_as_the_value_does(tmp_path):

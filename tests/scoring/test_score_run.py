@@ -6,20 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders.runs import (
-    make_entry,
-    make_line,
-    make_manifest,
-    make_task,
-    write_journal,
-)
+from builders.runs import make_entry, make_line, make_manifest, make_task, write_journal
 from builders.stages import make_benchmark, make_stage
 
 from harness.base.errors import PluginError, TaskError
 from harness.contracts.benchmark import Metric
 from harness.contracts.model import Message, Usage
 from harness.contracts.outcomes import CallFailed, NoVerdict, Unreadable
-from harness.contracts.records import CallRecord, Done, JournalLine, Records, Score
+from harness.contracts.records import CallRecord, Done, Records, Score
 from harness.contracts.stage import Item
 from harness.runs.manifest import Manifest, RoleEntry, StageEntry, stage_finished
 from harness.runs.run_folder import RunFolder
@@ -67,9 +61,7 @@ def call(role: str, **fields: Any) -> CallRecord:
     return CallRecord(role=role, prompt="p", key="k", messages=(Message("user", "?"),), **fields)
 
 
-def record(
-    number: int, stage: str, item: Item, outcome: Any, *calls: CallRecord
-) -> JournalLine[Any, Any]:
+def record(number: int, stage: str, item: Item, outcome: Any, *calls: CallRecord) -> Any:
     return make_line(number, item, outcome, stage=stage, calls=calls)
 
 
@@ -125,6 +117,12 @@ def a_run(tmp_path: Path, *, finished: bool = True) -> tuple[RunFolder, Manifest
     return folder, manifest
 
 
+def asked_the_judge(folder: RunFolder, *calls: CallRecord) -> None:
+    """The last record once more, with these calls."""
+    line = record(6, CHECK_KEY, CHECKED[2].item, Done(False), *calls)
+    write_journal(folder.journal(TASK.name, 2, "check"), line)
+
+
 def test_a_task_is_scored_as_it_was_run(tmp_path: Path) -> None:
     folder, manifest = a_run(tmp_path)
     summary = score_task(folder, manifest, TASK.name, BENCHMARK)
@@ -163,17 +161,13 @@ def test_stages_are_counted_by_outcome_and_role(tmp_path: Path) -> None:
     ],
 )
 def test_tokens_that_no_server_reported_are_not_0_and_those_of_rules_are(
-    tmp_path: Path, usages: tuple[Usage | None, ...], told: tuple[int | None, ...], *, by_rule: bool
-) -> None:
+    tmp_path, usages, by_rule, told
+):
     folder, manifest = a_run(tmp_path)
     judge = {"toy/small/judge": RoleEntry(name="lexical", by_rule=by_rule)}
     manifest = msgspec.structs.replace(manifest, roles={**manifest.roles, **judge})
     replies = [call("judge", text="1", finish="stop", usage=usage) for usage in usages]
-    failed = call("judge", failure=CallFailed("timeout"), untold=1)
-    write_journal(
-        folder.journal(TASK.name, 2, "check"),
-        record(6, CHECK_KEY, CHECKED[2].item, Done(False), *replies, failed),
-    )
+    asked_the_judge(folder, *replies, call("judge", failure=CallFailed("timeout"), untold=1))
     score_task(folder, manifest, TASK.name, BENCHMARK)
 
     document = json.loads(folder.summary(TASK.name).read_text())
@@ -185,17 +179,14 @@ def test_tokens_that_no_server_reported_are_not_0_and_those_of_rules_are(
 
 def test_a_schema_is_met_by_what_is_json_as_it_stands(tmp_path: Path) -> None:
     folder, manifest = a_run(tmp_path)
-    answers = (
+    asked_the_judge(
+        folder,
         call("judge", asked_schema=True, text="[]", rung="strict"),
         call("judge", asked_schema=True, text="[]", rung="strict", source="store"),
         call("judge", asked_schema=True, text="```\n[]\n```", rung="fenced"),
         call("judge", asked_schema=True, text="{}", failure=Unreadable("schema")),
         call("judge", asked_schema=True, failure=CallFailed("timeout")),
         call("judge", text="[]", rung="strict"),
-    )
-    write_journal(
-        folder.journal(TASK.name, 2, "check"),
-        record(6, CHECK_KEY, CHECKED[2].item, Done(False), *answers),
     )
     stages = score_task(folder, manifest, TASK.name, BENCHMARK).stages
     use = stages["check"].roles["judge"]
@@ -226,15 +217,13 @@ def test_records_and_items_must_be_equally_many(tmp_path: Path, items: int) -> N
 
 def test_a_metric_or_option_that_is_gone_is_named(tmp_path: Path) -> None:
     folder, manifest = a_run(tmp_path)
-    renamed = msgspec.structs.replace  # the benchmark is a dataclass, the manifest is not
-    entry = manifest.tasks[TASK.name]
     for change, told in (
         ({"metrics": ["rigth"]}, "did you mean 'right'"),
-        ({"options": {"malus": 1}}, "malus"),
+        ({"metrics": ["right"], "options": {"malus": 1}}, "malus"),
     ):
-        changed = renamed(entry, definition={**entry.definition, **change})
+        manifest.tasks[TASK.name].definition.update(change)
         with pytest.raises(TaskError, match=told):
-            score_task(folder, renamed(manifest, tasks={TASK.name: changed}), TASK.name, BENCHMARK)
+            score_task(folder, manifest, TASK.name, BENCHMARK)
 
 
 def test_a_benchmark_that_fails_to_score_is_named_and_leaves_the_files(tmp_path: Path) -> None:
@@ -256,9 +245,7 @@ def test_a_benchmark_that_fails_to_score_is_named_and_leaves_the_files(tmp_path:
 
 
 @pytest.mark.parametrize("told", ["values", "missing", "worst"])
-def test_a_score_of_what_no_metric_reads_is_an_error_that_names_it(
-    tmp_path: Path, told: str
-) -> None:
+def test_a_score_of_what_no_metric_reads_is_an_error_that_names_it(tmp_path, told):
     folder, manifest = a_run(tmp_path)
 
     def misspelt(records: Any, options: Any) -> Iterator[Score]:

@@ -1,7 +1,5 @@
 """Tasks scored by several processes have the scores, summaries and errors of one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What repeats come to together; the numbers were worked out by hand."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from builders.runs import make_metric, make_summary

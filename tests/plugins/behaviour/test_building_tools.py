@@ -12,24 +12,15 @@ from harness_behaviour.building.describe import check_of_proxies, cut, entropy
 from harness_behaviour.building.draws import who_has
 from harness_behaviour.building.log import Group, Log
 
-FEW = ("--tries", "300", "--kept", "10")
+from .conftest import movies_files
 
 
-@pytest.fixture
-def tool(printed):
-    """Runs a data tool, given its name, options and exit code."""
-
-    def of(name, *options, code=0):
-        return printed("data", f"behaviour-{name}", *map(str, options), code=code)
-
-    return of
-
-
-def test_movies_are_built_and_described(tool, write_movies, tmp_path):
-    folder, out = write_movies(), tmp_path / "prompts"
-    built = tool("prompts", "--from", folder, "--out", out, *FEW).out
+def test_movies_are_built_and_described(printed, tmp_path):
+    folder, out = str(movies_files(tmp_path)), tmp_path / "prompts"
+    few = ("--tries", "300", "--kept", "10")
+    built = printed("data", "behaviour-prompts", "--from", folder, "--out", str(out), *few).out
     assert f"written: {out}, 159 prompts" in built
-    described = tool("describe", "--data", out, "--from", folder).out
+    described = printed("data", "behaviour-describe", "--data", str(out), "--from", folder).out
     # Table 1 is the same in both.
     assert built[built.index("Prompts of movies") :] in described
     assert "27 cells have fewer prompts than the paper's Table 1: none at 1" in described

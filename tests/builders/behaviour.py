@@ -1,14 +1,11 @@
 """Prompts of user behaviour prediction, and records of their answers."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 
 import msgspec
-from harness_behaviour.records import CANDIDATES, Asked, Prompt, Ranking
-
-from harness import Done, Record
+from builders.records import make_records
+from harness_behaviour.records import CANDIDATES, Prompt, Ranking
 
 
 def a_prompt(number: int = 0, **given: Any) -> Prompt:
@@ -59,25 +56,6 @@ def ranking(*places: int, **given: Any) -> Ranking:
     return Ranking(places, ("exact",) * len(places), **given)
 
 
-class Kept(list[Any]):
-    """Records in memory, whose items have what scores need."""
-
-    def with_items(self, kind: type[Any]) -> Kept:
-        return self
-
-
-def answered(*pairs: tuple[Prompt, Any]) -> dict[str, Kept]:
+def answered(*pairs: tuple[Prompt, Any]) -> dict[str, Any]:
     """The records of a task: prompts, each with a ranking or a failure."""
-    return {
-        "recommend": Kept(
-            Record(
-                key="",
-                stage="recommend",
-                user=prompt.user,
-                id=prompt.id,
-                item=msgspec.convert(prompt, Asked, from_attributes=True),
-                outcome=Done(outcome) if isinstance(outcome, Ranking) else outcome,
-            )
-            for prompt, outcome in pairs
-        )
-    }
+    return {"recommend": make_records(pairs, stage="recommend")}

@@ -1,7 +1,5 @@
 """Logs of reviews for HORIZON, and what its curation should make of them, in plain Python."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Real reviews of Amazon in the official layout, for tests that need them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import defaultdict

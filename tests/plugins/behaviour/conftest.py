@@ -1,7 +1,5 @@
 """Small logs in the official layouts, and their data opened as tasks of a domain open it."""
 
-from __future__ import annotations
-
 import shutil
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All cells of a domain: which prompts there are, what they say, and how many."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Algorithm 1 on small arrays: sets of users, histories, candidates, cells."""
 
-from __future__ import annotations
-
 from itertools import islice
 from random import Random
 

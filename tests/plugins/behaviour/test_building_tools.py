@@ -1,7 +1,5 @@
 """The data tools, as the command line runs them."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Entropies and cross-entropies: by hand, against a slow reference, and random rankings."""
 
-from __future__ import annotations
-
 from math import isclose, log
 from random import Random
 

@@ -1,7 +1,5 @@
 """What is said of logs and built prompts that cannot be used: where, found, expected, to do."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow.parquet as pq
@@ -95,17 +93,18 @@ def test_titles_in_utf_8_are_not_read_as_latin_1(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("domain", "options", "found", "expected", "to_do"),
+    ("asked", "found", "expected", "to_do"),
     [
-        ("movies", {"seed": 4}, "seed=0", "seed=4", "build them again, or give --set seed=0"),
-        ("movies", {"kept": 300, "draws": "popularity"}, "kept=10, draws=uniform",
+        (("movies", {"seed": 4}), "seed=0", "seed=4", "build them again, or give --set seed=0"),
+        (("movies", {"kept": 300, "draws": "popularity"}), "kept=10, draws=uniform",
          "kept=300, draws=popularity",
          "build them again, or give --set kept=10 --set draws=uniform"),
-        ("music", {}, "domain=movies", "domain=music",
+        (("music", {}), "domain=movies", "domain=music",
          "name the tasks of this domain: behaviour_movies"),
     ],
 )  # fmt: skip
-def test_prompts_of_other_options(built, domain, options, found, expected, to_do):
+def test_prompts_of_other_options(built, asked, found, expected, to_do):
+    domain, options = asked
     with pytest.raises(UsageError) as raised:
         load_prompts(domain, built, **{**FEW, **options})
     assert str(raised.value) == (

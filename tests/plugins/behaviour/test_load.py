@@ -1,7 +1,5 @@
 """The prompts of a run: built ones, or those that the run builds."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """Scores of prompts: values, missing ones, baselines, slices and counts."""
 
-from __future__ import annotations
-
 from math import sqrt
 from random import Random
 from statistics import fmean, stdev

@@ -1,7 +1,5 @@
 """MovieLens 1M: who is kept, and files that cannot be used."""
 
-from __future__ import annotations
-
 import pytest
 from harness_behaviour.building.draws import members_of
 from harness_behaviour.movies import titles_of

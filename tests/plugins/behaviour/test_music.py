@@ -1,7 +1,5 @@
 """last.fm 1K: who is kept, what an item is, and files that cannot be used."""
 
-from __future__ import annotations
-
 import pytest
 from harness_behaviour.music import continent_of
 

@@ -1,7 +1,5 @@
 """Which places of candidates are read from replies, and how their titles were found."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The fingerprint of built prompts."""
 
-from __future__ import annotations
-
 import pytest
 from harness_behaviour.building.prompt_files import fingerprint
 from harness_behaviour.records import Prompt

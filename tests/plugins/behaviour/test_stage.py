@@ -1,7 +1,5 @@
 """The stage in whole runs over the sample: what it asks, reads and records."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

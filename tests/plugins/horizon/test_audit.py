@@ -1,7 +1,5 @@
 """The audit finds each kind of leak that is planted in the training data of a build."""
 
-from __future__ import annotations
-
 import pytest
 from builders.horizon import built, settings_of, write_log
 from harness_horizon.curation import build, splits

@@ -1,7 +1,5 @@
 """Raw files that are damaged, incomplete or odd: dropped rows are counted, the rest is an error."""
 
-from __future__ import annotations
-
 import json
 import re
 

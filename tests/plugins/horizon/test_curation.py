@@ -1,7 +1,5 @@
 """Histories, splits and cases against plain dictionaries, and what must not change them."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

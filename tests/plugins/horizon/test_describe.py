@@ -1,7 +1,5 @@
 """The figures of appendix B, from a log whose numbers are known."""
 
-from __future__ import annotations
-
 import pytest
 from builders.horizon import TAU, built, settings_of, write_log
 from harness_horizon.curation import build, describe

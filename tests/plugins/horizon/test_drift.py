@@ -1,7 +1,5 @@
 """The study of drift: its measures by hand, and that it finds drift where there is some."""
 
-from __future__ import annotations
-
 import math
 import sys
 from functools import cache

@@ -1,7 +1,5 @@
 """What is said of reviews, indexes and checkpoints that cannot be used, word for word."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

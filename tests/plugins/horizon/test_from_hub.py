@@ -1,7 +1,5 @@
 """Task 1 on a bare machine: reviews and metadata come from the hub, and are built once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The published tables are as printed, and presets and tasks have their settings."""
 
-from __future__ import annotations
-
 import pytest
 from harness_horizon.recommenders.presets import PAPERS_LOSS, hyper_of
 

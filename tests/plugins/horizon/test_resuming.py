@@ -1,7 +1,5 @@
 """A build that is killed continues and ends in the same bytes; another build is refused."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The cases of Tasks 2 and 3, from histories with every kind of title."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

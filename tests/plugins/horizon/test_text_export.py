@@ -1,7 +1,5 @@
 """The export of training data for language models, with its audit against all tests."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Replies with queries: whole, cut, fenced, with other fields, without any."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

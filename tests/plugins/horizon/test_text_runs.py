@@ -1,7 +1,5 @@
 """Tasks 2 and 3 as runs of the sample: refusals, tables, curves, and what a case takes on disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

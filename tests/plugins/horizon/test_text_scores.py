@@ -1,7 +1,5 @@
 """Scores of what a catalogue finds, by hand and against ir-measures."""
 
-from __future__ import annotations
-
 from math import log2
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Finished tasks of stored runs, written by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

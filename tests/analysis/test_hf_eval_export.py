@@ -1,7 +1,5 @@
 """Model cards: what of a run is on no card."""
 
-from typing import Any
-
 from builders.runs import (
     make_entry,
     make_finished_task,
@@ -15,12 +13,11 @@ from huggingface_hub import ModelCard
 
 from harness.analysis.hf_eval_export import write_hf_eval
 from harness.contracts.identity import label_of
-from harness.scoring.finished_task import FinishedTask
 
 CHECKPOINT = {"pretrained": "/ckpts/run7/step-1000"}
 
 
-def a_task(path: Any, run: str, **fields: Any) -> FinishedTask:
+def a_task(path, run, **fields):
     manifest = make_manifest(
         run_id=run, tasks={"t": make_entry(make_task("t"))}, settings={"model_args": CHECKPOINT},
         model=label_of("vllm", CHECKPOINT), **fields,

@@ -4,7 +4,6 @@ import shutil
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import harness_behaviour
 import pytest
@@ -14,8 +13,7 @@ from harness_behaviour.records import Options, Recipe
 from samples.behaviour import MIN_PLAYS
 
 from harness.base.seeded_random import drawn, shuffled
-from harness.contracts.task import DataSpec
-from harness.data import TaskData, open_dataset
+from harness.data import open_dataset
 from harness.registry import load_plugins
 from harness.registry.task_catalogue import Catalogue
 
@@ -24,37 +22,37 @@ PROFILE = "userid-profile.tsv"
 
 
 @cache
-def spec_of(task: str) -> DataSpec:
+def spec_of(task):
     """The data of a task, as its files say it."""
     [found] = Catalogue(load_plugins()).select([task]).tasks
     return found.data
 
 
-def opened(domain: str, folder: Path | str, **given: Any) -> TaskData:
+def opened(domain, folder, **given):
     """The data in a folder as a task of the domain opens it."""
     task, package = f"behaviour_{domain}_a", Path(harness_behaviour.__file__).parent
     options = {"limit": None, "seed": 0, "shared": None, **given}
     return open_dataset(spec_of(task), data=str(folder), package=package, task=task, **options)
 
 
-def prompts_of(domain: str, folder: Path | str = "sample", **options: Any):
+def prompts_of(domain, folder="sample", **options):
     """The prompts that are built of a domain's data for all cells, and the counts of each cell."""
     recipe = Recipe(domain=domain, min_interactions=MIN_PLAYS, **options)
     return data.build(opened(domain, folder), recipe)
 
 
-def log_of(domain: str, folder: Path, **options: Any):
+def log_of(domain, folder, **options):
     """The log of a folder."""
     return data.read_log(opened(domain, folder), Recipe(domain=domain, **options))
 
 
-def load_prompts(domain: str, folder: Path, *, shared: Any = None, **options: Any):
+def load_prompts(domain, folder, *, shared=None, **options):
     """The prompts of a setting from a folder, and what was noted."""
     dataset = opened(domain, folder, shared=shared)
     return data.load(dataset, Options(domain=domain, **options)), dict(dataset.notes)
 
 
-def movies_files(inside: Path, *, shuffle: int | None = None, name: str = "ml-1m", **tables: Any):
+def movies_files(inside, *, shuffle=None, name="ml-1m", **tables):
     """The files of MovieLens 1M: by default 70 movies, and 60 users with 15 of them each."""
     rng = Random(5)
     usual = {
@@ -70,7 +68,7 @@ def movies_files(inside: Path, *, shuffle: int | None = None, name: str = "ml-1m
     return written(inside / name, files, shuffle, encoding="iso-8859-1")
 
 
-def music_files(inside: Path, *, shuffle: int | None = None, name: str = "lastfm", **tables: Any):
+def music_files(inside, *, shuffle=None, name="lastfm", **tables):
     """The files of last.fm 1K: by default 80 tracks, and 24 users with 30 plays each."""
     rng = Random(6)
     countries = ("Brazil", "United Kingdom", "Poland", "United States")
@@ -86,9 +84,7 @@ def music_files(inside: Path, *, shuffle: int | None = None, name: str = "lastfm
     return written(inside / name, {PROFILE: rows["profile"], EVENTS: rows["events"]}, shuffle)
 
 
-def written(
-    folder: Path, files: dict[str, list[str]], shuffle: int | None, encoding: str = "utf-8"
-) -> Path:
+def written(folder, files, shuffle, encoding="utf-8"):
     """A folder with files of these lines, in this order or in one by chance."""
     folder.mkdir()
     for name, rows in files.items():

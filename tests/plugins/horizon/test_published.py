@@ -13,16 +13,13 @@ TABLES = PublishedTables("harness_horizon")
 def test_table_7_is_as_printed_with_what_does_not_fit():
     table = TABLES.read("table7")
     printed = {row["attribute"]: row["HORIZON"] for row in table.dicts()}
-    assert (printed["users"], printed["items"]) == (54.51, 34.52)
-    assert printed["interactions"] == 485.89
-    assert printed["mean length of a history"] == 9.07
-    assert round(485.89 / 54.51, 2) == 8.91
+    sizes = {"users": 54.51, "items": 34.52, "interactions": 485.89}
+    assert printed == printed | sizes | {"mean length of a history": 9.07}
+    # 485.89 / 54.51 is not 9.07.
     assert "8.91" in table.notes[0]
     assert {row["attribute"]: row["Amazon Reviews"] for row in table.dicts()}["users"] == 54.51
-    # The means of appendix B add up to those of the table.
-    values = [row["value"] for row in TABLES.read("means").dicts()]
-    assert values == [4.99, 4.09]
-    assert round(sum(values), 2) == 9.08
+    # The means of appendix B add up to 9.08.
+    assert [row["value"] for row in TABLES.read("means").dicts()] == [4.99, 4.09]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from harness_horizon.ranking import CUTS, expected_ranks, metrics_of, rank_in
 
 
-def reference(rank: int | None, cut: int) -> dict[str, float]:
+def reference(rank, cut):
     """NDCG, MRR and Recall of one relevant item at a rank, from their definitions."""
     hit = rank is not None and rank <= cut
     return {

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,15 +39,15 @@ Train = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Train:
+def checkpoints(tmp_path_factory):
     """Trains a recommender on ten users of forty things, and of the usual options once."""
     rows = [[(user * 7 + step * (user % 3 + 1)) % 40 for step in range(8)] for user in range(10)]
 
     @cache
-    def usual(kind: str) -> Path:
+    def usual(kind):
         return train(kind, tmp_path_factory.mktemp(kind) / kind)
 
-    def train(kind: str, out: Path, *, split: str = "a" * 64, **options: Any) -> Path:
+    def train(kind, out, *, split="a" * 64, **options):
         if kind not in ("popular", "neighbours"):
             pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
             options = {"preset": "small", "epochs": 1, "device": "cpu", **options}
@@ -64,10 +63,10 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Train:
 
 
 @pytest.fixture
-def trained(checkpoints: Train, tmp_path: Path) -> Train:
+def trained(checkpoints, tmp_path):
     """A checkpoint that a test may damage."""
 
-    def make(kind: str, *, name: str = "", **options: Any) -> Path:
+    def make(kind, *, name="", **options):
         out = tmp_path / (name or kind)
         if name or options or out.exists():
             return checkpoints(kind, out, **options)
@@ -76,10 +75,10 @@ def trained(checkpoints: Train, tmp_path: Path) -> Train:
     return make
 
 
-def asked(folder: Path, texts: list[str], **args: str) -> list[dict[str, Any]]:
+def asked(folder, texts, **args):
     """The answers of a checkpoint to questions that are asked at once."""
 
-    async def ask() -> list[dict[str, Any]]:
+    async def ask():
         model = make(ModelSettings(args={"model": str(folder), **args}))
         await model.open()
         requests = [
@@ -123,7 +122,7 @@ def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained):
 
 
 def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand():
-    def sizes(scores: list[float]) -> int:
+    def sizes(scores):
         found = best_of(np.array(scores), Vocabulary(np.arange(len(scores))))
         return len(found.items)
 
@@ -162,7 +161,7 @@ def test_a_question_in_words_is_refused(trained, text):
 
 
 def test_the_identity_is_that_of_weights_and_split(trained):
-    def identity(folder: Path) -> Any:
+    def identity(folder):
         return make(ModelSettings(args={"model": str(folder)})).identity
 
     first = identity(trained("popular"))
@@ -220,7 +219,7 @@ def test_training_again_does_nothing_and_other_settings_are_refused(trained):
 def test_an_interrupted_training_says_what_is_kept(trained, monkeypatch):
     pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
 
-    def stop(*_: Any, **__: Any) -> None:
+    def stop(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("harness_horizon.recommenders.trainer.mrr_of", stop)
@@ -229,7 +228,7 @@ def test_an_interrupted_training_says_what_is_kept(trained, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def three_epochs(checkpoints: Train, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def three_epochs(checkpoints, tmp_path_factory):
     """The manifest of SASRec after three epochs."""
     return read_manifest(checkpoints("sasrec", tmp_path_factory.mktemp("three") / "x", epochs=3))
 
@@ -248,7 +247,7 @@ def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_
 
     save, saved = trainer._Training.save, 0
 
-    def saving(training: Any, path: Path) -> None:
+    def saving(training, path):
         nonlocal saved
         saved += 1
         with room_for(2_000) if saved == full_in else nullcontext():

@@ -4,7 +4,6 @@ import asyncio
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from harness_horizon.curation.ledger import MANIFEST
 from harness_horizon.recommenders.training_data import SAMPLE
 
 from harness.base.errors import DataError
-from harness.contracts.embedder import Embedder
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
 from harness.pipeline.embedders import named_embedder
@@ -27,7 +25,7 @@ TITLES_OF = titles_of(200)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """Curated data of 200 titles beside an index of them."""
     folder = tmp_path_factory.mktemp("made")
     indexed(write_curated(folder / "data", TITLES_OF), folder / "index")
@@ -35,28 +33,26 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def data(made: Path) -> Path:
+def data(made):
     return made / "data"
 
 
 @pytest.fixture
-def index(made: Path, tmp_path: Path) -> Path:
+def index(made, tmp_path):
     """An index that a test may damage."""
     return Path(shutil.copytree(made / "index", tmp_path / "index"))
 
 
-def question(
-    queries: list[str], truths: list[str], k: int = 100, merge: str = "round_robin"
-) -> Request:
+def question(queries, truths, k=100, merge="round_robin"):
     """A request to a catalogue."""
     text = json.dumps({"queries": queries, "truths": truths, "k": k, "merge": merge})
     return Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
 
 
-def asked(requests: list[Request], **args: str) -> list[dict[str, Any]]:
+def asked(requests, **args):
     """The replies to requests that are made at once."""
 
-    async def ask() -> list[dict[str, Any]]:
+    async def ask():
         model = make(ModelSettings(args=args))
         await model.open()
         replies = await asyncio.gather(*map(model.ask, requests))
@@ -66,7 +62,7 @@ def asked(requests: list[Request], **args: str) -> list[dict[str, Any]]:
     return asyncio.run(ask())
 
 
-def vectors(texts: list[str]) -> Any:
+def vectors(texts):
     """The vectors of the index's embedder."""
     return asyncio.run(named_embedder(SMALL).embed(texts))
 
@@ -119,11 +115,11 @@ def test_no_answer_depends_on_what_is_asked_at_the_same_time(index):
 
 
 def test_requests_at_the_same_time_are_one_embedding_and_one_search(index, monkeypatch):
-    seen: list[int] = []
+    seen = []
     embedder = type(named_embedder(SMALL))
     embed = embedder.embed
 
-    async def counted(self: Any, texts: Any) -> Any:
+    async def counted(self, texts):
         seen.append(len(texts))
         return await embed(self, texts)
 
@@ -161,7 +157,7 @@ def test_without_an_index_the_sample_is_served():
 
 
 def test_the_identity_is_that_of_items_index_and_embedder(index, data, tmp_path):
-    def identity(folder: Path) -> Any:
+    def identity(folder):
         return make(ModelSettings(args={"model": str(folder)})).identity
 
     first = identity(index)
@@ -209,7 +205,7 @@ def test_an_index_that_was_cut_or_changed_is_refused(index, name, end):
 
 
 def test_the_embedder_of_an_index_has_the_timeouts_and_the_store_of_the_run(index, monkeypatch):
-    given: dict[str, Any] = {}
+    given = {}
     embedder = named_embedder(SMALL)
     monkeypatch.setattr(
         "harness.pipeline.embedders.named_embedder", lambda _, **one: given.update(one) or embedder
@@ -228,9 +224,9 @@ def test_an_index_of_another_embedder_is_refused(index, monkeypatch):
     asked([], model=str(index), embedder=SMALL)
 
     embedder = named_embedder(SMALL)
-    named: list[str] = []
+    named = []
 
-    def noted(spec: str, **_: Any) -> Embedder:
+    def noted(spec, **_):
         named.append(spec)
         return embedder
 
@@ -276,10 +272,10 @@ def test_a_gpu_is_taken_where_faiss_can_use_it_and_it_has_room(
 
 
 def test_a_full_gpu_ends_the_opening_and_leaves_nothing_open(index, monkeypatch):
-    closed: list[bool] = []
+    closed = []
     embedder = type(named_embedder(SMALL))
 
-    async def close(self: Any) -> None:
+    async def close(self):
         closed.append(True)
 
     monkeypatch.setattr(embedder, "close", close)

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from builders.horizon import rows_of
@@ -15,7 +14,7 @@ from harness import Parsed
 from harness.base.errors import DataError, UsageError
 
 
-def exported(folder: Path, **options: Any) -> tuple[Any, list[Any]]:
+def exported(folder, **options):
     report = run(Settings(data=Path("sample"), out=folder, **options))
     lines = (folder / FILE).read_text("ascii").splitlines()
     return report, [json.loads(line)["messages"] for line in lines]

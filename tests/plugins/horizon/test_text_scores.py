@@ -1,7 +1,6 @@
 """Scores of what a catalogue finds, by hand and against ir-measures."""
 
 from math import log2
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,11 +25,11 @@ from harness.scoring.aggregate import Columns
 NEXT, LONG = Options(), Options(ask="long")
 
 
-def answer(*found: tuple[int, float, int, float], truths: tuple[int, ...] = (7,)) -> Answer:
+def answer(*found, truths=(7,)):
     return Answer(found, truths, tuple((0.5,) * len(truths) for _ in range(2)))
 
 
-def values(found: Answer, options: Options = NEXT, queries: int = 10) -> dict[str, float]:
+def values(found, options=NEXT, queries=10):
     return values_of(hits_of(found), len(found.truths), queries, options)
 
 
@@ -112,7 +111,7 @@ def test_exact_scores_agree_with_ir_measures(truths):
                 assert mean == pytest.approx(theirs), (name, cut, end)
 
 
-def scores(*outcomes: tuple[str, Any], options: Options = NEXT) -> dict[str, Any]:
+def scores(*outcomes, options=NEXT):
     """The scores of a user's cases, from what became of each and how many queries it had."""
     asked, searched = [], []
     for number, (user, outcome) in enumerate(outcomes):

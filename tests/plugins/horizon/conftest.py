@@ -1,10 +1,31 @@
 """Small training data, and one thread, since the tests share their cores."""
 
+import asyncio
+import json
 import sys
 
 import numpy as np
 import pytest
 from harness_horizon.recommenders.training_data import Histories, TrainingData
+
+from harness.contracts.model import Message, ModelSettings, Request, Sampling
+
+
+def answers_of(make, texts, **args):
+    """The answers of a model that is opened with these arguments to what is asked at once."""
+
+    async def ask():
+        model = make(ModelSettings(args=args))
+        await model.open()
+        requests = [
+            Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
+            for text in texts
+        ]
+        replies = await asyncio.gather(*map(model.ask, requests))
+        await model.close()
+        return [json.loads(reply.text) for reply in replies]
+
+    return asyncio.run(ask())
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """The kind of model `recommender`: replies, batches, identity, errors."""
 
-import asyncio
 import json
 import shutil
 from collections.abc import Callable
@@ -31,9 +30,9 @@ from harness_horizon.recommenders.training_data import (
 
 from harness.analysis.analysis import no_progress
 from harness.base.errors import DataError, Interrupted, StorageError, UsageError
-from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+from harness.contracts.model import CallError, ModelSettings
 
-from .conftest import made_data
+from .conftest import answers_of, made_data
 
 Train = Callable[..., Path]
 
@@ -70,26 +69,13 @@ def trained(checkpoints, tmp_path):
         out = tmp_path / (name or kind)
         if name or options or out.exists():
             return checkpoints(kind, out, **options)
-        return Path(shutil.copytree(checkpoints(kind), out))
+        return shutil.copytree(checkpoints(kind), out)
 
     return make
 
 
-def asked(folder, texts, **args):
-    """The answers of a checkpoint to questions that are asked at once."""
-
-    async def ask():
-        model = make(ModelSettings(args={"model": str(folder), **args}))
-        await model.open()
-        requests = [
-            Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
-            for text in texts
-        ]
-        replies = await asyncio.gather(*map(model.ask, requests))
-        await model.close()
-        return [json.loads(reply.text) for reply in replies]
-
-    return asyncio.run(ask())
+def asked(folder, texts):
+    return answers_of(make, texts, model=str(folder))
 
 
 @pytest.mark.parametrize("kind", ["sasrec", "bert4rec", "gru4rec", "core", "popular", "neighbours"])
@@ -283,7 +269,7 @@ def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained, tmp_path):
 
 
 def test_training_files_that_were_changed_are_named(tmp_path):
-    data = Path(shutil.copytree(SAMPLE, tmp_path / "data"))
+    data = shutil.copytree(SAMPLE, tmp_path / "data")
     file = data / "validation.parquet"
     whole = file.read_bytes()
     file.write_bytes(whole[:1000])

@@ -17,9 +17,11 @@ from harness_horizon.recommenders.training_data import SAMPLE
 
 from harness.base.errors import DataError
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+from harness.contracts.model import CallError, ModelSettings
 from harness.pipeline.embedders import named_embedder
 from harness.pipeline.specs import parse_spec
+
+from .conftest import answers_of
 
 TITLES_OF = titles_of(200)
 
@@ -45,21 +47,11 @@ def index(made, tmp_path):
 
 def question(queries, truths, k=100, merge="round_robin"):
     """A request to a catalogue."""
-    text = json.dumps({"queries": queries, "truths": truths, "k": k, "merge": merge})
-    return Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
+    return json.dumps({"queries": queries, "truths": truths, "k": k, "merge": merge})
 
 
-def asked(requests, **args):
-    """The replies to requests that are made at once."""
-
-    async def ask():
-        model = make(ModelSettings(args=args))
-        await model.open()
-        replies = await asyncio.gather(*map(model.ask, requests))
-        await model.close()
-        return [json.loads(reply.text) for reply in replies]
-
-    return asyncio.run(ask())
+def asked(questions, **args):
+    return answers_of(make, questions, **args)
 
 
 def vectors(texts):
@@ -141,9 +133,8 @@ def test_a_true_title_that_the_catalogue_lacks_is_an_error_that_names_it(index):
      '{"queries": ["a"], "truths": [], "k": 10, "merge": "round_robin"}'],
 )  # fmt: skip
 def test_another_question_is_refused(text):
-    request = Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
     with pytest.raises(CallError, match="no question to a catalogue"):
-        asked([request])
+        asked([text])
 
 
 def test_without_an_index_the_sample_is_served():

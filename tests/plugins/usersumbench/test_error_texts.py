@@ -4,6 +4,7 @@ import pytest
 
 from harness.base.errors import DataError
 
+from .conftest import load_people
 from .test_bad_input import BOTH, NINE, rated
 
 TEN = [(number, f"M{number}", genre) for number, genre in enumerate("ABCDEFGHIJ", 1)]
@@ -66,7 +67,7 @@ def assert_said(caught, folder, said):
 
 
 @pytest.mark.parametrize("films", FILMS)
-def test_films_that_cannot_be_used(load_people, movielens, films):
+def test_films_that_cannot_be_used(movielens, films):
     ratings, movies, options, *said = FILMS[films]
     folder = movielens(ratings, movies)
     with pytest.raises(DataError) as caught:
@@ -87,7 +88,7 @@ LAST = {
 
 
 @pytest.mark.parametrize("key", LAST)
-def test_a_last_review_that_cannot_be_used(load_people, json_lines, key):
+def test_a_last_review_that_cannot_be_used(json_lines, key):
     value, found, expected, to_do = LAST[key]
     products = [
         {"parent_asin": f"B{n}", "title": f"T{n}", "categories": [f"C{n}"]} for n in range(9)
@@ -101,7 +102,7 @@ def test_a_last_review_that_cannot_be_used(load_people, json_lines, key):
     assert_said(caught, folder, (where, found, "a value that cannot be used", expected, to_do))
 
 
-def test_a_date_that_is_none(load_people, json_lines):
+def test_a_date_that_is_none(json_lines):
     business = {"business_id": "b", "name": "B", "categories": "C"}
     review = {"user_id": "u", "business_id": "b", "date": "last Friday"}
     folder = json_lines(
@@ -115,7 +116,7 @@ def test_a_date_that_is_none(load_people, json_lines):
     assert_said(caught, folder, (where, found, what, expected, TIMES("date")))
 
 
-def test_what_was_left_out_is_said_where_nothing_is_left(load_people, movielens):
+def test_what_was_left_out_is_said_where_nothing_is_left(movielens):
     seen_by_one = movielens(rated("u", *range(9)), NINE, "seen")
     with pytest.raises(DataError, match="leaves no users to choose from") as caught:
         load_people("movielens", seen_by_one, min_activities=4)

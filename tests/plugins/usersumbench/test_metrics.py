@@ -2,7 +2,7 @@
 
 import pytest
 from builders.records import make_records
-from builders.usersumbench import activity, options, segment
+from builders.usersumbench import a_question, activity, options, segment
 from harness_usersumbench.metrics import (
     counts,
     density,
@@ -17,7 +17,6 @@ from harness_usersumbench.records import (
     Check,
     Pair,
     Past,
-    Question,
     Rated,
     Ratings,
     Refined,
@@ -78,26 +77,17 @@ def test_words_stand_between_white_space_headings_included(text, words):
 # Records.
 
 
-def question(user, task, run, words=100, history=60):
-    return Question(
-        id=f"{user}/{task}/{run}",
-        user=user,
-        task=task,
-        run=run,
-        history=history,
-        summary=None if words is None else "s",
-        words=words,
-        shown=(),
-        options=tuple("ABCDE"),
-        right=RIGHT,
-        popular=RIGHT if task in ("t1", "t2") else WRONG,
-    )
-
-
-def predicted(user, *runs, **more):
+def predicted(user, *runs, words=100, history=60):
     """The records of a user's questions, with the four answers of each run."""
+
+    def question(task, run):
+        return a_question(
+            task, run, user=user, words=words, summary=None if words is None else "s",
+            history=history, popular=RIGHT if task in ("t1", "t2") else WRONG,
+        )  # fmt: skip
+
     return [
-        (question(user, task, run, **more), answer)
+        (question(task, run), answer)
         for run, answers in enumerate(runs, start=1)
         for task, answer in zip(TASKS, answers, strict=True)
     ]

@@ -4,6 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from builders.usersumbench import options
 from harness_usersumbench import rules
 from harness_usersumbench.questions import derangement, ordered
 from harness_usersumbench.records import TASKS
@@ -11,6 +12,8 @@ from harness_usersumbench.rendering import lines
 from samples.usersumbench import write
 
 from harness.scoring.stats import paired_interval
+
+from .conftest import load_people
 
 
 def good(people, options, summaries):
@@ -39,7 +42,7 @@ def interval(first, second):
 
 
 @pytest.fixture
-def compared(load_people, options, tmp_path):
+def compared(tmp_path):
     """The intervals by which own summaries exceed none, and none exceeds another user's."""
 
     def compare(seed, plant):

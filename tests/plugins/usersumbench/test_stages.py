@@ -4,12 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 from builders.records import make_records
-from builders.usersumbench import activity, options, people, person, segment, work
+from builders.usersumbench import a_question, activity, options, people, person, segment, work
 from harness_usersumbench.records import (
     TASKS,
     Drawn,
     Past,
-    Question,
     Ratings,
     Refined,
     Round,
@@ -168,15 +167,6 @@ def test_of_equally_popular_options_the_right_one_is_not_preferred():
     items = asked("none", data=people(*many), given={}, runs=1)
     right = sum(one.right == one.popular for one in items if one.task == "t1")
     assert 30 < right < 90
-
-
-def a_question(**changed):
-    fields = {
-        "id": "ann/t2/2", "user": "ann", "task": "t2", "run": 2, "history": 3,
-        "summary": "Likes tea.", "words": 2, "shown": (activity("Heat", "Crime"),),
-        "options": ("Next", "Wrong", "Big", "Jaws", "Rio"), "right": 0, "popular": 1,
-    }  # fmt: skip
-    return Question(**{**fields, **changed})
 
 
 async def test_the_predictor_chooses_an_option_by_its_letter():

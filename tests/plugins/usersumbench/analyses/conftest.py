@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from builders.records import make_records
 from builders.runs import keep_task, make_line, make_summary, make_task, write_journal
+from builders.usersumbench import WORDS
 from harness_usersumbench.benchmark import USERSUMBENCH
 from harness_usersumbench.records import (
     TASKS,
@@ -29,9 +30,6 @@ from harness.runs.manifest import RoleEntry, StageEntry
 from harness.scoring.aggregate import Columns
 from harness.scoring.summary import RoleUse, StageSummary
 
-WORDS = {
-    "query": "Summarize my preference", "thing": "movie", "category": "genre", "verb": "watched",
-}  # fmt: skip
 LETTERS = ("a", "b", "c", "d", "e")
 PAST = (Activity(0, "Heat", ("Action", "Crime")), Activity(3600, "Clue", ("Comedy",)))
 
@@ -50,23 +48,12 @@ class User:
     marks: tuple[int, int] | None = None
 
 
-def _use(calls, prompt, completion):
+def use(calls, prompt, completion):
+    """What one role of a stage used: calls, tokens of prompts, and tokens of answers."""
     return RoleUse(
         calls=calls, from_store=0, failed=0, prompt_tokens=prompt, completion_tokens=completion,
         cached_tokens=0, reasoning_tokens=0, asked_schema=0, met_schema=0, rungs={},
     )  # fmt: skip
-
-
-@pytest.fixture
-def use():
-    """What one role of a stage used: calls, tokens of prompts, and tokens of answers."""
-    return _use
-
-
-@pytest.fixture
-def user():
-    """A user of a stored run."""
-    return User
 
 
 @pytest.fixture

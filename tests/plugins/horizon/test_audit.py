@@ -12,6 +12,7 @@ from harness.base.errors import DataError
 
 from .test_bad_input import log  # noqa: F401 - a fixture
 
+LAST = "SELECT user_id, items[first + 1:], times[first + 1:] FROM '{{}}/{}.parquet' LIMIT 1"
 PLANTED = {
     "a held-out user": (
         "SELECT user_id, items[:1], times[:1] FROM '{}/cases-1b.parquet' LIMIT 1",
@@ -22,14 +23,8 @@ PLANTED = {
         "FROM '{}/cases-1c.parquet' LIMIT 1",
         "1 dated at or after the end of training",
     ),
-    "a target of 1a": (
-        "SELECT user_id, items[first + 1:], times[first + 1:] FROM '{}/cases-1a.parquet' LIMIT 1",
-        "1 that are targets of 1a or 1b",
-    ),
-    "a target of validation": (
-        "SELECT user_id, items[first + 1:], times[first + 1:] FROM '{}/validation.parquet' LIMIT 1",
-        "1 that are targets of validation",
-    ),
+    "a target of 1a": (LAST.format("cases-1a"), "1 that are targets of 1a or 1b"),
+    "a target of validation": (LAST.format("validation"), "1 that are targets of validation"),
 }
 
 

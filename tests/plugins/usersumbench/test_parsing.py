@@ -24,15 +24,12 @@ BOTH = (HIKING, MUSIC)
 # Summaries.
 
 
-def test_a_summary_is_the_whole_answer():
-    assert SummaryReader()("\n**Summary**\nLikes tea. \n") == Parsed(
-        Summary("**Summary**\nLikes tea."), "text"
-    )
-
-
-@pytest.mark.parametrize("text", ["", " \n\t"])
-def test_an_empty_answer_is_a_summary_without_words(text):
-    assert SummaryReader()(text) == Parsed(Summary(""), "text")
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [("\n**Summary**\nLikes tea. \n", "**Summary**\nLikes tea."), ("", ""), (" \n\t", "")],
+)
+def test_a_summary_is_the_whole_answer(text, summary):
+    assert SummaryReader()(text) == Parsed(Summary(summary), "text")
 
 
 # A.4: does the summary fit the query?
@@ -124,14 +121,15 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize("damage", PAIRS)
-def test_pairs_are_read_in_spite_of_damage(damage):
-    assert PairReader()(PAIRS[damage]).value == BOTH
-
-
-@pytest.mark.parametrize("text", ALONE)
-def test_one_pair_is_read(text):
-    assert PairReader()(text).value == (ALONE[text],)
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        *(pytest.param(text, BOTH, id=damage) for damage, text in PAIRS.items()),
+        *((text, (pair,)) for text, pair in ALONE.items()),
+    ],
+)
+def test_pairs_are_read_in_spite_of_damage(text, pairs):
+    assert PairReader()(text).value == pairs
 
 
 # A.6: judgements, matched to their pairs.

@@ -10,8 +10,6 @@ from harness_usersumbench.records import TASKS, Drawn
 from .conftest import load_people
 
 FIVE = Drawn(options=("right", "b", "c", "d", "e"), counts=(5, 9, 1, 9, 2))
-CHI_SQUARED_4 = 18.467
-"""The value that chance exceeds once in a thousand, with 4 degrees of freedom."""
 
 
 def test_the_only_four_left_are_found():
@@ -131,7 +129,8 @@ def test_the_right_answer_is_everywhere_equally_often():
             ordered(FIVE, seed=0, user=f"u{number}", task=task, run=number % 3).right
             for number in range(2_000)
         )
-        assert sum((places[place] - 400) ** 2 / 400 for place in range(5)) < CHI_SQUARED_4
+        # Chance exceeds this once in a thousand, with 4 degrees of freedom.
+        assert sum((places[place] - 400) ** 2 / 400 for place in range(5)) < 18.467
 
 
 def test_a_run_shows_the_same_options_in_another_order():

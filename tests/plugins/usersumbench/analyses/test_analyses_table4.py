@@ -17,14 +17,13 @@ from .conftest import User, use
 NOTHING = None
 
 
-def rows(report, title):
-    [sheet] = [one for one in report.sheets if one.title.startswith(title)]
-    return {row[0]: row[1:] for row in sheet.rows}
-
-
 def sheet_of(report, title):
     [sheet] = [one for one in report.sheets if one.title.startswith(title)]
     return sheet
+
+
+def rows(report, title):
+    return {row[0]: row[1:] for row in sheet_of(report, title).rows}
 
 
 @pytest.fixture

@@ -32,23 +32,18 @@ def a_prompt(number: int = 0, **given: Any) -> Prompt:
 def random_prompts(many: int, *, seed: int = 0) -> list[Prompt]:
     """Prompts with random counts; popularity follows them roughly, and less so in the group."""
     chance = Random(seed)
-    found = []
-    for number in range(many):
+
+    def random_prompt(number: int) -> Prompt:
         outside = chance.choice((25, 25, 25, 10))
         had = [chance.randint(1, 6) for _ in range(CANDIDATES - outside)] + [0] * outside
         chance.shuffle(had)
-        popular = tuple(11 * one + chance.randint(0, 30) for one in had)
-        group = tuple(one + chance.randint(0, 1) for one in had)
-        found.append(
-            a_prompt(
-                number,
-                counts=tuple(had),
-                popular=popular,
-                popular_in_group=group,
-                users=chance.choice((3, 4, 20, 100, 101)),
-            )
-        )
-    return found
+        return a_prompt(
+            number, counts=tuple(had), users=chance.choice((3, 4, 20, 100, 101)),
+            popular=tuple(11 * one + chance.randint(0, 30) for one in had),
+            popular_in_group=tuple(one + chance.randint(0, 1) for one in had),
+        )  # fmt: skip
+
+    return [random_prompt(number) for number in range(many)]
 
 
 def ranking(*places: int, **given: Any) -> Ranking:

@@ -34,10 +34,12 @@ def test_long_histories_keep_their_latest_items():
 
 def test_validation_skips_unknown_items_and_counts_unknown_targets_as_misses():
     data = made_data([[1, 2, 3]], [[1, 9, 2, 3], [9, 1], [2, 9], [3, 1, 9, 2]])
-    cases = validation_cases(data)
-    [(histories, targets)] = cases.batches(10, 5)
-    assert histories.tolist() == [[1, 2], [2, 0], [3, 1]]
-    assert targets.tolist() == [3, 0, 2]
+    [(histories, targets)] = validation_cases(data).batches(10, 5)
+    assert (histories.tolist(), targets.tolist()) == ([[1, 2], [2, 0], [3, 1]], [3, 0, 2])
+    # All items from the first one asked are targets.
+    data = replace(made_data([[1, 2, 3]]), asked=np.array([1]))
+    [(histories, targets)] = validation_cases(data).batches(10, 5)
+    assert (histories.tolist(), targets.tolist()) == ([[1, 0], [1, 2]], [2, 3])
 
 
 def test_unknown_items_have_no_number():
@@ -86,10 +88,3 @@ def test_validation_cuts_a_history_before_it_drops_unknown_items_as_a_question_d
     asked = ItemData(people, data.vocabulary.items, "s", 0).cases(Options())
     known = [data.vocabulary.numbers(np.array(case.history)) for case in asked]
     assert [row[row > 0].tolist() for row in known] == [[2], []]
-
-
-def test_all_items_from_the_first_one_asked_validate():
-    data = made_data([[1, 2, 3]])
-    data = replace(data, asked=np.array([1]))
-    [(histories, targets)] = validation_cases(data).batches(10, 5)
-    assert (histories.tolist(), targets.tolist()) == ([[1, 0], [1, 2]], [2, 3])

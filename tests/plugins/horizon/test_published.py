@@ -10,16 +10,11 @@ from harness.registry.task_catalogue import Catalogue
 TABLES = PublishedTables("harness_horizon")
 
 
-def test_table_7_is_as_printed_with_what_does_not_fit():
+def test_table_7_has_what_does_not_fit_and_the_other_data_set():
     table = TABLES.read("table7")
-    printed = {row["attribute"]: row["HORIZON"] for row in table.dicts()}
-    sizes = {"users": 54.51, "items": 34.52, "interactions": 485.89}
-    assert printed == printed | sizes | {"mean length of a history": 9.07}
     # 485.89 / 54.51 is not 9.07.
     assert "8.91" in table.notes[0]
     assert {row["attribute"]: row["Amazon Reviews"] for row in table.dicts()}["users"] == 54.51
-    # The means of appendix B add up to 9.08.
-    assert [row["value"] for row in TABLES.read("means").dicts()] == [4.99, 4.09]
 
 
 @pytest.mark.parametrize(

@@ -96,9 +96,12 @@ AMAZON = {
 
 @pytest.fixture
 def amazon(json_lines):
-    """Two users' five reviews each of ten products, in a layout's keys and file names."""
+    """Two users' five reviews each of ten products, in a layout's keys and file names.
 
-    def write(layout, change=lambda reviews, products: None):
+    Of the products, one has an empty list of categories, and one has none.
+    """
+
+    def write(layout):
         keys = AMAZON[layout]
         reviews = [
             keys["reviews"](f"AU{number % 2}", f"B{number}", 1_500_000_000 + number)
@@ -108,7 +111,9 @@ def amazon(json_lines):
             keys["products"](f"B{number}", f"Disc {number}", ["Movies & TV", KINDS[number % 6]])
             for number in range(10)
         ]
-        change(reviews, products)
+        key = "category" if layout == "2018" else "categories"
+        products[0][key] = []
+        del products[2][key]
         return json_lines(Movies_and_TV=reviews, meta_Movies_and_TV=products)
 
     return write
@@ -119,22 +124,13 @@ def test_both_layouts_of_amazon_are_read_alike_and_named(amazon, layout):
     people = load_people("amazon", amazon(layout), min_activities=5)
     assert people.by_id["AU1"].past[0] == Activity(1_500_000_001, "Disc 1", ("Movies & TV", "Food"))
     assert people.by_id["AU1"].future.name == "Disc 9"
+    # A product without categories has the main one.
+    assert [one.categories for one in people.by_id["AU0"].past[:2]] == [("Movies & TV",)] * 2
     about = "the paper's 5,046 are of unnamed categories, and not expected"
     assert people.notes == {
         f"users with at least 5 activities ({about})": 2,
         f"activities in the layout of {layout}": 10,
     }
-
-
-@pytest.mark.parametrize("layout", ["2018", "2023"])
-def test_a_product_without_categories_has_the_main_one(amazon, layout):
-    def change(reviews, products):
-        key = "category" if layout == "2018" else "categories"
-        products[0][key] = []
-        del products[2][key]
-
-    person = load_people("amazon", amazon(layout, change), min_activities=5).by_id["AU0"]
-    assert [one.categories for one in person.past[:2]] == [("Movies & TV",)] * 2
 
 
 def test_several_categories_of_products_are_one_log(amazon):

@@ -31,26 +31,18 @@ SEGMENTS = (
 )
 
 
-@pytest.fixture
-def refined(kept):
-    return kept("ada", {"u1": User(("1111",), rounds=SEGMENTS)}, method="hierarchy_critique")
-
-
-def test_what_was_flagged_fixed_and_left_by_hand(refined, kept):
+def test_what_was_flagged_fixed_and_left_and_the_checks_of_each_round_by_hand(kept):
+    refined = kept("ada", {"u1": User(("1111",), rounds=SEGMENTS)}, method="hierarchy_critique")
     single = kept("ben", {"u1": User(("1111",))})
     with pytest.raises(UsageError, match="no task has a verifier"):
         rounds([single], None)
-    segments, _ = rounds([single, refined], None).sheets
+    segments, checks = rounds([single, refined], None).sheets
     # Of seven one failed, two were flagged: one was missed and wrong, and fixed; one was left.
     # Nothing flagged three whose query, pair or entities nobody could read.
     assert segments.rows == (
         ("ada", "usersum_movielens_hierarchy_critique", 7, 1, 1, 2, 1, 2, 1, 1, 3,
          pytest.approx(100 / 6), pytest.approx(3 / 6)),
     )  # fmt: skip
-
-
-def test_the_checks_of_each_round_by_hand(refined):
-    _, checks = rounds([refined], None).sheets
     # Pairs of the first round: those of the first, third and fifth segment.
     assert [row[2:] for row in checks.rows] == [
         (1, 6, 2, pytest.approx(100 / 3), 1, 1, 4, 1, 1, 3),

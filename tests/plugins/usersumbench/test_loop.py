@@ -156,9 +156,6 @@ async def test_a_summary_that_is_cut_fails_the_segment(before):
     assert worked.outcome.cause == "truncated"
 
 
-# The extractor.
-
-
 @pytest.fixture
 def linker(tmp_path, monkeypatch):
     source = "def find(summary):\n    return ['Heat', ' Heat ', 'Crime'] if summary else []\n"

@@ -31,8 +31,6 @@ from harness import CallFailed, NoVerdict, Unreadable
 
 RIGHT, WRONG, UNREAD = 0, 1, Unreadable("none_named", "")
 
-# Q_s (Eq. 1), by hand.
-
 
 @pytest.mark.parametrize(
     ("answers", "value"),
@@ -56,9 +54,6 @@ def test_chance_reaches_the_threshold_as_often_as_four_draws_of_five():
     assert of_chance(4) == pytest.approx(1 / 625)
 
 
-# IDM (Eq. 4) and words, by hand.
-
-
 def test_density_is_accuracy_by_word_in_tenths_of_a_per_cent():
     assert density((True, True, True, False), 150) == pytest.approx(0.75 / 150 * 1000)
     assert density((True, True, True, None), 100) == pytest.approx(1.0 / 100 * 1000)
@@ -72,9 +67,6 @@ def test_density_is_accuracy_by_word_in_tenths_of_a_per_cent():
 )
 def test_words_stand_between_white_space_headings_included(text, words):
     assert count_words(text) == words
-
-
-# Records.
 
 
 def predicted(user, *runs, words=100, history=60):
@@ -220,9 +212,6 @@ def test_marks_of_the_judge_are_columns_of_their_own():
     assert found["ben"].missing == dict.fromkeys(marks, "rate/schema")
 
 
-# Runs.
-
-
 def test_runs_have_values_of_their_own():
     results = [
         UserResult(((True,) * 4, (True, False, False, False)), 100),
@@ -235,9 +224,6 @@ def test_runs_have_values_of_their_own():
     assert first.idm == pytest.approx((1 / 100 + 2 / 3 / 50) / 2 * 1000)
     assert second.qm == pytest.approx(1 / 3)
     assert second.idm == pytest.approx((0.25 / 100 + 1 / 50) / 2 * 1000)
-
-
-# Counts.
 
 
 def test_what_the_verifier_did_is_counted():

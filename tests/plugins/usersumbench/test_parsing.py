@@ -21,8 +21,6 @@ HIKING = Pair("What is done outdoors?", "hiking")
 MUSIC = Pair("What is heard?", "pop music")
 BOTH = (HIKING, MUSIC)
 
-# Summaries.
-
 
 @pytest.mark.parametrize(
     ("text", "summary"),
@@ -51,8 +49,6 @@ def test_a_summary_is_the_whole_answer(text, summary):
 def test_a_word_or_a_plain_statement_says_whether_a_summary_fits(text, fits):
     assert ConsistencyReader()(text).value is fits
 
-
-# Entities.
 
 SUMMARY = "The user likes Hiking, pop music and the film “Alien”, and dislikes heart attacks."
 
@@ -319,8 +315,6 @@ def test_a_title_of_two_options_needs_its_year():
     assert [read(one).value for one in ("Hamlet (1996)", "Heat", "Heat (1995)")] == [1, 2, 3]
     assert read("B. Hamlet").value == 1
 
-
-# Anything.
 
 READERS = (
     SummaryReader(),

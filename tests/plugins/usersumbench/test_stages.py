@@ -33,7 +33,6 @@ from harness_usersumbench.stages import (
 from harness import Classified, NoVerdict, Unreadable
 
 ANN, BEN = person("ann", "Heat", "Big", "Jaws"), person("ben", "Rio", "Antz")
-# Which stages a task has.
 
 
 @pytest.mark.parametrize(
@@ -51,9 +50,6 @@ def test_the_method_decides_the_stages(method, stages):
         asked = options(method=method, autoeval=autoeval)
         has = [one for one in STAGES if not one.when or one.when(people(), asked)]
         assert has == [*stages, *([RATE] if autoeval and len(stages) > 1 else [])]
-
-
-# Summaries of whole pasts.
 
 
 def test_a_past_is_one_item_and_the_control_summarises_that_of_another_user():
@@ -77,9 +73,6 @@ async def test_a_summary_is_asked_for_once_and_is_the_whole_answer():
     [shown] = worked.shown("summarise")
     assert "no more than 50 words." in shown
     assert shown.endswith('watched "Heat" [Crime, Drama] around Sat 05/15/2004 4PM')
-
-
-# Segments and their combination.
 
 
 def test_each_segment_of_a_past_is_an_item():
@@ -114,9 +107,6 @@ async def test_the_segments_become_one_summary():
     assert worked.outcome == Summary("Tea, then rum.")
     [shown] = worked.shown("combine")
     assert 'Summary of Time Segment "May": Tea.\nSummary of Time Segment "June": Rum.\n' in shown
-
-
-# Questions.
 
 
 def upstreams(**summaries):
@@ -191,9 +181,6 @@ async def test_the_predictor_is_shown_nothing_that_names_the_right_answer():
         return "A"
 
     await work(PREDICT, a_question(), answer)
-
-
-# Ratings.
 
 
 class ScriptedJudge(SimpleNamespace):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
@@ -26,6 +27,23 @@ def answers_of(make, texts, **args):
         return [json.loads(reply.text) for reply in replies]
 
     return asyncio.run(ask())
+
+
+@pytest.fixture
+def embedding(monkeypatch):
+    """Puts embedders, one after the other and the last one for ever, in the place of named ones."""
+
+    def use(*embedders):
+        named, each = [], chain(embedders, repeat(embedders[-1]))
+
+        def named_embedder(spec, **given):
+            named.append((spec, given))
+            return next(each)
+
+        monkeypatch.setattr("harness.pipeline.embedders.named_embedder", named_embedder)
+        return named
+
+    return use
 
 
 @pytest.fixture(autouse=True)

@@ -22,18 +22,6 @@ def data(tmp_path):
     return write_curated(tmp_path / "data", [*titles, titles[3]], titles[40:50])
 
 
-@pytest.fixture
-def scripted(monkeypatch):
-    """Puts an embedder in the place of all that SPECs name."""
-
-    def use(**options):
-        embedder = Scripted(**options)
-        monkeypatch.setattr("harness.pipeline.embedders.named_embedder", lambda *_, **__: embedder)
-        return embedder
-
-    return use
-
-
 def test_an_index_holds_each_title_once(data, tmp_path):
     report = indexed(data, tmp_path / "out")
     manifest = read_index(tmp_path / "out")
@@ -49,9 +37,10 @@ def test_an_index_holds_each_title_once(data, tmp_path):
     assert ("recall@10 against exact search", "1.0000") in report.sheets[0].rows
 
 
-def test_an_interrupted_build_says_what_is_kept_and_goes_on(data, tmp_path, monkeypatch, scripted):
+def test_an_interrupted_build_says_what_is_kept_and_goes_on(data, tmp_path, monkeypatch, embedding):
     monkeypatch.setattr("harness_horizon.catalogue.vectors.TOGETHER", 50)
-    embedder = scripted()
+    embedder = Scripted()
+    embedding(embedder)
     embed, lives = Scripted.embed, iter(range(2))
 
     async def stopping(self, texts):
@@ -154,13 +143,13 @@ def test_a_sample_is_indexed_with_all_true_items(data, tmp_path):
     assert read_manifest(tmp_path / "out").options["catalog_sample"] == 20
 
 
-def test_vectors_that_cannot_be_used_are_refused(tmp_path, scripted):
+def test_vectors_that_cannot_be_used_are_refused(tmp_path, embedding):
     data = write_curated(tmp_path / "data", titles_of(16))
-    scripted(wrong="fewer")
+    embedding(Scripted(wrong="fewer"))
     with pytest.raises(ModelError) as caught:
         indexed(data, tmp_path / "out")
     assert "15 x 8" in str(caught.value) and "test:scripted" in str(caught.value)
-    scripted()
+    embedding(Scripted())
     indexed(data, tmp_path / "out")
     assert len(read_titles(tmp_path / "out")) == 16
 

@@ -34,12 +34,11 @@ def kill_at(holder, name):
         return real(*given, **named)
     setattr(holder, name, killing)
 
-if moment == "before a file has its name":
-    kill_at(engine, "_keep")
-elif moment == "before a part is recorded":
-    kill_at(ledger.Ledger, "finish")
-else:
-    kill_at(ledger.Ledger, "forget_files")
+kill_at(*{
+    "before a file has its name": (engine, "_keep"),
+    "before a part is recorded": (ledger.Ledger, "finish"),
+    "before files that are spent are removed": (ledger.Ledger, "forget_files"),
+}[moment])
 build.run(Settings(reviews=(folder / "reviews",), meta=(folder / "meta",), out=folder / "killed",
                    memory="2GB", least_items=1, partitions=3))
 """

@@ -195,19 +195,16 @@ def test_an_index_that_was_cut_or_changed_is_refused(index, name, end):
         asyncio.run(model.open())
 
 
-def test_the_embedder_of_an_index_has_the_timeouts_and_the_store_of_the_run(index, monkeypatch):
-    given = {}
-    embedder = named_embedder(SMALL)
-    monkeypatch.setattr(
-        "harness.pipeline.embedders.named_embedder", lambda _, **one: given.update(one) or embedder
-    )
+def test_the_embedder_of_an_index_has_the_timeouts_and_the_store_of_the_run(index, embedding):
+    named = embedding(named_embedder(SMALL))
     made = {"attempt_timeout": 7, "start_timeout": 90, "store": Path("calls.sqlite")}
     make(ModelSettings(args={"model": str(index)}, **made))
+    [(_, given)] = named
     assert (given["patience"].attempt_timeout, given["patience"].start_timeout) == (7, 90)
     assert given["asker"]._file == Path("calls.sqlite")
 
 
-def test_an_index_of_another_embedder_is_refused(index, monkeypatch):
+def test_an_index_of_another_embedder_is_refused(index, embedding):
     with pytest.raises(DataError) as caught:
         asked([], model=str(index), embedder="hashing:dimensions=64")
     said = str(caught.value)
@@ -215,15 +212,9 @@ def test_an_index_of_another_embedder_is_refused(index, monkeypatch):
     asked([], model=str(index), embedder=SMALL)
 
     embedder = named_embedder(SMALL)
-    named = []
-
-    def noted(spec, **_):
-        named.append(spec)
-        return embedder
-
-    monkeypatch.setattr("harness.pipeline.embedders.named_embedder", noted)
+    named = embedding(embedder)
     asked([], **parse_spec(f"catalogue:model={index},embedder=kind:NAME;pooling=cls").args)
-    assert named == ["kind:NAME,pooling=cls"]
+    assert [spec for spec, _ in named] == ["kind:NAME,pooling=cls"]
     embedder.dimensions = 50
     with pytest.raises(DataError, match="built by another embedder"):
         asked([], model=str(index))
@@ -233,9 +224,8 @@ def test_an_index_of_another_embedder_is_refused(index, monkeypatch):
         asked([], model=str(index))
 
 
-def test_vectors_that_cannot_be_used_fail_the_call(data, tmp_path, monkeypatch):
-    given = iter((Scripted(), Scripted(wrong="nan")))
-    monkeypatch.setattr("harness.pipeline.embedders.named_embedder", lambda *_, **__: next(given))
+def test_vectors_that_cannot_be_used_fail_the_call(data, tmp_path, embedding):
+    embedding(Scripted(), Scripted(wrong="nan"))
     indexed(data, tmp_path / "scripted")
     with pytest.raises(CallError, match="vectors that cannot be used") as caught:
         asked([question(["a", "b"], TITLES_OF[:1])], model=str(tmp_path / "scripted"))

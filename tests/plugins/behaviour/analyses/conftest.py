@@ -57,22 +57,14 @@ def score(number, fit, third):
 def kept(tmp_path):
     """A finished task, from how the rankings of a model fit its prompts."""
 
-    def make(
-        model,
-        fits,
-        *,
-        thirds=(),
-        run=None,
-        draws=200,
-        **more,
-    ):
+    def make(model, fits, *, thirds=(), run=None, **more):
         options = Options(**more)
         task = make_task(
             f"behaviour_{options.domain}_{options.setting}",
             benchmark="behaviour",
             metrics=("gap",),
             options=msgspec.to_builtins(options),
-            interval=IntervalSpec(draws=draws),
+            interval=IntervalSpec(draws=200),
         )
         named = thirds or [THIRDS[3 * number // len(fits)] for number in range(len(fits))]
         return keep_task(

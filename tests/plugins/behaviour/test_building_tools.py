@@ -50,9 +50,9 @@ def log():
     )
 
 
-def test_the_entropy_of_users_who_have_the_same_is_that_of_their_items(log):
-    assert entropy(log.had, [0, 1, 2]) == pytest.approx(math.log(10))
-    assert entropy(log.had, [0]) == pytest.approx(math.log(10))
+@pytest.mark.parametrize("users", [[0], [0, 1, 2]])
+def test_the_entropy_of_users_who_have_the_same_is_that_of_their_items(log, users):
+    assert entropy(log.had, users) == pytest.approx(math.log(10))
 
 
 def test_random_users_are_cut_into_sets_of_the_sizes_of_the_groups():

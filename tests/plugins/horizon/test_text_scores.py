@@ -99,11 +99,8 @@ def test_exact_scores_agree_with_ir_measures(truths):
         qrels[f"q{query}"] = {f"d{row}": 1 for row in true}
         found = Answer(tuple((row, 0.5, 0, 0.1) for row in rows), tuple(true), ((0.5,) * truths,))
         ours.append(values(found))
-    for name, kind in {
-        "ndcg": measures.nDCG,
-        "recall": measures.R,
-        "precision": measures.P,
-    }.items():
+    kinds = {"ndcg": measures.nDCG, "recall": measures.R, "precision": measures.P}
+    for name, kind in kinds.items():
         for cut in (10, 20, 50, 100):
             theirs = measures.calc_aggregate([kind @ cut], qrels, runs)[kind @ cut]
             for end in ("", "_cosine"):

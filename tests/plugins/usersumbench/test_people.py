@@ -24,11 +24,8 @@ def world(movielens):
         for movie in rng.sample(range(1, 121), rng.randint(5, 60))
     ]
     rng.shuffle(ratings)
-    return (
-        ratings,
-        {str(number): (title, genres) for number, title, genres in movies},
-        movielens(ratings, movies),
-    )
+    about = {str(number): (title, genres) for number, title, genres in movies}
+    return ratings, about, movielens(ratings, movies)
 
 
 def timelines(ratings):

@@ -17,20 +17,16 @@ def sheets_of(report):
     return {sheet.title: sheet for sheet in report.sheets}
 
 
-def rows_of(sheet, *keys):
-    """The rows by their first columns, each by the name of a column; of two the first."""
-    made = []
-    for row in sheet.rows:
-        cells = {}
-        for name, cell in zip(sheet.columns, row, strict=True):
-            cells.setdefault(name, cell)
-        made.append(cells)
-    return {tuple(row[key] for key in keys): row for row in made}
+def rows_of(report, title):
+    """A sheet, and its rows by setting and ranking, with the first of columns of one name."""
+    sheet = sheets_of(report)[title]
+    columns, rows = sheet.columns[::-1], (row[::-1] for row in sheet.rows)
+    made = [dict(zip(columns, row, strict=True)) for row in rows]
+    return sheet, {(row["setting"], row["ranking"]): row for row in made}
 
 
 def gaps_of(*tasks):
-    sheet = sheets_of(tables.main(tasks, None))["Movies: generalisation gap"]
-    return sheet, rows_of(sheet, "setting", "ranking")
+    return rows_of(tables.main(tasks, None), "Movies: generalisation gap")
 
 
 SPREAD = [prompt(1 + number / 10, gap=0.5 + number / 100) for number in range(30)]
@@ -153,9 +149,7 @@ def bowl(lowest, many=1500, **more):
 
 
 def inflections_of(*tasks):
-    report = curves.run(tasks, None)
-    sheet = sheets_of(report)["Movies: inflection points"]
-    return sheet, rows_of(sheet, "setting", "ranking")
+    return rows_of(curves.run(tasks, None), "Movies: inflection points")
 
 
 def test_the_inflection_point_has_an_interval_and_the_caution(kept):

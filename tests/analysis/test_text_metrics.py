@@ -59,11 +59,13 @@ MISSING = "the weights 'mine' cannot be loaded:"
     ("problem", "expected"),
     [
         (None, ((0.1, 0.1), (2, 1), (3, 0))),
-        (OSError("no file weights.bin\nand much more"),
-         (Unavailable(f"{MISSING} no file weights.bin"),) * 3),
+        (
+            OSError("no file weights.bin\nand much more"),
+            (Unavailable(f"{MISSING} no file weights.bin"),) * 3,
+        ),
         (OSError(), (Unavailable(f"{MISSING} OSError"),) * 3),
     ],
-)  # fmt: skip
+)
 def test_bertscore_reads_the_summary_as_candidate_or_names_missing_weights(
     monkeypatch, problem, expected
 ):

@@ -38,10 +38,12 @@ def random_prompts(many: int, *, seed: int = 0) -> list[Prompt]:
         had = [chance.randint(1, 6) for _ in range(CANDIDATES - outside)] + [0] * outside
         chance.shuffle(had)
         return a_prompt(
-            number, counts=tuple(had), users=chance.choice((3, 4, 20, 100, 101)),
+            number,
+            counts=tuple(had),
+            users=chance.choice((3, 4, 20, 100, 101)),
             popular=tuple(11 * one + chance.randint(0, 30) for one in had),
             popular_in_group=tuple(one + chance.randint(0, 1) for one in had),
-        )  # fmt: skip
+        )
 
     return [random_prompt(number) for number in range(many)]
 

@@ -214,7 +214,10 @@ UNREADABLE = {
     ],
     "empty": [""],
     "empty_list": [
-        '{"Heat (1995)": 2.5, "The Matrix": 9}', "[]", "```\n[]\n```", "[" * 20_000,
+        '{"Heat (1995)": 2.5, "The Matrix": 9}',
+        "[]",
+        "```\n[]\n```",
+        "[" * 20_000,
     ],
     "no_list": [
         "I cannot recommend movies.",
@@ -228,7 +231,7 @@ UNREADABLE = {
         "1. a" + " - a" * 20_000,
         "'" * 99_999,
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

@@ -18,15 +18,13 @@ from harness.data import open_dataset
 TASKS = Path(__file__).parents[3] / "task_configs/usersumbench"
 
 
-def opened(source, folder, *, limit=None, seed=0, shared=None):
+def opened(source, folder, **given):
     """The data in a folder as the tasks of a source open it, and their options."""
     written = yaml.safe_load((TASKS / f"usersumbench_{source}.yaml").read_text())
-    spec, package = msgspec.convert(written["data"], DataSpec), harness_usersumbench.__file__
-    dataset = open_dataset(
-        spec, data=str(folder), limit=limit, seed=seed, package=Path(package).parent,
-        task=f"usersum_{source}", shared=shared,
-    )  # fmt: skip
-    return dataset, written["options"]
+    spec, package = msgspec.convert(written["data"], DataSpec), Path(harness_usersumbench.__file__)
+    given = {"limit": None, "seed": 0, "shared": None, "package": package.parent, **given}
+    data = open_dataset(spec, data=str(folder), task=f"usersum_{source}", **given)
+    return data, written["options"]
 
 
 def load_people(source, folder, *, limit=None, seed=0, shared=None, **options):

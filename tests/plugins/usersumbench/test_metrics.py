@@ -71,12 +71,11 @@ def test_words_stand_between_white_space_headings_included(text, words):
 
 def predicted(user, *runs, words=100, history=60):
     """The records of a user's questions, with the four answers of each run."""
+    shown = {"words": words, "summary": None if words is None else "s", "history": history}
 
     def question(task, run):
-        return a_question(
-            task, run, user=user, words=words, summary=None if words is None else "s",
-            history=history, popular=RIGHT if task in ("t1", "t2") else WRONG,
-        )  # fmt: skip
+        popular = RIGHT if task in ("t1", "t2") else WRONG
+        return a_question(task, run, user=user, popular=popular, **shown)
 
     return [
         (question(task, run), answer)

@@ -336,15 +336,19 @@ NOTHING = {
     (ENTITIES, "empty"): [""],
     (ENTITIES, "not_in_summary"): ["jazz\nopera"],
     (PAIRED, "no_pairs"): [
-        "I cannot do this.", "Question#1: What is done?", "Answer#1: hiking", "[]",
+        "I cannot do this.",
+        "Question#1: What is done?",
+        "Answer#1: hiking",
+        "[]",
     ],
     (JUDGE, "no_judgements"): [
-        "All are fine.", '[Status#1: "unclear", ReferenceAnswer#1: "none"]',
+        "All are fine.",
+        '[Status#1: "unclear", ReferenceAnswer#1: "none"]',
     ],
     (OPTION, "empty"): [" "],
     (OPTION, "several_named"): ["B\nC", "Answer: B\nAnswer: C"],
     (OPTION, "no_plain_answer"): LEFT,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

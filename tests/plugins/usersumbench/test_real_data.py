@@ -50,14 +50,8 @@ def films(real_data):
 
 
 @pytest.fixture(scope="module")
-def shared():
-    """What the tests of this file load once."""
-    return {}
-
-
-@pytest.fixture
-def people(real_data, shared):
-    return load_people("movielens", real_data / "movielens-1m-part", shared=shared)
+def people(real_data):
+    return load_people("movielens", real_data / "movielens-1m-part")
 
 
 def test_users_with_50_ratings_are_kept_with_their_last_200(films, people):

@@ -1,6 +1,6 @@
 import math
 import sys
-from types import ModuleType
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,44 +52,35 @@ def test_a_package_that_is_missing_is_named(monkeypatch, module, package, names)
     assert [found[name] for name in names] == [Unavailable(reason)] * len(names)
 
 
-class Scorer:
-    """In the place of bert-score's: three numbers a pair, or no weights."""
-
-    problem: Exception | None = None
-
-    def __init__(self, *, model_type):
-        if self.problem:
-            raise self.problem
-        self.model = model_type
-
-    def score(self, candidates, references):
-        return [0.1 for _ in candidates], list(map(len, candidates)), list(map(len, references))
-
-
-@pytest.fixture
-def scorer(monkeypatch):
-    module = ModuleType("bert_score")
-    module.BERTScorer = type("BERTScorer", (Scorer,), {})
-    monkeypatch.setitem(sys.modules, "bert_score", module)
-    return module.BERTScorer
-
-
-def test_bertscore_reads_the_summary_as_candidate(scorer):
-    precision, recall, f1 = text_metrics.bert_score(["ab", "c"], ["xyz", ""], "mine")
-    assert (precision, recall, f1) == ((0.1, 0.1), (2, 1), (3, 0))
+MISSING = "the weights 'mine' cannot be loaded:"
 
 
 @pytest.mark.parametrize(
-    ("problem", "said"),
+    ("problem", "expected"),
     [
-        (OSError("no file weights.bin\nand much more"), "no file weights.bin"),
-        (OSError(), "OSError"),
+        (None, ((0.1, 0.1), (2, 1), (3, 0))),
+        (
+            OSError("no file weights.bin\nand much more"),
+            (Unavailable(f"{MISSING} no file weights.bin"),) * 3,
+        ),
+        (OSError(), (Unavailable(f"{MISSING} OSError"),) * 3),
     ],
 )
-def test_weights_that_are_missing_are_named(scorer, problem, said):
-    scorer.problem = problem
-    found = text_metrics.bert_score(["ab"], ["xyz"], "mine")
-    assert found == (Unavailable(f"the weights 'mine' cannot be loaded: {said}"),) * 3
+def test_bertscore_reads_the_summary_as_candidate_or_names_missing_weights(
+    monkeypatch, problem, expected
+):
+    class Scorer:
+        """In the place of bert-score's: three numbers a pair, or no weights."""
+
+        def __init__(self, *, model_type):
+            if problem:
+                raise problem
+
+        def score(self, candidates, references):
+            return [0.1] * len(candidates), [*map(len, candidates)], [*map(len, references)]
+
+    monkeypatch.setitem(sys.modules, "bert_score", SimpleNamespace(BERTScorer=Scorer))
+    assert tuple(text_metrics.bert_score(["ab", "c"], ["xyz", ""], "mine")) == expected
 
 
 @pytest.fixture
@@ -97,17 +88,17 @@ def bleurt(tmp_path, monkeypatch):
     """BLEURT by a function with this body, of a module in the current folder."""
     monkeypatch.chdir(tmp_path)
 
-    def make(body):
+    def of(body):
         name = f"of_{tmp_path.name}"
         (tmp_path / f"{name}.py").write_text(f"def score(*, references, candidates):\n    {body}\n")
-        return lambda: text_metrics.bleurt_of(["ab", "c"], ["xyz", ""], f"{name}:score")
+        return text_metrics.bleurt_of(["ab", "c"], ["xyz", ""], f"{name}:score")
 
-    return make
+    return of
 
 
 def test_bleurt_is_the_function_that_is_named(bleurt):
     scores = "return [len(one) - len(other) for one, other in zip(candidates, references)]"
-    assert bleurt(scores)() == (-1.0, 1.0)
+    assert bleurt(scores) == (-1.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +110,7 @@ def test_bleurt_is_the_function_that_is_named(bleurt):
 )
 def test_a_function_that_returns_no_scores_is_an_error(bleurt, body, found):
     with pytest.raises(UsageError) as raised:
-        bleurt(body)()
+        bleurt(body)
     assert raised.value.found.endswith(f":score: {found}")
     assert raised.value.expected == "a list of 2 numbers, one for each candidate"
 

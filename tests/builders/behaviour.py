@@ -1,14 +1,11 @@
 """Prompts of user behaviour prediction, and records of their answers."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 
 import msgspec
-from harness_behaviour.records import CANDIDATES, Asked, Prompt, Ranking
-
-from harness import Done, Record
+from builders.records import make_records
+from harness_behaviour.records import CANDIDATES, Prompt, Ranking
 
 
 def a_prompt(number: int = 0, **given: Any) -> Prompt:
@@ -35,23 +32,20 @@ def a_prompt(number: int = 0, **given: Any) -> Prompt:
 def random_prompts(many: int, *, seed: int = 0) -> list[Prompt]:
     """Prompts with random counts; popularity follows them roughly, and less so in the group."""
     chance = Random(seed)
-    found = []
-    for number in range(many):
+
+    def random_prompt(number: int) -> Prompt:
         outside = chance.choice((25, 25, 25, 10))
         had = [chance.randint(1, 6) for _ in range(CANDIDATES - outside)] + [0] * outside
         chance.shuffle(had)
-        popular = tuple(11 * one + chance.randint(0, 30) for one in had)
-        group = tuple(one + chance.randint(0, 1) for one in had)
-        found.append(
-            a_prompt(
-                number,
-                counts=tuple(had),
-                popular=popular,
-                popular_in_group=group,
-                users=chance.choice((3, 4, 20, 100, 101)),
-            )
+        return a_prompt(
+            number,
+            counts=tuple(had),
+            users=chance.choice((3, 4, 20, 100, 101)),
+            popular=tuple(11 * one + chance.randint(0, 30) for one in had),
+            popular_in_group=tuple(one + chance.randint(0, 1) for one in had),
         )
-    return found
+
+    return [random_prompt(number) for number in range(many)]
 
 
 def ranking(*places: int, **given: Any) -> Ranking:
@@ -59,25 +53,6 @@ def ranking(*places: int, **given: Any) -> Ranking:
     return Ranking(places, ("exact",) * len(places), **given)
 
 
-class Kept(list[Any]):
-    """Records in memory, whose items have what scores need."""
-
-    def with_items(self, kind: type[Any]) -> Kept:
-        return self
-
-
-def answered(*pairs: tuple[Prompt, Any]) -> dict[str, Kept]:
+def answered(*pairs: tuple[Prompt, Any]) -> dict[str, Any]:
     """The records of a task: prompts, each with a ranking or a failure."""
-    return {
-        "recommend": Kept(
-            Record(
-                key="",
-                stage="recommend",
-                user=prompt.user,
-                id=prompt.id,
-                item=msgspec.convert(prompt, Asked, from_attributes=True),
-                outcome=Done(outcome) if isinstance(outcome, Ranking) else outcome,
-            )
-            for prompt, outcome in pairs
-        )
-    }
+    return {"recommend": make_records(pairs, stage="recommend")}

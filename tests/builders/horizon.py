@@ -1,7 +1,5 @@
 """Logs of reviews for HORIZON, and what its curation should make of them, in plain Python."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -27,25 +25,21 @@ Titles = Mapping[str, Mapping[str, Any]]
 
 def write_log(folder: Path, reviews: Reviews, titles: Titles, *, packed: bool = False) -> None:
     """Writes a log in the official layout."""
-    for kind, files in {
-        "reviews": {
-            name: [
-                {"user_id": user, "parent_asin": item, "rating": 4.0, "timestamp": time}
-                for user, item, time in rows
-            ]
-            for name, rows in reviews.items()
-        },
-        "meta": {
-            f"meta_{name}": [
-                {"main_category": name, "title": title, "parent_asin": item}
-                for item, title in items.items()
-            ]
-            for name, items in titles.items()
-        },
-    }.items():
+    end = ".jsonl.gz" if packed else ".jsonl"
+    for kind in ("reviews", "meta"):
         (folder / kind).mkdir(parents=True, exist_ok=True)
-        for name, rows in files.items():
-            write_lines(folder / kind / f"{name}.jsonl{'.gz' if packed else ''}", rows)
+    for name, rows in reviews.items():
+        made = [
+            {"user_id": user, "parent_asin": item, "rating": 4.0, "timestamp": time}
+            for user, item, time in rows
+        ]
+        write_lines(folder / "reviews" / f"{name}{end}", made)
+    for name, items in titles.items():
+        made = [
+            {"main_category": name, "title": title, "parent_asin": item}
+            for item, title in items.items()
+        ]
+        write_lines(folder / "meta" / f"meta_{name}{end}", made)
 
 
 def write_lines(file: Path, rows: Sequence[Any]) -> None:
@@ -105,14 +99,11 @@ def read_build(out: Path) -> dict[str, Any]:
         ]
 
     cases = {
-        name: [
+        file.removeprefix("cases-"): [
             (row["user_id"], named(row), row["first"], row["before"])
             for row in rows_of(out / f"{file}.parquet")
         ]
-        for name, file in {
-            **{one: f"cases-{one}" for one in ("1a", "1b", "1c", "1d")},
-            "validation": "validation",
-        }.items()
+        for file in ("cases-1a", "cases-1b", "cases-1c", "cases-1d", "validation")
     }
     users = rows_of(out / "users.parquet")
     return {

@@ -1,7 +1,5 @@
 """What SASRec learns of the order that the generator of HORIZON's sample plants."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,11 +1,8 @@
 """Real reviews of Amazon in the official layout, for tests that need them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +32,18 @@ def write_multicat(amazon: Path, folder: Path, *, untitled: str | None) -> None:
     reviews: dict[str, list[Any]] = defaultdict(list)
     meta: dict[str, dict[str, Any]] = defaultdict(dict)
     for file in sorted((amazon / "multicat").iterdir()):
-        for row in lines(file):
+        for row in map(json.loads, gzip.decompress(file.read_bytes()).splitlines()):
             for one in (*row["history"], row["heldout"]):
-                reviews[row["category"]].append(review(row["user_id"], one))
+                reviews[row["category"]].append(
+                    {
+                        "rating": one["rating"],
+                        "title": one["review_title"],
+                        "text": one["review_full"],
+                        "parent_asin": one["parent_asin"],
+                        "user_id": row["user_id"],
+                        "timestamp": one["timestamp_ms"],
+                    }
+                )
                 meta[row["category"]][one["parent_asin"]] = {
                     "main_category": one["product"]["main_category"],
                     "title": one["product"]["title"] or untitled,
@@ -48,20 +54,3 @@ def write_multicat(amazon: Path, folder: Path, *, untitled: str | None) -> None:
     for name, rows in reviews.items():
         write_lines(folder / "reviews" / f"{name}.jsonl.gz", rows)
         write_lines(folder / "meta" / f"meta_{name}.jsonl.gz", list(meta[name].values()))
-
-
-def review(user: str, one: Mapping[str, Any]) -> dict[str, Any]:
-    """A review under the official names."""
-    return {
-        "rating": one["rating"],
-        "title": one["review_title"],
-        "text": one["review_full"],
-        "parent_asin": one["parent_asin"],
-        "user_id": user,
-        "timestamp": one["timestamp_ms"],
-    }
-
-
-def lines(file: Path) -> Iterator[Any]:
-    with gzip.open(file, "rt") as stream:
-        yield from map(json.loads, stream)

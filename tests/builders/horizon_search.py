@@ -1,7 +1,5 @@
 """A catalogue for tests: it searches the titles of the sample by the letters that they share."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any

@@ -1,14 +1,10 @@
 """People and segments written by hand, and the work of a stage with scripted models."""
 
-import re
-from collections import Counter
-from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 from builders.stages import Worked, work_at_desk
-from harness_usersumbench.questions import ordered
-from harness_usersumbench.records import TASKS, Activity, Drawn, Options, Person, Segment
+from harness_usersumbench.records import Activity, Drawn, Options, Person, Question, Segment
 
 from harness.contracts.outcomes import Unreadable
 
@@ -50,39 +46,14 @@ def people(*everybody: Person, seed: int = 0, **others: str) -> Any:
     return SimpleNamespace(people=everybody, seed=seed, others=others)
 
 
-def accuracy_of_rules(everybody: Any, *, seed: int, runs: int) -> dict[str, dict[str, float]]:
-    """How often rules that know nothing of a user are right, by task and rule.
-
-    Of options that a rule cannot tell apart, it takes the first shown.
-    """
-
-    def year(option: str) -> int:
-        return int(option[-5:-1]) if re.search(r"\(\d{4}\)$", option) else 0
-
-    right: dict[str, Counter[str]] = {task: Counter() for task in TASKS}
-    asked = 0
-    for one, run in product(everybody, range(1, runs + 1)):
-        asked += 1
-        for task in TASKS:
-            drawn = one.activity if task in ("t1", "t2") else one.category
-            counts = dict(zip(drawn.options, drawn.counts, strict=True))
-            shown = ordered(drawn, seed=seed, user=one.id, task=task, run=run)
-            answer = shown.options[shown.right]
-            by_rank = sorted(shown.options, key=lambda option: -counts[option])
-            chosen = {
-                **{f"rank {number}": option for number, option in enumerate(by_rank, 1)},
-                **{
-                    f"position {at}": option
-                    for at, option in zip("ABCDE", shown.options, strict=True)
-                },
-                "longest": max(shown.options, key=len),
-                "shortest": min(shown.options, key=len),
-            }
-            if task in ("t1", "t2"):
-                chosen |= {"newest": max(shown.options, key=year)}
-                chosen |= {"oldest": min(shown.options, key=year)}
-            right[task].update(rule for rule, option in chosen.items() if option == answer)
-    return {task: {rule: hits / asked for rule, hits in right[task].items()} for task in TASKS}
+def a_question(task: str = "t2", run: int = 2, *, user: str = "ann", **changed: Any) -> Question:
+    """A question to a user about five options, of which the first is right."""
+    fields = {
+        "id": f"{user}/{task}/{run}", "user": user, "task": task, "run": run, "history": 3,
+        "summary": "Likes tea.", "words": 2, "shown": (activity("Heat", "Crime"),),
+        "options": ("Next", "Wrong", "Big", "Jaws", "Rio"), "right": 0, "popular": 1,
+    }  # fmt: skip
+    return Question(**{**fields, **changed})
 
 
 def segment(number: int = 1, of: int = 1, *, user: str = "ann") -> Segment:

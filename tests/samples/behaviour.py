@@ -10,8 +10,6 @@ Some people are there to be removed: of the occupation "other", of combinations 
 without a country or a gender, of another continent, or with few plays.
 """
 
-from __future__ import annotations
-
 import gzip
 from bisect import bisect
 from collections.abc import Iterator, Sequence

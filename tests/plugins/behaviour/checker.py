@@ -4,8 +4,6 @@ It is written from the specification alone and shares no code with what it check
 demography are what prompts show.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

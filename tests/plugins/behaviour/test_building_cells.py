@@ -1,7 +1,5 @@
 """All cells of a domain: which prompts there are, what they say, and how many."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 
@@ -10,7 +8,7 @@ from builders.processes import run_here, run_python
 from harness_behaviour.building.cells import build_cells, table1
 from harness_behaviour.records import LENGTHS, PROXIES, Recipe
 
-from .conftest import log_of, movies_files, music_files
+from .conftest import load_prompts, log_of, movies_files, music_files
 
 MANY = tuple(
     ((proxy, length), 12) for own in PROXIES.values() for proxy in own for length in LENGTHS
@@ -63,10 +61,11 @@ def test_without_table_1_each_cell_ends_at_the_prompts_kept(built):
 def test_a_cell_tells_what_was_tried_and_the_users_behind_prompts(built):
     made = built(kept=4)
     [cell] = [one for one in made.cells if (one.proxy, one.length) == ("gender", 3)]
-    users = sorted(one.users for one in of(made, "gender", 3))
+    own = of(made, "gender", 3)
+    users = sorted(one.users for one in own)
     assert (cell.groups, cell.found) == (2, 4)
-    names = [(one.id, one.user) for one in of(made, "gender", 3)]
-    assert names == [(f"movies/gender/3/{number:03}",) * 2 for number in range(1, 5)]
+    names = [f"movies/gender/3/{number:03}" for number in range(1, 5)]
+    assert [one.id for one in own] == [one.user for one in own] == names
     assert 4 <= cell.tried < 300
     assert cell.users[1] == (users[1] + users[2]) / 2
 
@@ -107,20 +106,21 @@ def test_shuffled_files_give_the_same_bytes_in_another_process(tmp_path, write):
     assert (here / "prompts.parquet").read_bytes() == (there / "prompts.parquet").read_bytes()
 
 
-def test_another_seed_gives_other_prompts(load_prompts, write_movies):
-    folder = write_movies()
-    first, second = (
-        load_prompts("movies", folder, setting="b", tries=60, seed=seed).prompts for seed in (0, 1)
+def test_another_seed_gives_other_prompts(tmp_path):
+    folder = movies_files(tmp_path)
+    (first, _), (second, _) = (
+        load_prompts("movies", folder, setting="b", tries=60, seed=seed) for seed in (0, 1)
     )
     assert {one.history for one in first} != {one.history for one in second}
 
 
-def test_the_totals_are_those_of_the_paper():
-    assert sum(table1("movies").values()) == 5_096
-    assert sum(table1("music").values()) == 4_924
-
-
-def test_there_is_one_prompt_without_history_for_each_value_of_a_proxy():
-    movies, music = table1("movies"), table1("music")
-    assert [movies[proxy, 0] for proxy in PROXIES["movies"]] == [1, 7, 2, 17, 51]
-    assert [music[proxy, 0] for proxy in PROXIES["music"]] == [1, 17, 4, 2, 8]
+@pytest.mark.parametrize(
+    ("domain", "total", "bare"),
+    [("movies", 5_096, [1, 7, 2, 17, 51]), ("music", 4_924, [1, 17, 4, 2, 8])],
+)
+def test_table_1_has_the_papers_total_and_each_value_of_a_proxy_without_history(
+    domain, total, bare
+):
+    found = table1(domain)
+    assert sum(found.values()) == total
+    assert [found[proxy, 0] for proxy in PROXIES[domain]] == bare

@@ -1,23 +1,11 @@
 """Algorithm 1 on small arrays: sets of users, histories, candidates, cells."""
 
-from __future__ import annotations
-
 from itertools import islice
 from random import Random
 
 import numpy as np
 import pytest
 from harness_behaviour.building import draws
-from harness_behaviour.building.draws import (
-    draw,
-    histories,
-    members_of,
-    needed,
-    select,
-    set_of,
-    who_has,
-    with_enough,
-)
 
 SEED = (0, "test")
 
@@ -26,7 +14,7 @@ def had_of(*of_users, inventory):
     """Who has what, given the items of each user."""
     users = np.array([user for user, own in enumerate(of_users) for _ in own], dtype=np.int64)
     items = np.array([item for own in of_users for item in own], dtype=np.int64)
-    return who_has(users, items, of_users=len(of_users), inventory=inventory)
+    return draws.who_has(users, items, of_users=len(of_users), inventory=inventory)
 
 
 @pytest.fixture
@@ -37,36 +25,35 @@ def crowd():
 
 
 def test_sixty_percent_of_a_history_is_rounded_up():
-    assert [needed(length) for length in (1, 2, 3, 5, 10, 20)] == [1, 2, 2, 3, 6, 12]
+    assert [draws.needed(length) for length in (1, 2, 3, 5, 10, 20)] == [1, 2, 2, 3, 6, 12]
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 7, 8, 10, 15, 16, 20])
 def test_users_with_enough_of_a_history_are_those_that_a_count_finds(crowd, length):
     rng = np.random.default_rng(length)
     chosen = np.stack([rng.permutation(120)[:length] for _ in range(50)])
-    for need in {1, needed(length), length}:
-        found = with_enough(crowd.bits[chosen], need)
+    for need in {1, draws.needed(length), length}:
+        found = draws.with_enough(crowd.bits[chosen], need)
         for row, items in enumerate(chosen.tolist()):
             expected = [
                 user for user in range(100) if len({*items} & {*crowd.of(user).tolist()}) >= need
             ]
-            assert members_of(found[row]).tolist() == expected
+            assert draws.members_of(found[row]).tolist() == expected
 
 
 def test_popular_items_are_drawn_more_often_and_items_of_nobody_never():
-    drawn = [
-        one for (one,) in islice(histories(Random(1), 1, inventory=3, weights=[1, 0, 3]), 4000)
-    ]
+    found = draws.histories(Random(1), 1, inventory=3, weights=[1, 0, 3])
+    drawn = [one for (one,) in islice(found, 4000)]
     assert set(drawn) == {0, 2}
     assert drawn.count(2) == pytest.approx(3000, abs=100)
 
 
 def test_half_of_the_candidates_are_of_nobody_and_none_is_of_the_history(crowd):
-    users = set_of([4], of_users=100)
+    users = draws.set_of([4], of_users=100)
     own = crowd.of(4).tolist()
     # The second item of the history is one that the user lacks.
     history = own[0], next(item for item in range(120) if item not in own)
-    candidates, outside = select(crowd, users, history, Random(1))
+    candidates, outside = draws.select(crowd, users, history, Random(1))
     assert len(set(candidates)) == 50
     assert outside == 25
     assert len({*candidates} & {*own}) == 25
@@ -76,24 +63,24 @@ def test_half_of_the_candidates_are_of_nobody_and_none_is_of_the_history(crowd):
 
 def test_users_with_too_few_items_give_no_candidates():
     had = had_of(range(25), range(25), range(25), inventory=200)
-    everybody = set_of([0, 1, 2], of_users=3)
-    assert len(select(had, everybody, (), Random(1))[0]) == 50
-    assert select(had, everybody, (24,), Random(1))[0] == []
+    everybody = draws.set_of([0, 1, 2], of_users=3)
+    assert len(draws.select(had, everybody, (), Random(1))[0]) == 50
+    assert draws.select(had, everybody, (24,), Random(1))[0] == []
 
 
 def test_groups_take_turns_and_a_group_without_success_keeps_its_turn(crowd):
-    groups = [set_of(range(50), of_users=100), set_of([50, 51], of_users=100)]
-    cell = draw(crowd, groups, 1, most=1000, tries=9, seed=SEED)
+    groups = [draws.set_of(range(50), of_users=100), draws.set_of([50, 51], of_users=100)]
+    cell = draws.draw(crowd, groups, 1, most=1000, tries=9, seed=SEED)
     assert [one.group for one in cell.found] == [0] * 5
     assert cell.tried == 9
 
 
 def test_a_cell_depends_on_its_seed_alone(crowd, monkeypatch):
     # Three groups do not fit evenly into histories that are looked at 7 or 500 at a time.
-    groups = [set_of(range(n, n + 60), of_users=100) for n in (0, 20, 40)]
+    groups = [draws.set_of(range(n, n + 60), of_users=100) for n in (0, 20, 40)]
 
     def cell(seed=SEED, tries=300):
-        found = draw(crowd, groups, 5, most=20, tries=tries, seed=seed)
+        found = draws.draw(crowd, groups, 5, most=20, tries=tries, seed=seed)
         return [(one.group, one.history, one.candidates, one.counts) for one in found.found]
 
     first = cell()

@@ -1,7 +1,5 @@
 """The data tools, as the command line runs them."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -12,24 +10,15 @@ from harness_behaviour.building.describe import check_of_proxies, cut, entropy
 from harness_behaviour.building.draws import who_has
 from harness_behaviour.building.log import Group, Log
 
-FEW = ("--tries", "300", "--kept", "10")
+from .conftest import movies_files
 
 
-@pytest.fixture
-def tool(printed):
-    """Runs a data tool, given its name, options and exit code."""
-
-    def of(name, *options, code=0):
-        return printed("data", f"behaviour-{name}", *map(str, options), code=code)
-
-    return of
-
-
-def test_movies_are_built_and_described(tool, write_movies, tmp_path):
-    folder, out = write_movies(), tmp_path / "prompts"
-    built = tool("prompts", "--from", folder, "--out", out, *FEW).out
+def test_movies_are_built_and_described(printed, tmp_path):
+    folder, out = str(movies_files(tmp_path)), tmp_path / "prompts"
+    few = ("--tries", "300", "--kept", "10")
+    built = printed("data", "behaviour-prompts", "--from", folder, "--out", str(out), *few).out
     assert f"written: {out}, 159 prompts" in built
-    described = tool("describe", "--data", out, "--from", folder).out
+    described = printed("data", "behaviour-describe", "--data", str(out), "--from", folder).out
     # Table 1 is the same in both.
     assert built[built.index("Prompts of movies") :] in described
     assert "27 cells have fewer prompts than the paper's Table 1: none at 1" in described
@@ -61,9 +50,9 @@ def log():
     )
 
 
-def test_the_entropy_of_users_who_have_the_same_is_that_of_their_items(log):
-    assert entropy(log.had, [0, 1, 2]) == pytest.approx(math.log(10))
-    assert entropy(log.had, [0]) == pytest.approx(math.log(10))
+@pytest.mark.parametrize("users", [[0], [0, 1, 2]])
+def test_the_entropy_of_users_who_have_the_same_is_that_of_their_items(log, users):
+    assert entropy(log.had, users) == pytest.approx(math.log(10))
 
 
 def test_random_users_are_cut_into_sets_of_the_sizes_of_the_groups():

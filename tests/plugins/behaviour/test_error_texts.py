@@ -1,7 +1,5 @@
 """What is said of logs and built prompts that cannot be used: where, found, expected, to do."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow.parquet as pq
@@ -9,7 +7,7 @@ import pytest
 
 from harness.base.errors import DataError, UsageError
 
-from .conftest import FEW, log_of, movies_files, music_files
+from .conftest import FEW, load_prompts, log_of, movies_files, music_files
 from .test_movies import USERS, ratings
 from .test_music import NINE, RULES, TRACKS, people, plays
 
@@ -70,9 +68,9 @@ def test_a_log_that_cannot_be_used(tmp_path, domain, row):
     assert raised.value.expected.startswith(expected)
 
 
-def test_nobody_who_listened_enough(write_music):
+def test_nobody_who_listened_enough(tmp_path):
     with pytest.raises(DataError) as raised:
-        log_of("music", write_music(profile=people(**NINE), events=plays(*NINE)))
+        log_of("music", music_files(tmp_path, profile=people(**NINE), events=plays(*NINE)))
     assert str(raised.value) == (
         "the table 'events': no user has 5,000 interactions\n"
         "  found:    the most of one user are 60\n"
@@ -81,8 +79,8 @@ def test_nobody_who_listened_enough(write_music):
     )
 
 
-def test_titles_in_utf_8_are_not_read_as_latin_1(write_movies):
-    folder = write_movies()
+def test_titles_in_utf_8_are_not_read_as_latin_1(tmp_path):
+    folder = movies_files(tmp_path)
     file = folder / "movies.dat"
     file.write_bytes(file.read_bytes().decode("iso-8859-1").encode("utf-8"))
     with pytest.raises(DataError, match="a value that cannot be used") as raised:
@@ -95,32 +93,26 @@ def test_titles_in_utf_8_are_not_read_as_latin_1(write_movies):
 
 
 @pytest.mark.parametrize(
-    ("options", "found", "expected"),
+    ("asked", "found", "expected", "to_do"),
     [
-        ({"seed": 4}, "seed=0", "seed=4"),
-        ({"kept": 300, "draws": "popularity"}, "kept=10, draws=uniform",
-         "kept=300, draws=popularity"),
+        (("movies", {"seed": 4}), "seed=0", "seed=4", "build them again, or give --set seed=0"),
+        (("movies", {"kept": 300, "draws": "popularity"}), "kept=10, draws=uniform",
+         "kept=300, draws=popularity",
+         "build them again, or give --set kept=10 --set draws=uniform"),
+        (("music", {}), "domain=movies", "domain=music",
+         "name the tasks of this domain: behaviour_movies"),
     ],
 )  # fmt: skip
-def test_prompts_of_other_options(load_prompts, built, options, found, expected):
-    with pytest.raises(UsageError, match="built with other options") as raised:
-        load_prompts("movies", built, **{**FEW, **options})
-    assert raised.value.where == str(built / "prompts.parquet")
-    assert raised.value.found == f"built with {found}"
-    assert raised.value.expected == f"{expected}, as the task says"
-    settings = found.replace(", ", " --set ")
-    assert raised.value.hint == f"build them again, or give --set {settings}"
-
-
-def test_prompts_of_the_other_domain(load_prompts, built):
+def test_prompts_of_other_options(built, asked, found, expected, to_do):
+    domain, options = asked
     with pytest.raises(UsageError) as raised:
-        load_prompts("music", built, **FEW)
+        load_prompts(domain, built, **{**FEW, **options})
     assert str(raised.value) == (
         f"{built / 'prompts.parquet'}: "
         "the prompts were built with other options than the task has\n"
-        "  found:    built with domain=movies\n"
-        "  expected: domain=music, as the task says\n"
-        "  to do:    name the tasks of this domain: behaviour_movies"
+        f"  found:    built with {found}\n"
+        f"  expected: {expected}, as the task says\n"
+        f"  to do:    {to_do}"
     )
 
 
@@ -160,7 +152,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("damage", DAMAGED, ids=lambda damage: damage.__name__)
-def test_built_prompts_that_were_changed(load_prompts, built, damage):
+def test_built_prompts_that_were_changed(built, damage):
     damage(built)
     with pytest.raises(DataError) as raised:
         load_prompts("movies", built, **FEW)
@@ -171,8 +163,8 @@ def test_built_prompts_that_were_changed(load_prompts, built, damage):
     assert hint in (None, raised.value.hint)
 
 
-def test_folders_without_the_files_of_a_domain(load_prompts, write_movies, tmp_path):
-    folder = write_movies()
+def test_folders_without_the_files_of_a_domain(tmp_path):
+    folder = movies_files(tmp_path)
     (folder / "ratings.dat").unlink()
     with pytest.raises(DataError) as raised:
         load_prompts("movies", folder)
@@ -187,11 +179,11 @@ def test_folders_without_the_files_of_a_domain(load_prompts, write_movies, tmp_p
     assert raised.value.found == "no table"
 
 
-def test_what_the_data_tools_refuse(printed, built, write_movies, tmp_path):
+def test_what_the_data_tools_refuse(printed, built, tmp_path):
     def said(name, *options, code):
         return printed("data", f"behaviour-{name}", *map(str, options), code=code).err
 
-    log, gone = write_movies(shuffle=3, name="other"), tmp_path / "gone"
+    log, gone = movies_files(tmp_path, shuffle=3, name="other"), tmp_path / "gone"
     assert said("describe", "--data", built, "--from", log, code=2) == (
         f"harness: --from {log}: the prompts were not built from this log\n"
         "  found:    other content in movies.dat, ratings.dat, users.dat\n"

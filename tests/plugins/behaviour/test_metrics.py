@@ -1,7 +1,5 @@
 """Scores of prompts: values, missing ones, baselines, slices and counts."""
 
-from __future__ import annotations
-
 from math import sqrt
 from random import Random
 from statistics import fmean, stdev
@@ -21,6 +19,11 @@ BASELINES = ("gap_random", "gap_popular", "gap_popular_in_group")
 
 def scored(*pairs, **options):
     return {one.id: one for one in score(answered(*pairs), Options(**options))}
+
+
+def results_of(found):
+    columns = Columns(METRICS, map(sound, found.values()))
+    return columns.results(interval=IntervalSpec(draws=20), seed=0, task="t")
 
 
 def ideal(prompt):
@@ -115,9 +118,7 @@ def test_what_cannot_be_read_is_missing_and_counts_as_random_in_the_second_colum
     assert (lost.worst["filled"], lost.counts) == (10, {})
     assert (lost.details.cross, lost.details.displaced, lost.details.filled) == (None,) * 3
     assert lost.details.cross_random > lost.details.entropy
-    results = Columns(METRICS, map(sound, found.values())).results(
-        interval=IntervalSpec(draws=20), seed=0, task="t"
-    )
+    results = results_of(found)
     gap = results["gap"]
     assert (gap.value, gap.n) == (0.0, 1)
     assert gap.missing == {"recommend/empty_list": 1, "recommend/timeout": 1}
@@ -131,9 +132,8 @@ def test_baselines_are_worked_out_from_the_item():
     found = scored(*((prompt, ranking(*popular(prompt))) for prompt in prompts))
     for one in found.values():
         assert one.values["gap_popular"] == one.values["gap"]
-        assert one.details.cross_popular == one.details.cross
-        assert one.details.cross_1e3_popular == one.details.cross_1e3
-        assert one.details.displaced_popular == one.details.displaced
+        for name in ("cross", "cross_1e3", "displaced"):
+            assert getattr(one.details, f"{name}_popular") == getattr(one.details, name)
     assert all(one.values["gap_random"] > 0 for one in found.values())
 
 
@@ -203,10 +203,8 @@ def test_the_prompt_without_context_has_details_and_enters_no_column():
     assert (lone.values, lone.missing, lone.worst) == ({}, {}, {})
     assert lone.details.setting == "none"
     assert lone.details.cross == lone.details.entropy
-    results = Columns(METRICS, map(sound, found.values())).results(
-        interval=IntervalSpec(draws=20), seed=0, task="t"
-    )
-    assert {name for name, one in results.items() if one.n != 1} == {"gap_popular_in_group"}
+    columns = results_of(found).items()
+    assert {name for name, one in columns if one.n != 1} == {"gap_popular_in_group"}
     assert scored((nothing, Unreadable("empty")))[nothing.id].details.cross is None
 
 

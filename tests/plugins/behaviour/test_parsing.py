@@ -1,7 +1,5 @@
 """Which places of candidates are read from replies, and how their titles were found."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -179,30 +177,32 @@ def test_a_track_may_be_named_with_its_artist_in_several_ways():
     assert read('["Creep"]', candidates=TRACKS).value.unknown == 1
 
 
-def test_unknown_and_repeated_titles_are_dropped_until_ten_are_placed():
-    ten = [f"Filler Number {place} (19{place})" for place in range(20, 30)]
-    said = [ten[0], "Casablanca (1942)", ten[0], *ten[1:], "Heat (1995)", "No such film", ten[3]]
+TEN = FILMS[20:30]
+VOLUMES = [f"Something else entirely, volume {number}" for number in range(990)]
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "others"),
+    [
+        ([TEN[0], "Big (1988)", TEN[0], *TEN[1:], FILMS[3], "No such film", TEN[3]], 20, (1, 1, 3)),
+        (FILMS, 0, (0, 0, 40)),
+        ([*VOLUMES, *FILMS[:10]], 0, (990, 0, 0)),
+    ],
+    ids=["after the tenth", "all candidates", "a thousand titles"],
+)
+def test_unknown_and_repeated_titles_are_dropped_until_ten_are_placed(said, first, others):
     found = read(json.dumps(said)).value
-    assert found.places == tuple(range(20, 30))
-    assert (found.unknown, found.repeated, found.surplus) == (1, 1, 3)
+    assert found.places == tuple(range(first, first + 10))
+    assert (found.unknown, found.repeated, found.surplus) == others
 
 
-def test_a_list_of_all_candidates_is_read_as_its_first_ten():
-    found = read(json.dumps(FILMS)).value
-    assert (found.places, found.surplus) == (tuple(range(10)), 40)
+def test_a_list_of_all_candidates_is_no_ranking_beside_another_list():
     assert places(f"Of {list(FILMS)!r} these: {PUBLISHED}") == THREE
     assert places(f"{PUBLISHED}\nout of\n{json.dumps(FILMS)}") == THREE
 
 
-def test_a_thousand_titles():
-    unknown = [f"Something else entirely, volume {number}" for number in range(990)]
-    found = read(json.dumps([*unknown, *FILMS[:10]])).value
-    assert (found.places, found.unknown, found.surplus) == (tuple(range(10)), 990, 0)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+UNREADABLE = {
+    "negated": [
         f"I would NOT recommend these: {PUBLISHED}",
         f"I wouldn't recommend any of these:\n```json\n{PUBLISHED}\n```",
         f"All but the following are good. Avoid: {PUBLISHED}",
@@ -212,47 +212,37 @@ def test_a_thousand_titles():
         'I would not recommend "Heat (1995)", "The Matrix"',
         '{"not_recommended": ["Heat (1995)", "The Matrix"]}',
     ],
-)
-def test_a_list_of_what_is_not_recommended_is_no_ranking(text):
-    found = read(text)
-    assert isinstance(found, Unreadable)
-    assert found.cause == "negated"
+    "empty": [""],
+    "empty_list": [
+        '{"Heat (1995)": 2.5, "The Matrix": 9}',
+        "[]",
+        "```\n[]\n```",
+        "[" * 20_000,
+    ],
+    "no_list": [
+        "I cannot recommend movies.",
+        "I would watch Heat (1995) first.",
+        "1. I am a language model.\n2. I watch nothing.",
+        '"Heat (1995)"',
+        # Hostile text is read in its length.
+        '["' * 20_000,
+        '["' + "x" * 200_000,
+        "1. a\n" * 20_000,
+        "1. a" + " - a" * 20_000,
+        "'" * 99_999,
+    ],
+}
 
 
 @pytest.mark.parametrize(
     ("text", "cause"),
-    [
-        ('{"Heat (1995)": 2.5, "The Matrix": 9}', "empty_list"),
-        ("", "empty"),
-        ("[]", "empty_list"),
-        ("```\n[]\n```", "empty_list"),
-        ("I cannot recommend movies.", "no_list"),
-        ("I would watch Heat (1995) first.", "no_list"),
-        ("1. I am a language model.\n2. I watch nothing.", "no_list"),
-        ('"Heat (1995)"', "no_list"),
-    ],
+    [(text, cause) for cause, texts in UNREADABLE.items() for text in texts],
+    ids=lambda value: value[:40],
 )
-def test_without_a_list_a_reply_is_unreadable(text, cause):
+def test_without_a_list_of_what_is_recommended_a_reply_is_unreadable(text, cause):
     found = read(text)
     assert isinstance(found, Unreadable)
     assert found.cause == cause
-
-
-HOSTILE = {
-    "brackets": "[" * 20_000,
-    "open lists": '["' * 20_000,
-    "a long title": '["' + "x" * 200_000,
-    "numbered lines": "1. a\n" * 20_000,
-    "remarks": "1. a" + " - a" * 20_000,
-    "quotes": "'" * 99_999,
-}
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_text_is_read_in_its_length(kind):
-    found = read(HOSTILE[kind])
-    assert isinstance(found, Unreadable)
-    assert found.cause == ("empty_list" if kind == "brackets" else "no_list")
 
 
 def test_folding():

@@ -1,7 +1,5 @@
 """The published prompt word for word, and how settings, domains and demographies change it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

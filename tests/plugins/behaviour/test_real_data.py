@@ -19,11 +19,6 @@ pytestmark = pytest.mark.real_data
 
 
 @pytest.fixture(scope="module")
-def movies(real_data):
-    return read_movies(real_data / "movielens-1m-part")
-
-
-@pytest.fixture(scope="module")
 def profiles(real_data):
     """The gender and country of each listener."""
     file = real_data / "lastfm/1k-userid-profile.tsv"
@@ -31,7 +26,8 @@ def profiles(real_data):
     return [(gender, country) for _, gender, _, country, _ in rows]
 
 
-def test_the_groups_of_movies_are_those_of_table_1(movies):
+def test_the_groups_of_movies_are_those_of_table_1(real_data):
+    movies = read_movies(real_data / "movielens-1m-part")
     ages, genders, occupations = zip(*movies.demography.values(), strict=True)
     assert [len(set(one)) for one in (ages, genders, occupations)] == [7, 2, 17]
     assert len(set(movies.demography.values())) == 51

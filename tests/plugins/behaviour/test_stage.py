@@ -1,7 +1,5 @@
 """The stage in whole runs over the sample: what it asks, reads and records."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -61,15 +59,13 @@ def test_the_prompt_without_context_is_asked_with_setting_c(tmp_path):
     assert not any("previously" in text for text in texts)
 
 
-def test_the_rule_sees_only_what_the_prompt_shows(tmp_path):
+def test_the_rule_sees_only_what_the_prompt_shows():
     candidates = [f"Film {place} (19{place})" for place in range(50, 99)] + ["Night Boat (1990)"]
     variables = {"history": ["The Night Train (1962)"], "candidates": candidates}
     said = json.loads(recommend(variables, None))
     # A word of the history first, then the nearest years.
     assert said[:3] == ["Night Boat (1990)", "Film 62 (1962)", "Film 61 (1961)"]
     assert json.loads(recommend({**variables, "history": []}, None)) == candidates[:10]
-    result = run_tasks(TASK, folder=tmp_path, **FEW)
-    assert result.summaries[0].metrics["gap"].n == 12
 
 
 def test_the_sample_has_a_gap_for_each_model_of_no_model(tmp_path):
@@ -80,5 +76,4 @@ def test_the_sample_has_a_gap_for_each_model_of_no_model(tmp_path):
         for name in ("gap", "gap_random", "gap_popular", "gap_popular_in_group")
     }
     assert gaps["gap_random"] > gaps["gap"] > 0
-    assert gaps["gap_random"] > gaps["gap_popular"] > 0
-    assert gaps["gap_popular"] > gaps["gap_popular_in_group"] > 0
+    assert gaps["gap_random"] > gaps["gap_popular"] > gaps["gap_popular_in_group"] > 0

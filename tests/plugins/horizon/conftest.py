@@ -1,43 +1,65 @@
 """Small training data, and one thread, since the tests share their cores."""
 
+import asyncio
+import json
 import sys
-from collections.abc import Callable, Iterable
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
 from harness_horizon.recommenders.training_data import Histories, TrainingData
 
+from harness.contracts.model import Message, ModelSettings, Request, Sampling
+
+
+def answers_of(make, texts, **args):
+    """The answers of a model that is opened with these arguments to what is asked at once."""
+
+    async def ask():
+        model = make(ModelSettings(args=args))
+        await model.open()
+        requests = [
+            Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
+            for text in texts
+        ]
+        replies = await asyncio.gather(*map(model.ask, requests))
+        await model.close()
+        return [json.loads(reply.text) for reply in replies]
+
+    return asyncio.run(ask())
+
+
+@pytest.fixture
+def embedding(monkeypatch):
+    """Puts embedders, one after the other and the last one for ever, in the place of named ones."""
+
+    def use(*embedders):
+        named, each = [], chain(embedders, repeat(embedders[-1]))
+
+        def named_embedder(spec, **given):
+            named.append((spec, given))
+            return next(each)
+
+        monkeypatch.setattr("harness.pipeline.embedders.named_embedder", named_embedder)
+        return named
+
+    return use
+
 
 @pytest.fixture(autouse=True)
-def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def _one_thread(monkeypatch):
     """Also where a test is the first to import torch, which takes seconds."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)
 
 
-def histories(lists: Iterable[Iterable[int]]) -> Histories:
+def histories(rows):
     """Histories from lists of items."""
-    rows = [list(one) for one in lists]
-    offsets = np.cumsum([0, *map(len, rows)])
-    return Histories(offsets, np.array([item for row in rows for item in row], dtype=np.int64))
+    return Histories(np.cumsum([0, *map(len, rows)]), np.concatenate(rows, dtype=np.int64))
 
 
-def made_data(
-    train: list[list[int]], validation: list[list[int]] | None = None, split: str = "s"
-) -> TrainingData:
+def made_data(train, validation=None, split="s"):
     """Training data from lists of items; the last item of a validation history is asked."""
     others = histories(train if validation is None else validation)
     return TrainingData(histories(train), others, others.sizes - 1, split)
-
-
-@pytest.fixture
-def training_data() -> Callable[..., TrainingData]:
-    return made_data
-
-
-@pytest.fixture
-def walks(training_data: Callable[..., TrainingData]) -> TrainingData:
-    """Ten users who walk through things of their own; a part of this is asked."""
-    rows = [[(start * 8 + step) * 5 + 3 for step in range(8)] for start in range(10)]
-    return training_data(rows, [row[:7] for row in rows])

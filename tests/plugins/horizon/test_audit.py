@@ -1,9 +1,7 @@
 """The audit finds each kind of leak that is planted in the training data of a build."""
 
-from __future__ import annotations
-
 import pytest
-from builders.horizon import built, settings_of, write_log
+from builders.horizon import built, settings_of
 from harness_horizon.curation import build, splits
 from harness_horizon.curation.engine import engine
 from harness_horizon.curation.ledger import complete_manifest
@@ -12,15 +10,9 @@ from harness_horizon.curation.splits import audit
 
 from harness.base.errors import DataError
 
-DAY = 86_400_000
-PEOPLE = [f"p{number:02}" for number in range(20)]
-REVIEWS = {
-    "Books": [
-        (one, f"b{number}", TAU - (9 - 2 * number) * DAY) for one in PEOPLE for number in range(7)
-    ]
-}
-TITLES = {"Books": {f"b{number}": f"Book {number}" for number in range(7)}}
+from .test_bad_input import log  # noqa: F401 - a fixture
 
+LAST = "SELECT user_id, items[first + 1:], times[first + 1:] FROM '{{}}/{}.parquet' LIMIT 1"
 PLANTED = {
     "a held-out user": (
         "SELECT user_id, items[:1], times[:1] FROM '{}/cases-1b.parquet' LIMIT 1",
@@ -31,14 +23,8 @@ PLANTED = {
         "FROM '{}/cases-1c.parquet' LIMIT 1",
         "1 dated at or after the end of training",
     ),
-    "a target of 1a": (
-        "SELECT user_id, items[first + 1:], times[first + 1:] FROM '{}/cases-1a.parquet' LIMIT 1",
-        "1 that are targets of 1a or 1b",
-    ),
-    "a target of validation": (
-        "SELECT user_id, items[first + 1:], times[first + 1:] FROM '{}/validation.parquet' LIMIT 1",
-        "1 that are targets of validation",
-    ),
+    "a target of 1a": (LAST.format("cases-1a"), "1 that are targets of 1a or 1b"),
+    "a target of validation": (LAST.format("validation"), "1 that are targets of validation"),
 }
 
 
@@ -50,20 +36,18 @@ def plant(database, out, leak):
 
 
 @pytest.mark.parametrize("leak", PLANTED)
-def test_a_planted_leak_is_found(tmp_path, leak):
-    write_log(tmp_path, REVIEWS, TITLES)
-    settings = settings_of(tmp_path)
-    out = built(tmp_path)
+def test_a_planted_leak_is_found(log, leak):  # noqa: F811
+    settings, out = settings_of(log), built(log)
     query, said = PLANTED[leak]
     with engine(out, 10**9) as database:
-        assert audit(database, out, settings)["training_rows"] == 18 * 3
+        assert audit(database, out, settings)["training_rows"] == 18 * 2
         plant(database, out, query)
         with pytest.raises(DataError, match="the audit failed") as error:
             audit(database, out, settings)
-    assert f"of {18 * 3 + 1} training rows: {said}" in str(error.value).replace("\n", " ")
+    assert f"of {18 * 2 + 1} training rows: {said}" in str(error.value).replace("\n", " ")
 
 
-def test_a_build_that_leaks_is_not_complete(tmp_path, monkeypatch):
+def test_a_build_that_leaks_is_not_complete(log, monkeypatch):  # noqa: F811
     write = splits._write_train
     query = f"SELECT user_id, [0], [{TAU}] FROM '{{}}/users.parquet' LIMIT 1"
 
@@ -73,8 +57,7 @@ def test_a_build_that_leaks_is_not_complete(tmp_path, monkeypatch):
         return written
 
     monkeypatch.setattr(splits, "_write_train", write_and_plant)
-    write_log(tmp_path, REVIEWS, TITLES)
-    settings = settings_of(tmp_path)
+    settings = settings_of(log)
     with pytest.raises(DataError, match="the audit failed"):
         build.run(settings)
     with pytest.raises(DataError, match="no complete build"):

@@ -1,9 +1,6 @@
 """`harness horizon index`: what is embedded, resumed, refused, and the same twice."""
 
 import asyncio
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import faiss
 import numpy as np
@@ -19,26 +16,10 @@ from harness.base.errors import DataError, Interrupted, ModelError, StorageError
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     """Curated data of 300 titles, one of which is there twice."""
     titles = titles_of(300)
     return write_curated(tmp_path / "data", [*titles, titles[3]], titles[40:50])
-
-
-@pytest.fixture
-def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scripted]:
-    """Puts an embedder in the place of all that SPECs name."""
-
-    def use(**options: Any) -> Scripted:
-        embedder = Scripted(**options)
-        monkeypatch.setattr("harness.pipeline.embedders.named_embedder", lambda *_, **__: embedder)
-        return embedder
-
-    return use
-
-
-def digest(out: Path) -> bytes:
-    return (out / INDEX).read_bytes()
 
 
 def test_an_index_holds_each_title_once(data, tmp_path):
@@ -56,11 +37,19 @@ def test_an_index_holds_each_title_once(data, tmp_path):
     assert ("recall@10 against exact search", "1.0000") in report.sheets[0].rows
 
 
-def test_an_interrupted_build_says_what_is_kept_and_goes_on(data, tmp_path, monkeypatch, scripted):
+def test_an_interrupted_build_says_what_is_kept_and_goes_on(data, tmp_path, monkeypatch, embedding):
     monkeypatch.setattr("harness_horizon.catalogue.vectors.TOGETHER", 50)
-    embedder = scripted()
+    embedder = Scripted()
+    embedding(embedder)
+    embed, lives = Scripted.embed, iter(range(2))
+
+    async def stopping(self, texts):
+        if next(lives, None) is None:
+            raise KeyboardInterrupt
+        return await embed(self, texts)
+
     with monkeypatch.context() as patch:
-        patch.setattr(Scripted, "embed", stopping_after(2, Scripted.embed))
+        patch.setattr(Scripted, "embed", stopping)
         with pytest.raises(Interrupted, match="what is embedded is kept"):
             indexed(data, tmp_path / "out")
     [path] = (tmp_path / "out" / "vectors").iterdir()
@@ -70,19 +59,8 @@ def test_an_interrupted_build_says_what_is_kept_and_goes_on(data, tmp_path, monk
     indexed(data, tmp_path / "out")
     assert sum(map(len, embedder.asked)) == 200
     indexed(data, tmp_path / "whole")
-    assert digest(tmp_path / "out") == digest(tmp_path / "whole")
-
-
-def stopping_after(lives: int, embed: Any) -> Any:
-    """An `embed` that is interrupted after some calls."""
-    left = iter(range(lives))
-
-    async def wrapped(self: Any, texts: Any) -> Any:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return await embed(self, texts)
-
-    return wrapped
+    one, other = ((tmp_path / name / INDEX).read_bytes() for name in ("out", "whole"))
+    assert one == other
 
 
 def test_the_same_vectors_make_the_same_file_with_any_number_of_threads(tmp_path):
@@ -145,16 +123,16 @@ def test_recall_is_lower_where_less_is_found(tmp_path):
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
 
     class Poor(SmallIndex):
-        def search(self, queries: Any, k: int) -> Any:
+        def search(self, queries, k):
             found = super().search(queries, k)
             found[:, 6:] = 499
             return found
 
-    assert recall(SmallIndex(rows), [rows[:200], rows[200:]]) == {"found": 5000, "of": 5000}  # type: ignore[arg-type]
-    poor = recall(Poor(rows), [rows])  # type: ignore[arg-type]
+    assert recall(SmallIndex(rows), [rows[:200], rows[200:]]) == {"found": 5000, "of": 5000}
+    poor = recall(Poor(rows), [rows])
     assert 0.45 < poor["found"] / poor["of"] < 0.6
     same = np.repeat(rows[:1], 40, axis=0)
-    assert recall(SmallIndex(same), [same]) == {"found": 400, "of": 400}  # type: ignore[arg-type]
+    assert recall(SmallIndex(same), [same]) == {"found": 400, "of": 400}
 
 
 def test_a_sample_is_indexed_with_all_true_items(data, tmp_path):
@@ -162,16 +140,16 @@ def test_a_sample_is_indexed_with_all_true_items(data, tmp_path):
     titles = read_titles(tmp_path / "out")
     assert len(titles) == 20
     assert {titles.position(one) is None for one in titles_of(300)[40:50]} == {False}
-    assert read_manifest(tmp_path / "out").options["catalog_sample"] == 20  # type: ignore[union-attr]
+    assert read_manifest(tmp_path / "out").options["catalog_sample"] == 20
 
 
-def test_vectors_that_cannot_be_used_are_refused(tmp_path, scripted):
+def test_vectors_that_cannot_be_used_are_refused(tmp_path, embedding):
     data = write_curated(tmp_path / "data", titles_of(16))
-    scripted(wrong="fewer")
+    embedding(Scripted(wrong="fewer"))
     with pytest.raises(ModelError) as caught:
         indexed(data, tmp_path / "out")
     assert "15 x 8" in str(caught.value) and "test:scripted" in str(caught.value)
-    scripted()
+    embedding(Scripted())
     indexed(data, tmp_path / "out")
     assert len(read_titles(tmp_path / "out")) == 16
 
@@ -189,7 +167,7 @@ def test_what_it_takes_is_said_before_and_a_full_disk_is_refused(
 
 
 def test_two_packages_of_faiss_are_an_error_and_none_names_the_extra(data, tmp_path, monkeypatch):
-    def installed(*names: str) -> None:
+    def installed(*names):
         monkeypatch.setattr(faiss_index, "distributions", lambda name: [1] if name in names else [])
 
     for names, gpu in ((("faiss-cpu",), False), (("faiss-gpu-cu12",), True), ((), False)):

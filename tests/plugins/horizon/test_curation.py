@@ -1,7 +1,5 @@
 """Histories, splits and cases against plain dictionaries, and what must not change them."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest
@@ -23,7 +21,6 @@ from harness_horizon.curation.sources import raw_rows
 from harness_horizon.recommenders.training_data import read_training, validation_cases
 
 DAY = 86_400_000
-
 PEOPLE = [f"p{number:02}" for number in range(20)]
 
 REVIEWS = {
@@ -72,10 +69,17 @@ TITLES = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def log(tmp_path_factory):
+    """A folder with this log and its build."""
     folder = tmp_path_factory.mktemp("log")
-    write_log(folder, REVIEWS, TITLES)
-    return read_build(built(folder))
+    write_log(folder, REVIEWS, TITLES, packed=True)
+    built(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(log):
+    return read_build(log / "out")
 
 
 HISTORIES = {
@@ -89,13 +93,12 @@ HISTORIES = {
     "both": ["shared"],
     "again": ["shared", "shared"],
     "untitled-too": ["b2"],
-    "p00": ["b1", "b2", "g1", "g2", "t1"],
 }
 
 
-@pytest.mark.parametrize("user", HISTORIES)
-def test_a_history_is_ordered_by_time_category_and_row(made, user):
-    assert [item for item, _ in made["histories"][user]] == HISTORIES[user]
+def test_a_history_is_ordered_by_time_category_and_row(made):
+    found = {user: [item for item, _ in rows] for user, rows in made["histories"].items()}
+    assert found == HISTORIES | {one: ["b1", "b2", "g1", "g2", "t1"] for one in PEOPLE}
 
 
 def test_all_of_it_is_what_plain_dictionaries_give(made):
@@ -128,13 +131,9 @@ def test_random_logs_give_what_plain_dictionaries_give(tmp_path, part, monkeypat
         assert_equal(read_build(out), expected(reviews, titles, **options))
 
 
-def test_the_same_options_give_the_same_bytes(tmp_path):
-    write_log(tmp_path, REVIEWS, TITLES, packed=True)
-    one, other = (
-        contents(built(tmp_path, out=tmp_path / name, memory=memory))
-        for name, memory in {"one": "500MB", "other": "4GB"}.items()
-    )
-    assert one == other
+@pytest.mark.parametrize("memory", ["500MB", "4GB"])
+def test_the_same_options_give_the_same_bytes(log, tmp_path, memory):
+    assert contents(built(log, out=tmp_path, memory=memory)) == contents(log / "out")
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -154,12 +153,10 @@ def test_csv_in_such_a_folder_keeps_its_columns(tmp_path):
         assert database.rows(raw_rows(database, file, "reviews")) == [("u1", "b1", "5")]
 
 
-def test_the_second_time_nothing_is_done(tmp_path):
-    write_log(tmp_path, REVIEWS, TITLES)
-    out = built(tmp_path)
+def test_the_second_time_nothing_is_done(log):
+    out = log / "out"
     times = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.name != ".lock"}
-    report = build.run(settings_of(tmp_path))
-    assert report.notes[-1] == "nothing was left to do"
+    assert build.run(settings_of(log)).notes[-1] == "nothing was left to do"
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert not (out / "work").exists()
 
@@ -176,18 +173,18 @@ LIVES = {
 """When somebody buys, for each kind of user that the authors' scripts treat differently."""
 
 
-def lives(tmp_path, **options):
-    """A published build of thirty users of each kind: for each role the kinds of its users."""
-    rows = [(f"{kind}-{number}", f"b{place}", time) for kind, times in LIVES.items()
-            for number in range(30) for place, time in enumerate(times)]  # fmt: skip
-    write_log(tmp_path, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
-    made = read_build(built(tmp_path, published=True, **options))
-    roles = ("held_out", "trained", "tested", "validating")
-    return made, {role: {one.partition("-")[0] for one in made[role]} for role in roles}
+def published(folder, lives=LIVES, *, many=30, **options):
+    """The folder of a published build of many users of each kind."""
+    rows = [(f"{kind}-{number}", f"b{place}", time) for kind, times in lives.items()
+            for number in range(many) for place, time in enumerate(times)]  # fmt: skip
+    write_log(folder, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
+    return built(folder, published=True, **options)
 
 
 def test_published_draws_users_as_the_authors_scripts(tmp_path):
-    made, kinds = lives(tmp_path, held_out=70)
+    made = read_build(published(tmp_path, held_out=70))
+    roles = ("held_out", "trained", "tested", "validating")
+    kinds = {role: {one.partition("-")[0] for one in made[role]} for role in roles}
     assert kinds["held_out"] <= {"tests", "short", "new"}
     assert kinds["tested"] == {"tests"}
     assert kinds["validating"] == {"validates"}
@@ -199,11 +196,9 @@ def test_published_draws_users_as_the_authors_scripts(tmp_path):
 
 
 def test_published_sets_users_aside_who_need_no_item_of_2019(tmp_path):
-    lives = {"late": [TAU - 500 * DAY] * 3 + [TAU, TAU + DAY], "old": [TAU - 500 * DAY] * 5}
-    rows = [(f"{kind}-{number}", f"b{place}", time + place) for kind, times in lives.items()
-            for number in range(100) for place, time in enumerate(times)]  # fmt: skip
-    write_log(tmp_path, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
-    made = read_build(built(tmp_path, published=True))
+    early = [TAU - 500 * DAY + place for place in range(5)]
+    lives = {"late": [*early[:3], TAU, TAU + DAY], "old": early}
+    made = read_build(published(tmp_path, lives, many=100))
     # Ten of 100 users of 2020 are held out, and nine of the 90 who are left are set aside.
     left = set(made["histories"]) - made["held_out"] - made["trained"]
     assert len(made["held_out"]) == 10
@@ -211,7 +206,7 @@ def test_published_sets_users_aside_who_need_no_item_of_2019(tmp_path):
 
 
 def test_published_trains_before_2019_and_validates_with_trained_users(tmp_path):
-    made, _ = lives(tmp_path, least_interactions=4)
+    made = read_build(published(tmp_path, least_interactions=4))
     train = {user: [item for item, _ in rows] for user, rows in made["train"]}
     wanted = {"tests": 3, "validates": 4, "short": 2, "later": 2, "old": 5}
     assert {user.partition("-")[0]: len(rows) for user, rows in train.items()} == wanted
@@ -224,11 +219,7 @@ def test_published_trains_before_2019_and_validates_with_trained_users(tmp_path)
 
 
 def test_published_validates_with_every_item_of_2019(tmp_path):
-    times = [OLD, *(LAST + number for number in range(3)), OF_2020]
-    rows = [(f"p{number}", f"b{place}", time) for number in range(30)
-            for place, time in enumerate(times)]  # fmt: skip
-    write_log(tmp_path, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
-    out = built(tmp_path, published=True)
+    out = published(tmp_path, {"p": [OLD, LAST, LAST + 1, LAST + 2, OF_2020]})
     data = read_training(out)
     [(histories, targets)] = validation_cases(data).batches(10**6, 9)
     # Only b0 is trained on: it is the history of b1 and b2, which nobody can recommend.

@@ -1,7 +1,5 @@
 """The figures of appendix B, from a log whose numbers are known."""
 
-from __future__ import annotations
-
 import pytest
 from builders.horizon import TAU, built, settings_of, write_log
 from harness_horizon.curation import build, describe
@@ -20,39 +18,27 @@ REVIEWS = {
 TITLES = {"Books": {"b1": "One", "b2": "Two"}, "Toys": {"t1": "Three"}}
 
 
-@pytest.fixture
-def report(tmp_path):
+def test_tables_stand_beside_those_of_the_paper_and_figures_hold_the_distributions(tmp_path):
     write_log(tmp_path, REVIEWS, TITLES)
-    return describe.run(describe.Settings(data=built(tmp_path), memory="2GB"))
-
-
-def rows(report, title):
-    return next(sheet.rows for sheet in report.sheets if sheet.title == title)
-
-
-def test_sizes_and_means_stand_beside_table_7_and_those_of_appendix_b(report):
-    assert rows(report, "Size, as in Table 7") == (
-        ("users", 11e-6, 54.51),
-        ("mean length of a history", 24 / 11, 9.07),
-        ("items", 3e-6, 34.52),
-        ("interactions", 24e-6, 485.89),
-    )
-    assert rows(report, "Interactions of a user, as in appendix B") == (
-        ("interactions before 2020", 15 / 11, 1.5, 4.99),
-        ("interactions from 2020 on", 9 / 11, 1.0, 4.09),
-    )
-
-
-def test_years_tails_and_categories(report):
-    assert rows(report, "Interactions a year") == (("2018", 10, 10), ("2019", 5, 5), ("2020", 9, 9))
-    assert rows(report, "Long tails") == (
-        ("interactions of a user", 2, 3, 3, 3, 3),
-        ("interactions of an item", 9, 10, 10, 10, 10),
-    )
-    assert rows(report, "Categories") == (("Books", 2, 15, 0), ("Toys", 1, 0, 9))
-
-
-def test_figures_hold_the_distributions(report):
+    report = describe.run(describe.Settings(data=built(tmp_path), memory="2GB"))
+    assert {sheet.title: sheet.rows for sheet in report.sheets} == {
+        "Size, as in Table 7": (
+            ("users", 11e-6, 54.51),
+            ("mean length of a history", 24 / 11, 9.07),
+            ("items", 3e-6, 34.52),
+            ("interactions", 24e-6, 485.89),
+        ),
+        "Interactions of a user, as in appendix B": (
+            ("interactions before 2020", 15 / 11, 1.5, 4.99),
+            ("interactions from 2020 on", 9 / 11, 1.0, 4.09),
+        ),
+        "Interactions a year": (("2018", 10, 10), ("2019", 5, 5), ("2020", 9, 9)),
+        "Long tails": (
+            ("interactions of a user", 2, 3, 3, 3, 3),
+            ("interactions of an item", 9, 10, 10, 10, 10),
+        ),
+        "Categories": (("Books", 2, 15, 0), ("Toys", 1, 0, 9)),
+    }
     lengths, years, items = (figure.marks[0] for figure in report.figures)
     # Bins of one, of two and three, of four to seven, and of eight to fifteen: 3, 3 + 5 users.
     assert (lengths.x, lengths.y) == ((1.0, 2.5), (3.0, 4.0))

@@ -1,7 +1,5 @@
 """The study of drift: its measures by hand, and that it finds drift where there is some."""
 
-from __future__ import annotations
-
 import math
 import sys
 from functools import cache
@@ -78,7 +76,6 @@ def test_entropy_and_kl_by_hand():
     by_hand = 3 / 7 * math.log(3 / 5) + 4 / 7 * math.log(2)
     assert divergence(one, other, 0.25) == pytest.approx(by_hand)
     assert divergence(one, one, 0.25) == 0
-    assert np.isfinite(divergence(one, other, 1e-9))
 
 
 def test_what_is_between_two_groups_by_hand(monkeypatch):

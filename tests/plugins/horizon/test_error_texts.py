@@ -1,7 +1,5 @@
 """What is said of reviews, indexes and checkpoints that cannot be used, word for word."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from .test_bad_input import DAY, ROWS, TAU, TITLES, failed, line
 A_YEAR_LATER = [(user, item, time + 400 * DAY * (time >= TAU)) for user, item, time in ROWS]
 
 
-def csv(log: Path, text: str) -> None:
+def csv(log, text):
     (log / "reviews/Books.jsonl").unlink()
     (log / "reviews/Books.csv").write_text(text)
 
@@ -100,7 +98,7 @@ def test_reviews_that_cannot_be_used(tmp_path, damage):
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("index")
     indexed(write_curated(folder / "data", titles_of(20)), folder / "index")
     return folder / "index"
@@ -122,7 +120,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_arguments_of_models(index, make, args, said):
     given = {name: str(index) if value == "index" else value for name, value in args.items()}
     with pytest.raises(UsageError, match=said):
-        make(ModelSettings(args=given))  # type: ignore[operator]
+        make(ModelSettings(args=given))
 
 
 def test_an_index_of_other_options_and_of_another_catalogue(index, tmp_path):

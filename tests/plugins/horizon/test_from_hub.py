@@ -1,18 +1,14 @@
 """Task 1 on a bare machine: reviews and metadata come from the hub, and are built once."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
-from builders.commands import Ended, run_cli
+from builders.commands import run_cli
 from builders.horizon import TAU
-from builders.hub_server import Hub, asking, serving_hub
+from builders.hub_server import asking, serving_hub
 
-REPO = "McAuley-Lab/Amazon-Reviews-2023"
 CATEGORIES = [
     "All_Beauty", "Amazon_Fashion", "Appliances", "Arts_Crafts_and_Sewing", "Automotive",
     "Baby_Products", "Beauty_and_Personal_Care", "Books", "CDs_and_Vinyl",
@@ -23,18 +19,17 @@ CATEGORIES = [
     "Patio_Lawn_and_Garden", "Pet_Supplies", "Software", "Sports_and_Outdoors",
     "Subscription_Boxes", "Tools_and_Home_Improvement", "Toys_and_Games", "Video_Games",
 ]  # fmt: skip
-DAY = 86_400_000
 TASK = "horizon_next_item"
 
 
-def files() -> dict[str, bytes]:
+def files():
     """All that the data set has of its categories, of "Unknown" and of another kind, but small."""
     rng = Random(4)
     found = {"README.md": b"reviews", "raw/review_categories/Books.jsonl": b"{}\n"}
     for name in (*CATEGORIES, "Unknown"):
         rows = ["user_id,parent_asin,rating,timestamp"]
         for user in rng.sample(range(40), 12):
-            time = TAU + rng.randrange(-600, 600) * DAY
+            time = TAU + rng.randrange(-600, 600) * 86_400_000
             rows.append(f"u{user:02},{name[:6]}-{rng.randrange(5)},4.0,{time}")
         items = [{"parent_asin": f"{name[:6]}-{n}", "title": f"{name} {n}"} for n in range(5)]
         found[f"benchmark/0core/rating_only/{name}.csv"] = "\n".join(rows).encode()
@@ -44,27 +39,20 @@ def files() -> dict[str, bytes]:
 
 
 @pytest.fixture
-def hub() -> Iterator[Hub]:
+def hub():
     with serving_hub() as hub:
-        hub.repos[REPO] = {"3" * 40: files()}
+        hub.repos["McAuley-Lab/Amazon-Reviews-2023"] = {"3" * 40: files()}
         yield hub
 
 
-def own_caches(folder: Path) -> dict[str, str]:
-    """The variables of a command that has caches of its own."""
-    return {
-        "HARNESS_DOWNLOADS": str(folder / "downloads"),
-        "HARNESS_CACHE": str(folder / "calls"),
-        "COLUMNS": "400",
-    }
-
-
 def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path, hub):
-    def harness(*words: str) -> Ended:
-        with asking(tmp_path, hub.url, **own_caches(tmp_path)):
+    own = {name: str(tmp_path / name) for name in ("HARNESS_DOWNLOADS", "HARNESS_CACHE")}
+
+    def harness(*words):
+        with asking(tmp_path, hub.url, **own, COLUMNS="400"):
             return run_cli(*words, folder=tmp_path).ok()
 
-    def run(*more: str) -> Ended:
+    def run(*more):
         return harness("--model", "baseline", "--tasks", TASK, "--output_path", "runs", *more)
 
     first = run()

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from builders.horizon import TAU, built, rows_of, write_log
+from builders.records import make_record
 from harness_horizon.next_item.asking import ask, read_ranking, repeat, suits
 from harness_horizon.next_item.cases import Case, ItemData, Options, Person, Ranked
 from harness_horizon.next_item.result_tables import main
@@ -20,8 +20,7 @@ import harness
 from harness.analysis.analysis import no_progress
 from harness.base.errors import DataError, UsageError
 from harness.contracts.identity import Identity
-from harness.contracts.outcomes import CallFailed, Parsed, Unreadable
-from harness.contracts.records import Done
+from harness.contracts.outcomes import CallFailed, Unreadable
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
 
@@ -30,7 +29,7 @@ DATA = ItemData(
 )
 
 
-def cases(**options: Any) -> list[Case]:
+def cases(**options):
     return list(DATA.cases(Options(**options)))
 
 
@@ -55,10 +54,11 @@ def test_random_negatives_are_trained_items_and_the_same_each_time():
     assert len({case.among.index(case.target) for case in found}) > 1
 
 
-def scored(rank: float | None, *, known: bool = True, **options: Any) -> Any:
+def scored(outcome, *, known=True, **options):
+    """The score of a case whose target has this rank, or that failed."""
     case = Case(id="u/1", user="u", history=(1, 2), target=3, known=known)
-    record = SimpleNamespace(id="u/1", user="u", item=case, outcome=Done(Ranked(rank, 100)))
-    return score_of(record, Options(**options))  # type: ignore[arg-type]
+    value = outcome if isinstance(outcome, CallFailed) else Ranked(outcome, 100)
+    return score_of(make_record(case, value), Options(**options))
 
 
 def test_a_target_without_training_is_a_miss_and_left_out_of_the_second_column():
@@ -76,11 +76,7 @@ def test_a_target_without_training_is_a_miss_and_left_out_of_the_second_column()
 
 
 def test_a_failed_case_has_no_value():
-    case = Case(id="u/1", user="u", history=(1,), target=3, known=True)
-    failed = SimpleNamespace(
-        id="u/1", user="u", item=case, outcome=CallFailed(cause="server_error", detail="x")
-    )
-    found = score_of(failed, Options())  # type: ignore[arg-type]
+    found = scored(CallFailed("server_error", "x"))
     assert not found.values and set(found.missing.values()) == {"next_item/server_error"}
 
 
@@ -94,25 +90,21 @@ def test_a_wrong_ranking_is_unreadable(text):
 
 
 async def test_the_rank_is_the_expected_one_among_equal_scores():
-    async def answer(*_: Any, read: Any, **__: Any) -> Any:
-        found = read('{"items":[9,3,4],"scores":[2,1,1]}')
-        assert isinstance(found, Parsed)
-        return found
+    async def answer(*_, read, **__):
+        return read('{"items":[9,3,4],"scores":[2,1,1]}')
 
     case = Case(id="u/1", user="u", history=(1,), target=4, known=True)
-    assert await ask(case, SimpleNamespace(ask=answer)) == Ranked(2.5, 3)  # type: ignore[arg-type]
+    assert await ask(case, SimpleNamespace(ask=answer)) == Ranked(2.5, 3)
 
 
 def test_repeat_answers_with_the_history_the_latest_first():
-    answer = read_ranking(repeat({"history": "4 9 4 7", "among": ""}, Random(0)))
-    assert isinstance(answer, Parsed)
-    assert answer.value.items == (7, 4, 9)
-    few = read_ranking(repeat({"history": "4 9 4 7", "among": "9 1"}, Random(0)))
-    assert isinstance(few, Parsed) and few.value.items == (9,)
+    for among, items in (("", (7, 4, 9)), ("9 1", (9,))):
+        answer = repeat({"history": "4 9 4 7", "among": among}, Random(0))
+        assert read_ranking(answer).value.items == items
 
 
 def test_only_models_that_rank_items_of_this_split_suit():
-    def check(kind: str, **details: Any) -> None:
+    def check(kind, **details):
         suits(DATA, Options(), {"candidate": Identity(kind=kind, name="x", details=details)})
 
     assert HORIZON_ITEMS.suits is suits
@@ -158,7 +150,7 @@ def test_published_asks_users_held_out_with_five_interactions_for_the_next_item(
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def results(tmp_path_factory):
     """The runs of two checkpoints that count on the sample, which no test changes."""
     folder = tmp_path_factory.mktemp("counting")
     for kind in ("popular", "neighbours"):

@@ -1,7 +1,5 @@
 """Real reviews from raw files to tables of Task 1: a smoke test, not numbers."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 

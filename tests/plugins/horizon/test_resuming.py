@@ -1,7 +1,5 @@
 """A build that is killed continues and ends in the same bytes; another build is refused."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -10,7 +8,7 @@ import sys
 from random import Random
 
 import pytest
-from builders.horizon import built, contents, random_log, settings_of, write_log
+from builders.horizon import TAU, built, contents, random_log, settings_of, write_log
 from harness_horizon.curation import build
 from harness_horizon.curation.engine import Engine
 from harness_horizon.curation.ledger import read_manifest
@@ -36,12 +34,11 @@ def kill_at(holder, name):
         return real(*given, **named)
     setattr(holder, name, killing)
 
-if moment == "before a file has its name":
-    kill_at(engine, "_keep")
-elif moment == "before a part is recorded":
-    kill_at(ledger.Ledger, "finish")
-else:
-    kill_at(ledger.Ledger, "forget_files")
+kill_at(*{
+    "before a file has its name": (engine, "_keep"),
+    "before a part is recorded": (ledger.Ledger, "finish"),
+    "before files that are spent are removed": (ledger.Ledger, "forget_files"),
+}[moment])
 build.run(Settings(reviews=(folder / "reviews",), meta=(folder / "meta",), out=folder / "killed",
                    memory="2GB", least_items=1, partitions=3))
 """
@@ -53,6 +50,12 @@ def log(tmp_path_factory):
     write_log(folder, *random_log(Random(3)), packed=True)
     built(folder, partitions=3)
     return folder
+
+
+@pytest.fixture
+def copy(log, tmp_path):
+    """A log and its build that a test may change."""
+    return shutil.copytree(log, tmp_path / "copy")
 
 
 @pytest.mark.parametrize(
@@ -91,9 +94,7 @@ def test_other_options_are_refused_with_what_differs(log):
     ]
 
 
-def test_another_input_is_refused_and_a_new_date_or_memory_is_not(log, tmp_path):
-    copy = tmp_path / "copy"
-    shutil.copytree(log, copy)
+def test_another_input_is_refused_and_a_new_date_or_memory_is_not(copy):
     file = sorted((copy / "reviews").iterdir())[0]
     os.utime(file, (1, 1))
     assert build.run(settings_of(copy, partitions=3, memory="3GB")).notes[-1].startswith("nothing")
@@ -112,28 +113,19 @@ def test_another_input_is_refused_and_a_new_date_or_memory_is_not(log, tmp_path)
     ]
 
 
-def test_an_input_with_another_content_is_refused(log, tmp_path):
-    copy = tmp_path / "copy"
-    shutil.copytree(log, copy)
-    write_log(copy, {"Zoo": [("u", "i1", 1_577_836_800_000)]}, {"Zoo": {"i1": "A thing"}})
-    out = copy / "zoo"
-    for folder in ("reviews", "meta"):
-        for file in (copy / folder).iterdir():
-            if "Zoo" not in file.name:
-                file.unlink()
+def test_an_input_with_another_content_is_refused(tmp_path):
+    write_log(tmp_path, {"Zoo": [("u", "i1", TAU)]}, {"Zoo": {"i1": "A thing"}})
     with pytest.raises(DataError):
-        build.run(settings_of(copy, out=out, least_items=2))  # begun, and stopped by an error
-    write_log(copy, {"Zoo": [("you", "i1", 1_577_836_800_000)]}, {"Zoo": {"i1": "A thing"}})
+        built(tmp_path, least_items=2)  # begun, and stopped by an error
+    write_log(tmp_path, {"Zoo": [("you", "i1", TAU)]}, {})
     with pytest.raises(UsageError) as error:
-        build.run(settings_of(copy, out=out, least_items=2))
+        built(tmp_path, least_items=2)
     assert error.value.found == (
         "reviews Zoo.jsonl: 83 bytes with another content, instead of 81 bytes"
     )
 
 
-def test_a_file_that_was_changed_is_found(log, tmp_path):
-    copy = tmp_path / "copy"
-    shutil.copytree(log, copy)
+def test_a_file_that_was_changed_is_found(copy):
     file = copy / "out" / "train.parquet"
     data = bytearray(file.read_bytes())
     data[40] ^= 1

@@ -4,7 +4,6 @@ import asyncio
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,17 +16,18 @@ from harness_horizon.curation.ledger import MANIFEST
 from harness_horizon.recommenders.training_data import SAMPLE
 
 from harness.base.errors import DataError
-from harness.contracts.embedder import Embedder
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+from harness.contracts.model import CallError, ModelSettings
 from harness.pipeline.embedders import named_embedder
 from harness.pipeline.specs import parse_spec
+
+from .conftest import answers_of
 
 TITLES_OF = titles_of(200)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """Curated data of 200 titles beside an index of them."""
     folder = tmp_path_factory.mktemp("made")
     indexed(write_curated(folder / "data", TITLES_OF), folder / "index")
@@ -35,38 +35,26 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def data(made: Path) -> Path:
+def data(made):
     return made / "data"
 
 
 @pytest.fixture
-def index(made: Path, tmp_path: Path) -> Path:
+def index(made, tmp_path):
     """An index that a test may damage."""
     return Path(shutil.copytree(made / "index", tmp_path / "index"))
 
 
-def question(
-    queries: list[str], truths: list[str], k: int = 100, merge: str = "round_robin"
-) -> Request:
+def question(queries, truths, k=100, merge="round_robin"):
     """A request to a catalogue."""
-    text = json.dumps({"queries": queries, "truths": truths, "k": k, "merge": merge})
-    return Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
+    return json.dumps({"queries": queries, "truths": truths, "k": k, "merge": merge})
 
 
-def asked(requests: list[Request], **args: str) -> list[dict[str, Any]]:
-    """The replies to requests that are made at once."""
-
-    async def ask() -> list[dict[str, Any]]:
-        model = make(ModelSettings(args=args))
-        await model.open()
-        replies = await asyncio.gather(*map(model.ask, requests))
-        await model.close()
-        return [json.loads(reply.text) for reply in replies]
-
-    return asyncio.run(ask())
+def asked(questions, **args):
+    return answers_of(make, questions, **args)
 
 
-def vectors(texts: list[str]) -> Any:
+def vectors(texts):
     """The vectors of the index's embedder."""
     return asyncio.run(named_embedder(SMALL).embed(texts))
 
@@ -119,11 +107,11 @@ def test_no_answer_depends_on_what_is_asked_at_the_same_time(index):
 
 
 def test_requests_at_the_same_time_are_one_embedding_and_one_search(index, monkeypatch):
-    seen: list[int] = []
+    seen = []
     embedder = type(named_embedder(SMALL))
     embed = embedder.embed
 
-    async def counted(self: Any, texts: Any) -> Any:
+    async def counted(self, texts):
         seen.append(len(texts))
         return await embed(self, texts)
 
@@ -145,9 +133,8 @@ def test_a_true_title_that_the_catalogue_lacks_is_an_error_that_names_it(index):
      '{"queries": ["a"], "truths": [], "k": 10, "merge": "round_robin"}'],
 )  # fmt: skip
 def test_another_question_is_refused(text):
-    request = Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
     with pytest.raises(CallError, match="no question to a catalogue"):
-        asked([request])
+        asked([text])
 
 
 def test_without_an_index_the_sample_is_served():
@@ -161,7 +148,7 @@ def test_without_an_index_the_sample_is_served():
 
 
 def test_the_identity_is_that_of_items_index_and_embedder(index, data, tmp_path):
-    def identity(folder: Path) -> Any:
+    def identity(folder):
         return make(ModelSettings(args={"model": str(folder)})).identity
 
     first = identity(index)
@@ -208,19 +195,16 @@ def test_an_index_that_was_cut_or_changed_is_refused(index, name, end):
         asyncio.run(model.open())
 
 
-def test_the_embedder_of_an_index_has_the_timeouts_and_the_store_of_the_run(index, monkeypatch):
-    given: dict[str, Any] = {}
-    embedder = named_embedder(SMALL)
-    monkeypatch.setattr(
-        "harness.pipeline.embedders.named_embedder", lambda _, **one: given.update(one) or embedder
-    )
+def test_the_embedder_of_an_index_has_the_timeouts_and_the_store_of_the_run(index, embedding):
+    named = embedding(named_embedder(SMALL))
     made = {"attempt_timeout": 7, "start_timeout": 90, "store": Path("calls.sqlite")}
     make(ModelSettings(args={"model": str(index)}, **made))
+    [(_, given)] = named
     assert (given["patience"].attempt_timeout, given["patience"].start_timeout) == (7, 90)
     assert given["asker"]._file == Path("calls.sqlite")
 
 
-def test_an_index_of_another_embedder_is_refused(index, monkeypatch):
+def test_an_index_of_another_embedder_is_refused(index, embedding):
     with pytest.raises(DataError) as caught:
         asked([], model=str(index), embedder="hashing:dimensions=64")
     said = str(caught.value)
@@ -228,15 +212,9 @@ def test_an_index_of_another_embedder_is_refused(index, monkeypatch):
     asked([], model=str(index), embedder=SMALL)
 
     embedder = named_embedder(SMALL)
-    named: list[str] = []
-
-    def noted(spec: str, **_: Any) -> Embedder:
-        named.append(spec)
-        return embedder
-
-    monkeypatch.setattr("harness.pipeline.embedders.named_embedder", noted)
+    named = embedding(embedder)
     asked([], **parse_spec(f"catalogue:model={index},embedder=kind:NAME;pooling=cls").args)
-    assert named == ["kind:NAME,pooling=cls"]
+    assert [spec for spec, _ in named] == ["kind:NAME,pooling=cls"]
     embedder.dimensions = 50
     with pytest.raises(DataError, match="built by another embedder"):
         asked([], model=str(index))
@@ -246,9 +224,8 @@ def test_an_index_of_another_embedder_is_refused(index, monkeypatch):
         asked([], model=str(index))
 
 
-def test_vectors_that_cannot_be_used_fail_the_call(data, tmp_path, monkeypatch):
-    given = iter((Scripted(), Scripted(wrong="nan")))
-    monkeypatch.setattr("harness.pipeline.embedders.named_embedder", lambda *_, **__: next(given))
+def test_vectors_that_cannot_be_used_fail_the_call(data, tmp_path, embedding):
+    embedding(Scripted(), Scripted(wrong="nan"))
     indexed(data, tmp_path / "scripted")
     with pytest.raises(CallError, match="vectors that cannot be used") as caught:
         asked([question(["a", "b"], TITLES_OF[:1])], model=str(tmp_path / "scripted"))
@@ -276,10 +253,10 @@ def test_a_gpu_is_taken_where_faiss_can_use_it_and_it_has_room(
 
 
 def test_a_full_gpu_ends_the_opening_and_leaves_nothing_open(index, monkeypatch):
-    closed: list[bool] = []
+    closed = []
     embedder = type(named_embedder(SMALL))
 
-    async def close(self: Any) -> None:
+    async def close(self):
         closed.append(True)
 
     monkeypatch.setattr(embedder, "close", close)

@@ -1,10 +1,6 @@
 """The cases of Tasks 2 and 3, from histories with every kind of title."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +12,6 @@ from harness_horizon.text.histories import (
     CUT,
     NO_HISTORY,
     NO_TITLE,
-    Case,
     Options,
     TitleData,
     load,
@@ -27,30 +22,10 @@ from harness_horizon.text.histories import (
 from harness.base.errors import DataError, UsageError
 
 LONG = "x" * 10_000
-ROWS: dict[str, tuple[list[str | None], int, int]] = {
+ROWS = {
     "u": (["a", "b", "c", "d", "e"], 2, 2),
     "new": (["a", "b", "c"], 1, 0),
 }
-
-
-class Rows:
-    """A table of cases."""
-
-    def __init__(self, rows: dict[str, tuple[list[Any], int, int]]) -> None:
-        self.rows = rows
-
-    def batches(self, *names: str) -> Any:
-        users = list(self.rows)
-        columns = {
-            "user_id": users,
-            "titles": [self.rows[user][0] for user in users],
-            "first": [self.rows[user][1] for user in users],
-            "before": [self.rows[user][2] for user in users],
-        }
-        yield SimpleNamespace(first=1, columns={name: columns[name] for name in names})
-
-    def bad(self, row: int, column: str, value: Any, expected: str) -> DataError:
-        return DataError("a row is bad", where=f"row {row}", found=str(value), expected=expected)
 
 
 class Data:
@@ -58,28 +33,37 @@ class Data:
 
     task = "horizon_query"
 
-    def __init__(self, rows: dict[str, tuple[list[Any], int, int]], most: int = 99) -> None:
+    def __init__(self, rows, most=99):
         self._rows, self._most = rows, most
-        self.noted: dict[str, int] = {}
-        self.asked = ""
+        self.noted, self.asked = {}, ""
 
-    def table(self, name: str) -> Rows:
+    def table(self, name):
         self.asked = name
-        return Rows(self._rows)
+        return self
 
-    def path(self, name: str) -> Path:
+    def batches(self, *names):
+        titles, first, before = zip(*self._rows.values(), strict=True)
+        columns = {"user_id": [*self._rows], "titles": titles, "first": first, "before": before}
+        yield SimpleNamespace(first=1, columns={name: columns[name] for name in names})
+
+    def bad(self, row, column, value, expected):
+        return DataError("a row is bad", where=f"row {row}", found=str(value), expected=expected)
+
+    def path(self, name):
         return SAMPLE / f"{name}.json"
 
-    def choose(self, users: Any) -> list[str]:
+    def choose(self, users):
         return list(users)[: self._most]
 
-    def note(self, fact: str, number: int) -> None:
+    def note(self, fact, number):
         self.noted[fact] = number
 
 
-def cases(rows: dict[str, tuple[list[Any], int, int]], **given: Any) -> list[Case]:
+def cases(data, **given):
+    """The cases of a data set, or of these rows."""
     options = Options(**given)
-    return list(questions({}, load(Data(rows), options), options))  # type: ignore[arg-type]
+    data = data if isinstance(data, Data) else Data(data)
+    return list(questions({}, load(data, options), options))
 
 
 def test_each_item_from_2020_is_asked_for_after_the_true_items_before_it():
@@ -97,13 +81,12 @@ def test_a_long_horizon_has_at_most_ten_distinct_titles_after_what_is_before_202
     assert (case.id, case.history) == ("u", ("a", "b"))
     assert case.truths == tuple(f"t{number}" for number in range(10))
     data = Data(ROWS)
-    options = Options(ask="long")
-    found = list(questions({}, load(data, options), options))  # type: ignore[arg-type]
+    found = cases(data, ask="long")
     assert [(one.id, one.truths) for one in found] == [("u", ("c", "d", "e"))]
     held_out = complete_manifest(SAMPLE).totals["roles"]["held_out"]
     assert data.noted == {ALONE: held_out - 2, NO_HISTORY: 1, NO_TITLE: 0, CUT: 0}
     trained = Data(ROWS)
-    load(trained, Options(ask="long", setting="1c"))  # type: ignore[arg-type]
+    load(trained, Options(ask="long", setting="1c"))
     assert trained.noted[ALONE] == 0
 
 
@@ -123,8 +106,7 @@ def test_users_without_a_past_have_a_long_horizon_in_data_of_published_alone(mon
 def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned():
     rows = {"u": ([None, " one\n pot ", "", "None", "a", " \t", "b\r\nc"], 4, 4)}
     data = Data(rows)
-    options = Options()
-    found = list(questions({}, load(data, options), options))  # type: ignore[arg-type]
+    found = cases(data)
     assert [(one.id, one.history, one.truths) for one in found] == [
         ("u/4", ("one pot",), ("a",)), ("u/6", ("one pot", "a"), ("b c",)),
     ]  # fmt: skip
@@ -135,14 +117,13 @@ def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned():
 def test_the_oldest_titles_leave_first_and_a_title_alone_is_cut():
     rows = {"u": ([LONG, "old", "new", LONG, "b"], 2, 2), "v": (["a", "b", "c"], 2, 2)}
     data = Data(rows)
-    options = Options(history_characters=12)
-    found = list(questions({}, load(data, options), options))  # type: ignore[arg-type]
+    found = cases(data, history_characters=12)
     assert [one.history for one in found] == [("old",), ("new",), ("x" * 12,), ("a", "b")]
     assert found[1].truths == (LONG,)
     assert data.noted[CUT] == 1
     for ending, first_k in ((["x", "y"], 1), ([None], None)):
         shown = Data({"u": (["oldest", "b", *ending], 1, 1)})
-        load(shown, Options(history_characters=6, first_k=first_k))  # type: ignore[arg-type]
+        load(shown, Options(history_characters=6, first_k=first_k))
         assert shown.noted[CUT] == 0
 
 
@@ -159,7 +140,7 @@ def test_as_many_of_the_latest_titles_as_fit_are_shown(most, kept):
 def test_a_single_query_asks_for_the_next_item_alone():
     for given in ({"prompt": "one"}, {"first_k": 2}):
         with pytest.raises(UsageError, match="asked for with the next item"):
-            load(Data(ROWS), Options(ask="long", **given))  # type: ignore[arg-type]
+            load(Data(ROWS), Options(ask="long", **given))
     # Nor is there a first target without a history.
     with pytest.raises(DataError, match="a row is bad"):
         cases({"u": (["a", "b"], 2, 2)})
@@ -167,7 +148,7 @@ def test_a_single_query_asks_for_the_next_item_alone():
 
 def test_the_setting_chooses_the_table_and_a_run_its_users():
     data = Data(ROWS, most=1)
-    found = load(data, Options(setting="1c"))  # type: ignore[arg-type]
+    found = load(data, Options(setting="1c"))
     assert data.asked == "cases_1c"
     assert found.users == {"u"}
     assert isinstance(found, TitleData) and len(found.items) == 64

@@ -1,10 +1,7 @@
 """The export of training data for language models, with its audit against all tests."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from builders.horizon import rows_of
@@ -17,7 +14,7 @@ from harness import Parsed
 from harness.base.errors import DataError, UsageError
 
 
-def exported(folder: Path, **options: Any) -> tuple[Any, list[Any]]:
+def exported(folder, **options):
     report = run(Settings(data=Path("sample"), out=folder, **options))
     lines = (folder / FILE).read_text("ascii").splitlines()
     return report, [json.loads(line)["messages"] for line in lines]

@@ -1,7 +1,5 @@
 """The prompts of Tasks 2 and 3: those of appendix G word for word, and ours."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

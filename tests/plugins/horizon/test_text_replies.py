@@ -1,7 +1,5 @@
 """Replies with queries: whole, cut, fenced, with other fields, without any."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -58,7 +56,7 @@ def test_of_a_reply_cut_in_the_ninth_text_the_eight_whole_ones_are_kept(end, aro
 def test_a_reply_without_any_is_unreadable(reply):
     found = READ(reply)
     assert isinstance(found, Unreadable) and found.cause == "no_list"
-    assert READ(" \n").cause == "empty"  # type: ignore[union-attr]
+    assert READ(" \n").cause == "empty"
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,12 @@
 """Tasks 2 and 3 as runs of the sample: refusals, tables, curves, and what a case takes on disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from builders.horizon_search import searcher
-from builders.stages import Worked, work_at_desk
+from builders.stages import work_at_desk
 from harness_horizon.text.finding import COMPARABLE_IF, HORIZON_TEXT
 from harness_horizon.text.histories import Options
 from harness_horizon.text.searching import RETRIEVE, Queries, Search, suits
@@ -18,7 +15,7 @@ from harness_horizon.text.text_tables import curves, main
 import harness
 from harness.base.errors import UsageError
 from harness.contracts.identity import Identity
-from harness.contracts.model import Reply, Request
+from harness.contracts.model import Reply
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
 from harness.testing.scripted import ScriptedModel, offered
@@ -27,9 +24,7 @@ MOST_BYTES = 8_192
 """What a case of Task 2 may take on disk, without its prompt."""
 
 
-def ran(
-    folder: Path, tasks: list[str], model: Any = "baseline", retriever: Any = None, **options: Any
-) -> Any:
+def ran(folder, tasks, model="baseline", retriever=None, **options):
     """The result of a run of the sample, whose titles a model of tests searches."""
     retriever = retriever or searcher()
     models = [retriever] if model == "baseline" else [retriever, model]
@@ -42,7 +37,7 @@ def ran(
         )  # fmt: skip
 
 
-def finished(result: Any, label: str = "baseline") -> list[Any]:
+def finished(result, label="baseline"):
     folder = RunFolder(result.folder)
     manifest = folder.manifest()
     return [finished_task(folder, manifest, one.task, HORIZON_TEXT, label=label)
@@ -135,7 +130,7 @@ SEARCH = Search(id="u/1", user="u", shown=1, queries=Queries(("a", "b")), truths
 FIT = {"found": [[0, 0.5, 0, 0.95]], "truths": [7], "cosines": [[0.5], [0.4]]}
 
 
-async def answered(merge: Any = "round_robin", **changes: Any) -> Worked:
+async def answered(merge="round_robin", **changes):
     answers = [json.dumps(FIT | changes)]
     options = Options(merge=merge)
     return await work_at_desk(RETRIEVE, SEARCH, answers, benchmark="horizon_text", options=options)
@@ -161,17 +156,17 @@ async def test_an_answer_that_does_not_fit_its_question_is_a_failure(field, valu
     assert (await answered(**{field: value})).outcome.cause == "schema"
 
 
-def knowing(name: str) -> ScriptedModel:
+def knowing(name):
     """A candidate that knows what follows, since the same titles follow in the sample."""
     from builders.horizon import rows_of
     from harness_horizon.recommenders.training_data import SAMPLE
 
-    after: dict[str, str] = {}
+    after = {}
     for row in rows_of(SAMPLE / "cases-1d.parquet"):
         for place in range(row["first"], len(row["titles"])):
             after[" <SEP> ".join(row["titles"][:place])] = row["titles"][place]
 
-    def answer(request: Request) -> Reply:
+    def answer(request):
         text = request.messages[0].content
         history = text.partition("History: ")[2].partition("\n")[0]
         others = [f"a query for nothing number {number}" for number in range(9)]
@@ -188,7 +183,7 @@ def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path):
         Reply(text="", finish="refused"),
     ]
 
-    def answer(request: Request) -> Reply:
+    def answer(request):
         return replies[len(request.messages[0].content) % 4]
 
     result = ran(tmp_path, ["horizon_query"], ScriptedModel(answer, name="short"))
@@ -208,14 +203,14 @@ def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path):
 def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path):
     """With ten queries of sixty characters; the titles of the history are the prompt's."""
 
-    def answer(_: Request) -> str:
+    def answer(_):
         text = "a cast iron skillet for camping that lasts for years {:>6}"
         return json.dumps({"queries": [text.format(number) for number in range(10)]})
 
     result = ran(tmp_path, ["horizon_query"], ScriptedModel(answer, name="long"), limit=2)
     [task] = finished(result, "long")
     folder = task.path / task.entry.folder
-    sizes: dict[str, int] = {}
+    sizes = {}
     for file in ("1-generate.jsonl", "2-retrieve.jsonl", "scores.jsonl"):
         for line in (folder / file).read_text("utf-8").splitlines():
             found = json.loads(line)
@@ -229,10 +224,10 @@ def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path):
     assert max(cases) <= MOST_BYTES, max(cases)
 
 
-DATA: Any = SimpleNamespace(items="a" * 64, folder=Path("DATA"))
+DATA = SimpleNamespace(items="a" * 64, folder=Path("DATA"))
 
 
-def check(kind: str, **details: Any) -> None:
+def check(kind, **details):
     retriever = Identity(kind=kind, name="x", details=details)
     suits(DATA, Options(), {"candidate": Identity(kind="openai", name="y"), "retriever": retriever})
 

@@ -1,6 +1,5 @@
 """Opened data of the benchmark's layouts, and people made of it."""
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,6 +7,8 @@ import harness_usersumbench
 import msgspec
 import pytest
 import yaml
+from builders.texts import write_json_lines
+from builders.usersumbench import WORDS
 from harness_usersumbench.data import load
 from harness_usersumbench.records import Options
 
@@ -15,44 +16,31 @@ from harness.contracts.task import DataSpec
 from harness.data import open_dataset
 
 TASKS = Path(__file__).parents[3] / "task_configs/usersumbench"
-WORDS = {"query": "q", "thing": "movie", "category": "genre", "verb": "watched"}
 
 
-@pytest.fixture
-def load_people():
-    """Loads the people of a source from a folder, with the notes of the data.
+def opened(source, folder, **given):
+    """The data in a folder as the tasks of a source open it, and their options."""
+    written = yaml.safe_load((TASKS / f"usersumbench_{source}.yaml").read_text())
+    spec, package = msgspec.convert(written["data"], DataSpec), Path(harness_usersumbench.__file__)
+    given = {"limit": None, "seed": 0, "shared": None, "package": package.parent, **given}
+    data = open_dataset(spec, data=str(folder), task=f"usersum_{source}", **given)
+    return data, written["options"]
+
+
+def load_people(source, folder, *, limit=None, seed=0, shared=None, **options):
+    """The people of a source from a folder, with the notes of the data.
 
     `shared` is given where several tasks of a run load the same data.
     """
-
-    def read(source, folder, *, limit=None, seed=0, shared=None, **options):
-        written = yaml.safe_load((TASKS / f"usersumbench_{source}.yaml").read_text())
-        dataset = open_dataset(
-            msgspec.convert(written["data"], DataSpec),
-            data=str(folder),
-            limit=limit,
-            seed=seed,
-            package=Path(harness_usersumbench.__file__).parent,
-            task=f"usersum_{source}",
-            shared=shared,
-        )
-        asked = {**WORDS, **written["options"], **options}
-        people = load(dataset, msgspec.convert(asked, Options))
-        return SimpleNamespace(
-            all=people.people,
-            by_id={one.id: one for one in people.people},
-            seed=people.seed,
-            others=people.others,
-            notes=dict(dataset.notes),
-        )
-
-    return read
-
-
-@pytest.fixture
-def options():
-    """Makes the benchmark's options from those that differ from the usual."""
-    return lambda **given: Options(**{**WORDS, **given})
+    dataset, usual = opened(source, folder, limit=limit, seed=seed, shared=shared)
+    people = load(dataset, msgspec.convert({**WORDS, **usual, **options}, Options))
+    return SimpleNamespace(
+        all=people.people,
+        by_id={one.id: one for one in people.people},
+        seed=people.seed,
+        others=people.others,
+        notes=dict(dataset.notes),
+    )
 
 
 @pytest.fixture
@@ -62,10 +50,10 @@ def movielens(tmp_path):
     def write(ratings, movies, name="data"):
         folder = tmp_path / name
         folder.mkdir()
-        lines = [f"{user}::{movie}::5::{time}\n" for user, movie, time in ratings]
-        (folder / "ratings.dat").write_text("".join(lines), encoding="iso-8859-1")
-        lines = ["::".join(map(str, movie)) + "\n" for movie in movies]
-        (folder / "movies.dat").write_text("".join(lines), encoding="iso-8859-1")
+        rated = [(user, movie, 5, time) for user, movie, time in ratings]
+        for file, rows in (("ratings", rated), ("movies", movies)):
+            text = "".join("::".join(map(str, row)) + "\n" for row in rows)
+            (folder / f"{file}.dat").write_text(text, encoding="iso-8859-1")
         return folder
 
     return write
@@ -75,12 +63,9 @@ def movielens(tmp_path):
 def json_lines(tmp_path):
     """Writes files of JSON lines, given by their names, into a folder."""
 
-    def write(name="data", **files):
-        folder = tmp_path / name
-        folder.mkdir()
+    def write(**files):
         for file, rows in files.items():
-            text = "".join(json.dumps(row) + "\n" for row in rows)
-            (folder / f"{file}.json").write_text(text, encoding="utf-8")
-        return folder
+            write_json_lines(tmp_path / f"{file}.json", rows)
+        return tmp_path
 
     return write

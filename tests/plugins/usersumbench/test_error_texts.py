@@ -4,6 +4,7 @@ import pytest
 
 from harness.base.errors import DataError
 
+from .conftest import load_people
 from .test_bad_input import BOTH, NINE, rated
 
 TEN = [(number, f"M{number}", genre) for number, genre in enumerate("ABCDEFGHIJ", 1)]
@@ -66,7 +67,7 @@ def assert_said(caught, folder, said):
 
 
 @pytest.mark.parametrize("films", FILMS)
-def test_films_that_cannot_be_used(load_people, movielens, films):
+def test_films_that_cannot_be_used(movielens, films):
     ratings, movies, options, *said = FILMS[films]
     folder = movielens(ratings, movies)
     with pytest.raises(DataError) as caught:
@@ -74,48 +75,41 @@ def test_films_that_cannot_be_used(load_people, movielens, films):
     assert_said(caught, folder, said)
 
 
-REVIEW = {"user_id": "u", "parent_asin": "B1", "timestamp": 1_500_000_000_000}
-LAYOUTS = "user_id and parent_asin (2023) or reviewerID and asin (2018)"
-WHOLE_ROWS = "give whole rows of one of these layouts, or leave that row out"
+PRODUCTS = [{"parent_asin": f"B{n}", "title": f"T{n}", "categories": [f"C{n}"]} for n in range(9)]
+REVIEWS = [{"user_id": "u", "parent_asin": f"B{n}", "timestamp": 10**12} for n in range(9)]
+DATED = {"user_id": "u", "business_id": "b", "date": "last Friday"}
 LAST = {
-    "timestamp": (
-        1_500_000_000, "1500000000 (integer); rows like this: 1",
+    "a time in seconds": (
+        "amazon", "Books", [*REVIEWS, REVIEWS[0] | {"timestamp": 10**9}], "timestamp",
+        "1000000000 (integer); rows like this: 1",
         "milliseconds since 1970, as a whole number of 12 to 14 digits", TIMES("timestamp"),
     ),
-    "user_id": (None, "nothing", LAYOUTS, WHOLE_ROWS),
+    "no user": (
+        "amazon", "Books", [*REVIEWS, {"parent_asin": "B1", "timestamp": 10**12}], "user_id",
+        "nothing", "user_id and parent_asin (2023) or reviewerID and asin (2018)",
+        "give whole rows of one of these layouts, or leave that row out",
+    ),
+    "no date": (
+        "yelp", "yelp_academic_dataset_review", [DATED], "date",
+        "'last Friday'; rows like this: 1", "a date such as 2018-07-07 22:09:11", TIMES("date"),
+    ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("key", LAST)
-def test_a_last_review_that_cannot_be_used(load_people, json_lines, key):
-    value, found, expected, to_do = LAST[key]
-    products = [
-        {"parent_asin": f"B{n}", "title": f"T{n}", "categories": [f"C{n}"]} for n in range(9)
-    ]
-    reviews = [{**REVIEW, "parent_asin": f"B{n}"} for n in range(9)]
-    reviews.append({k: v for k, v in {**REVIEW, key: value}.items() if v is not None})
-    folder = json_lines(Books=reviews, meta_Books=products)
+@pytest.mark.parametrize("review", LAST)
+def test_a_last_review_that_cannot_be_used(json_lines, review):
+    source, file, rows, column, found, expected, to_do = LAST[review]
+    business = {"business_id": "b", "name": "B", "categories": "C"}
+    folder = json_lines(
+        **{file: rows}, meta_Books=PRODUCTS, yelp_academic_dataset_business=[business]
+    )
     with pytest.raises(DataError) as caught:
-        load_people("amazon", folder)
-    where = f"DIR/Books.json, row 10 (line 10), column '{key}'"
+        load_people(source, folder)
+    where = f"DIR/{file}.json, row {len(rows)} (line {len(rows)}), column '{column}'"
     assert_said(caught, folder, (where, found, "a value that cannot be used", expected, to_do))
 
 
-def test_a_date_that_is_none(load_people, json_lines):
-    business = {"business_id": "b", "name": "B", "categories": "C"}
-    review = {"user_id": "u", "business_id": "b", "date": "last Friday"}
-    folder = json_lines(
-        yelp_academic_dataset_review=[review], yelp_academic_dataset_business=[business]
-    )
-    with pytest.raises(DataError) as caught:
-        load_people("yelp", folder)
-    where = "DIR/yelp_academic_dataset_review.json, row 1 (line 1), column 'date'"
-    found, expected = "'last Friday'; rows like this: 1", "a date such as 2018-07-07 22:09:11"
-    what = "a value that cannot be used"
-    assert_said(caught, folder, (where, found, what, expected, TIMES("date")))
-
-
-def test_what_was_left_out_is_said_where_nothing_is_left(load_people, movielens):
+def test_what_was_left_out_is_said_where_nothing_is_left(movielens):
     seen_by_one = movielens(rated("u", *range(9)), NINE, "seen")
     with pytest.raises(DataError, match="leaves no users to choose from") as caught:
         load_people("movielens", seen_by_one, min_activities=4)

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from harness_usersumbench.records import Activity
 
+from .conftest import load_people
+
 KINDS = ("Bars", "Food", "Gyms", "Books", "Parks", "Shops")
 
 
@@ -37,7 +39,7 @@ def yelp(json_lines):
     return write
 
 
-def test_yelp_has_dates_and_lists_of_categories_in_a_text_each_counted_once(load_people, yelp):
+def test_yelp_has_dates_and_lists_of_categories_in_a_text_each_counted_once(yelp):
     folder = yelp(categories="Bars,Food ,  Bars, ,Food")
     people = load_people("yelp", folder, min_activities=4)
     person = people.by_id["u"]
@@ -49,7 +51,7 @@ def test_yelp_has_dates_and_lists_of_categories_in_a_text_each_counted_once(load
     }
 
 
-def test_businesses_of_one_name_are_one_object_in_questions(load_people, yelp):
+def test_businesses_of_one_name_are_one_object_in_questions(yelp):
     folder = yelp()
     file = folder / "yelp_academic_dataset_business.json"
     file.write_text(file.read_text().replace("Place 4", "PLACE 1"))
@@ -61,7 +63,7 @@ def test_businesses_of_one_name_are_one_object_in_questions(load_people, yelp):
 
 
 @pytest.mark.parametrize("missing", [{"date": None}, {"categories": None}, {"categories": " , "}])
-def test_reviews_without_a_date_or_category_are_left_out_and_counted(load_people, yelp, missing):
+def test_reviews_without_a_date_or_category_are_left_out_and_counted(yelp, missing):
     folder = yelp(missing.get("date", "2018-07-07 22:09:11"), **missing)
     people = load_people("yelp", folder, min_activities=3)
     assert [one.name for one in people.by_id["u"].past] == ["Place 1", "Place 2"]
@@ -94,9 +96,12 @@ AMAZON = {
 
 @pytest.fixture
 def amazon(json_lines):
-    """Two users' five reviews each of ten products, in a layout's keys and file names."""
+    """Two users' five reviews each of ten products, in a layout's keys and file names.
 
-    def write(layout, change=lambda reviews, products: None):
+    Of the products, one has an empty list of categories, and one has none.
+    """
+
+    def write(layout):
         keys = AMAZON[layout]
         reviews = [
             keys["reviews"](f"AU{number % 2}", f"B{number}", 1_500_000_000 + number)
@@ -106,17 +111,21 @@ def amazon(json_lines):
             keys["products"](f"B{number}", f"Disc {number}", ["Movies & TV", KINDS[number % 6]])
             for number in range(10)
         ]
-        change(reviews, products)
+        key = "category" if layout == "2018" else "categories"
+        products[0][key] = []
+        del products[2][key]
         return json_lines(Movies_and_TV=reviews, meta_Movies_and_TV=products)
 
     return write
 
 
 @pytest.mark.parametrize("layout", ["2018", "2023"])
-def test_both_layouts_of_amazon_are_read_alike_and_named(load_people, amazon, layout):
+def test_both_layouts_of_amazon_are_read_alike_and_named(amazon, layout):
     people = load_people("amazon", amazon(layout), min_activities=5)
     assert people.by_id["AU1"].past[0] == Activity(1_500_000_001, "Disc 1", ("Movies & TV", "Food"))
     assert people.by_id["AU1"].future.name == "Disc 9"
+    # A product without categories has the main one.
+    assert [one.categories for one in people.by_id["AU0"].past[:2]] == [("Movies & TV",)] * 2
     about = "the paper's 5,046 are of unnamed categories, and not expected"
     assert people.notes == {
         f"users with at least 5 activities ({about})": 2,
@@ -124,18 +133,7 @@ def test_both_layouts_of_amazon_are_read_alike_and_named(load_people, amazon, la
     }
 
 
-@pytest.mark.parametrize("layout", ["2018", "2023"])
-def test_a_product_without_categories_has_the_main_one(load_people, amazon, layout):
-    def change(reviews, products):
-        key = "category" if layout == "2018" else "categories"
-        products[0][key] = []
-        del products[2][key]
-
-    person = load_people("amazon", amazon(layout, change), min_activities=5).by_id["AU0"]
-    assert [one.categories for one in person.past[:2]] == [("Movies & TV",)] * 2
-
-
-def test_several_categories_of_products_are_one_log(load_people, amazon):
+def test_several_categories_of_products_are_one_log(amazon):
     folder = amazon("2023")
     for name in ("", "meta_"):
         file = folder / f"{name}Movies_and_TV.json"

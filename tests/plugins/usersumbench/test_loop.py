@@ -156,18 +156,11 @@ async def test_a_summary_that_is_cut_fails_the_segment(before):
     assert worked.outcome.cause == "truncated"
 
 
-# The extractor.
-
-
-@pytest.fixture
-def linker(tmp_path, monkeypatch):
+async def test_an_extractor_finds_entities_in_place_of_the_verifier(tmp_path, monkeypatch):
     source = "def find(summary):\n    return ['Heat', ' Heat ', 'Crime'] if summary else []\n"
     (tmp_path / "linker_of_a_test.py").write_text(source)
     monkeypatch.chdir(tmp_path)
-    return "linker_of_a_test:find"
-
-
-async def test_an_extractor_finds_entities_in_place_of_the_verifier(linker):
+    linker = "linker_of_a_test:find"
     answers = [said("Crime"), "consistent", *checked("Crime")[2:]]
     worked = await work(SEGMENT, segment(), answers, extractor=linker)
     assert worked.outcome.rounds == (a_round("Crime"),)

@@ -2,7 +2,7 @@
 
 import pytest
 from builders.records import make_records
-from builders.usersumbench import activity, options, segment
+from builders.usersumbench import a_question, activity, options, segment
 from harness_usersumbench.metrics import (
     counts,
     density,
@@ -17,7 +17,6 @@ from harness_usersumbench.records import (
     Check,
     Pair,
     Past,
-    Question,
     Rated,
     Ratings,
     Refined,
@@ -31,8 +30,6 @@ from harness_usersumbench.records import (
 from harness import CallFailed, NoVerdict, Unreadable
 
 RIGHT, WRONG, UNREAD = 0, 1, Unreadable("none_named", "")
-
-# Q_s (Eq. 1), by hand.
 
 
 @pytest.mark.parametrize(
@@ -57,9 +54,6 @@ def test_chance_reaches_the_threshold_as_often_as_four_draws_of_five():
     assert of_chance(4) == pytest.approx(1 / 625)
 
 
-# IDM (Eq. 4) and words, by hand.
-
-
 def test_density_is_accuracy_by_word_in_tenths_of_a_per_cent():
     assert density((True, True, True, False), 150) == pytest.approx(0.75 / 150 * 1000)
     assert density((True, True, True, None), 100) == pytest.approx(1.0 / 100 * 1000)
@@ -75,29 +69,16 @@ def test_words_stand_between_white_space_headings_included(text, words):
     assert count_words(text) == words
 
 
-# Records.
-
-
-def question(user, task, run, words=100, history=60):
-    return Question(
-        id=f"{user}/{task}/{run}",
-        user=user,
-        task=task,
-        run=run,
-        history=history,
-        summary=None if words is None else "s",
-        words=words,
-        shown=(),
-        options=tuple("ABCDE"),
-        right=RIGHT,
-        popular=RIGHT if task in ("t1", "t2") else WRONG,
-    )
-
-
-def predicted(user, *runs, **more):
+def predicted(user, *runs, words=100, history=60):
     """The records of a user's questions, with the four answers of each run."""
+    shown = {"words": words, "summary": None if words is None else "s", "history": history}
+
+    def question(task, run):
+        popular = RIGHT if task in ("t1", "t2") else WRONG
+        return a_question(task, run, user=user, popular=popular, **shown)
+
     return [
-        (question(user, task, run, **more), answer)
+        (question(task, run), answer)
         for run, answers in enumerate(runs, start=1)
         for task, answer in zip(TASKS, answers, strict=True)
     ]
@@ -230,9 +211,6 @@ def test_marks_of_the_judge_are_columns_of_their_own():
     assert found["ben"].missing == dict.fromkeys(marks, "rate/schema")
 
 
-# Runs.
-
-
 def test_runs_have_values_of_their_own():
     results = [
         UserResult(((True,) * 4, (True, False, False, False)), 100),
@@ -245,9 +223,6 @@ def test_runs_have_values_of_their_own():
     assert first.idm == pytest.approx((1 / 100 + 2 / 3 / 50) / 2 * 1000)
     assert second.qm == pytest.approx(1 / 3)
     assert second.idm == pytest.approx((0.25 / 100 + 1 / 50) / 2 * 1000)
-
-
-# Counts.
 
 
 def test_what_the_verifier_did_is_counted():

@@ -5,6 +5,8 @@ from random import Random
 
 import pytest
 
+from .conftest import load_people
+
 GENRES = ("Action", "Comedy", "Crime", "Drama", "Horror", "Musical", "War", "Western")
 
 
@@ -22,11 +24,8 @@ def world(movielens):
         for movie in rng.sample(range(1, 121), rng.randint(5, 60))
     ]
     rng.shuffle(ratings)
-    return (
-        ratings,
-        {str(number): (title, genres) for number, title, genres in movies},
-        movielens(ratings, movies),
-    )
+    about = {str(number): (title, genres) for number, title, genres in movies}
+    return ratings, about, movielens(ratings, movies)
 
 
 def timelines(ratings):
@@ -37,9 +36,7 @@ def timelines(ratings):
     return {user: [(m, t) for t, _, m in sorted(rows)] for user, rows in found.items()}
 
 
-def test_the_past_is_in_order_of_time_then_of_the_file_and_the_last_is_the_future(
-    load_people, world
-):
+def test_the_past_is_in_order_of_time_then_of_the_file_and_the_last_is_the_future(world):
     ratings, movies, folder = world
     people = load_people("movielens", folder, min_activities=20, max_activities=30)
     expected = {u: rows for u, rows in timelines(ratings).items() if len(rows) >= 20}
@@ -63,7 +60,7 @@ def test_the_past_is_in_order_of_time_then_of_the_file_and_the_last_is_the_futur
 
 
 @pytest.mark.parametrize("distractors", ["uniform", "popularity"])
-def test_wrong_options_are_never_the_users_nor_of_the_next_object(load_people, world, distractors):
+def test_wrong_options_are_never_the_users_nor_of_the_next_object(world, distractors):
     ratings, movies, folder = world
     people = load_people(
         "movielens", folder, min_activities=5, max_activities=10, distractors=distractors
@@ -89,7 +86,7 @@ def test_wrong_options_are_never_the_users_nor_of_the_next_object(load_people, w
         assert person.category.counts == tuple(of_genre[one] for one in person.category.options)
 
 
-def test_one_of_several_categories_is_right_by_chance(load_people, world):
+def test_one_of_several_categories_is_right_by_chance(world):
     *_, folder = world
     places = Counter()
     for seed in range(4):
@@ -101,7 +98,7 @@ def test_one_of_several_categories_is_right_by_chance(load_people, world):
 
 
 @pytest.mark.parametrize("distractors", ["uniform", "popularity"])
-def test_questions_depend_on_the_seed_and_the_user_alone(load_people, world, distractors):
+def test_questions_depend_on_the_seed_and_the_user_alone(world, distractors):
     asked = {"min_activities": 5, "distractors": distractors}
     *_, folder = world
     every = load_people("movielens", folder, **asked)
@@ -114,7 +111,7 @@ def test_questions_depend_on_the_seed_and_the_user_alone(load_people, world, dis
     assert all(one.past == every.by_id[one.id].past for one in other.all)
 
 
-def test_the_order_of_rows_of_different_users_changes_nothing(load_people, world, movielens):
+def test_the_order_of_rows_of_different_users_changes_nothing(world, movielens):
     ratings, movies, folder = world
     by_user = sorted(ratings, key=lambda row: row[0])
     again = movielens(by_user, [(n, *about) for n, about in movies.items()], name="by user")
@@ -125,7 +122,7 @@ def test_the_order_of_rows_of_different_users_changes_nothing(load_people, world
         assert found[0].all == found[1].all
 
 
-def test_the_methods_of_a_dataset_share_its_people(load_people, world):
+def test_the_methods_of_a_dataset_share_its_people(world):
     *_, folder = world
     shared = {}
     first, other = (
@@ -144,7 +141,7 @@ def test_the_methods_of_a_dataset_share_its_people(load_people, world):
 FIVE = [(number, f"M{number}", genre) for number, genre in enumerate("ABCDEFGHIJ", 1)]
 
 
-def test_one_of_several_last_activities_is_the_future_by_seed_if_asked(load_people, movielens):
+def test_one_of_several_last_activities_is_the_future_by_seed_if_asked(movielens):
     ratings = [("u", 1, 100), ("u", 2, 200), ("u", 3, 300), ("u", 4, 300), ("u", 5, 300)]
     folder = movielens([*ratings, *(("v", n, n) for n in range(6, 10))], FIVE)
 
@@ -161,7 +158,7 @@ def test_one_of_several_last_activities_is_the_future_by_seed_if_asked(load_peop
     assert future(last="any_tied", seed=3) == future(last="any_tied", seed=3)
 
 
-def test_each_user_has_a_draw_of_its_own_among_last_activities_at_one_time(load_people, movielens):
+def test_each_user_has_a_draw_of_its_own_among_last_activities_at_one_time(movielens):
     ratings = [(f"u{n}", film, 100) for n in range(60) for film in range(1, 6)]
     ratings += [("other", film, 100) for film in range(6, 11)]
     people = load_people("movielens", movielens(ratings, FIVE), min_activities=5, last="any_tied")
@@ -169,7 +166,7 @@ def test_each_user_has_a_draw_of_its_own_among_last_activities_at_one_time(load_
     assert futures == {"M1", "M2", "M3", "M4", "M5"}
 
 
-def test_users_without_four_wrong_options_are_left_out_and_counted(load_people, movielens):
+def test_users_without_four_wrong_options_are_left_out_and_counted(movielens):
     # Of ten movies u has seen seven and v six; w's next movie has all categories but three.
     movies = [*FIVE[:9], (10, "M10", "A|B|C|D|E|F|G")]
     ratings = [("u", n, n) for n in range(1, 8)] + [("v", n, n) for n in range(1, 7)]

@@ -8,21 +8,18 @@ import json
 from collections import Counter
 from datetime import UTC, datetime
 from math import comb
-from pathlib import Path
 from statistics import fmean
 
-import msgspec
 import pytest
-import yaml
+from builders.usersumbench import options
 from harness_usersumbench.segments import segmented
 from harness_usersumbench.sources import SOURCES
 
 from harness.base.errors import DataError
-from harness.contracts.task import DataSpec
-from harness.data import open_dataset
+
+from .conftest import load_people, opened
 
 pytestmark = pytest.mark.real_data
-TASKS = Path(__file__).parents[3] / "task_configs/usersumbench"
 
 
 class Films:
@@ -53,14 +50,8 @@ def films(real_data):
 
 
 @pytest.fixture(scope="module")
-def shared():
-    """What the tests of this file load once."""
-    return {}
-
-
-@pytest.fixture
-def people(load_people, real_data, shared):
-    return load_people("movielens", real_data / "movielens-1m-part", shared=shared)
+def people(real_data):
+    return load_people("movielens", real_data / "movielens-1m-part")
 
 
 def test_users_with_50_ratings_are_kept_with_their_last_200(films, people):
@@ -81,7 +72,7 @@ def test_users_with_50_ratings_are_kept_with_their_last_200(films, people):
         assert shown == [(t, films.titles[m], films.genres[m]) for t, m in own[-200:]]
 
 
-def test_most_pasts_are_one_segment_of_months(films, people, options):
+def test_most_pasts_are_one_segment_of_months(films, people):
     def months_fill(own):
         counts = Counter(
             datetime.fromtimestamp(time, UTC).strftime("%Y-%m") for time, _ in own[-200:-1]
@@ -130,14 +121,12 @@ def lines(file):
 
 def read(source, folder):
     """The rows of a source's activities and objects."""
-    written = yaml.safe_load((TASKS / f"usersumbench_{source}.yaml").read_text())
-    data = msgspec.convert(written["data"], DataSpec)
-    dataset = open_dataset(data, data=str(folder), limit=None, seed=0, package=None, task=source)
+    dataset, _ = opened(source, folder)
     queries = SOURCES[source].events, SOURCES[source].things
     return [dataset.database.sql(f"{query} ORDER BY row").fetchall() for query in queries]
 
 
-def test_every_review_and_business_of_yelp_is_read(load_people, real_data):
+def test_every_review_and_business_of_yelp_is_read(real_data):
     folder = real_data / "yelp"
     events, things = read("yelp", folder)
     reviews = lines(folder / "yelp_academic_dataset_review.json.gz")
@@ -159,7 +148,7 @@ def test_every_review_and_business_of_yelp_is_read(load_people, real_data):
     assert caught.value.found == "922 of 999 activities with an object without description"
 
 
-def test_every_review_and_product_of_amazon_is_read(load_people, real_data):
+def test_every_review_and_product_of_amazon_is_read(real_data):
     folder = real_data / "amazon-2023/All_Beauty/raw"
     events, things = read("amazon", folder)
     assert [(user, item, time) for user, item, time, _ in events] == [

@@ -4,6 +4,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
+from builders.usersumbench import options
 from harness_usersumbench.records import Activity
 from harness_usersumbench.rendering import lines, month, time_range
 
@@ -22,12 +23,12 @@ def activity(*when, name="Heat (1995)", categories=("Crime", "Drama")):
         ((2001, 1, 1, 11, 59), "Mon 01/01/2001 11AM"),
     ],
 )
-def test_a_line_names_the_object_its_categories_and_the_hour_in_utc(options, when, moment):
+def test_a_line_names_the_object_its_categories_and_the_hour_in_utc(when, moment):
     [line] = lines([activity(*when)], options())
     assert line == f'watched "Heat (1995)" [Crime, Drama] around {moment}'
 
 
-def test_a_line_is_the_same_wherever_the_computer_stands(options, monkeypatch):
+def test_a_line_is_the_same_wherever_the_computer_stands(monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Kolkata")
     time.tzset()
     try:

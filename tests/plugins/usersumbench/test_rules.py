@@ -2,11 +2,11 @@
 
 from random import Random
 
+from builders.usersumbench import DAY, options
 from harness_usersumbench import rules
 from harness_usersumbench.records import Activity
 from harness_usersumbench.rendering import lines
 
-DAY = 86_400
 SEGMENT = """\
 watched "Dark Harbour (1994)" [Crime, Drama] around Mon 01/01/2001 4PM
 watched "Harbour Lights" [Drama] around Tue 01/02/2001 4PM
@@ -24,7 +24,7 @@ class Chance(Random):
         return self.first
 
 
-def test_a_summary_counts_categories_and_words(options):
+def test_a_summary_counts_categories_and_words():
     past = [Activity(n * DAY, f"Silver Harbour {n}", ("Drama",)) for n in range(30)]
     past += [Activity((30 + n) * DAY, f"Night {n}", ("Crime", "Drama")) for n in range(12)]
     past += [Activity((42 + n) * DAY, f"Night {n}", ("Crime",)) for n in range(8)]

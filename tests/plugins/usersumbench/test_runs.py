@@ -5,9 +5,9 @@ import re
 from hashlib import sha256
 
 import pytest
+from builders.usersumbench import options
 from harness_usersumbench.benchmark import USERSUMBENCH
 
-from harness import Benchmark
 from harness.base.errors import UsageError
 from harness.cli.main import main
 from harness.testing import ScriptedModel
@@ -168,11 +168,8 @@ def test_summaries_that_are_shown_to_another_user_are_paid_for_once(harness_run)
 def test_an_extractor_is_part_of_what_makes_runs_comparable(tmp_path, monkeypatch):
     (tmp_path / "own_linker_of_a_test.py").write_text("def find(summary):\n    return []\n")
     monkeypatch.chdir(tmp_path)
-    assert isinstance(USERSUMBENCH, Benchmark)
-    words = {"query": "q", "thing": "movie", "category": "genre", "verb": "watched"}
-    kind = USERSUMBENCH.options
-    assert USERSUMBENCH.contents(kind(**words)) == {}
-    named = USERSUMBENCH.contents(kind(**words, extractor="own_linker_of_a_test:find"))
+    assert USERSUMBENCH.contents(options()) == {}
+    named = USERSUMBENCH.contents(options(extractor="own_linker_of_a_test:find"))
     assert named.keys() == {"extractor"}
     with pytest.raises(UsageError, match="that extractor names"):
-        USERSUMBENCH.contents(kind(**words, extractor="no_such_module:find"))
+        USERSUMBENCH.contents(options(extractor="no_such_module:find"))

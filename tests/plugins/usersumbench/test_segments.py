@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from builders.usersumbench import options
 from harness_usersumbench.records import Activity
 from harness_usersumbench.segments import by_count, by_months, segmented
 
@@ -65,7 +66,7 @@ def test_parts_are_equal_and_large_enough(count, parts):
     assert [one for segment in found for one in segment] == past
 
 
-def test_a_past_without_months_to_divide_it_is_cut_by_count_or_if_asked(options):
+def test_a_past_without_months_to_divide_it_is_cut_by_count_or_if_asked():
     asked = options(segmenting="count", segments=3, min_segment_activities=10)
     for past, given, by, cut in (
         (months(180), options(), "count", [45, 45, 45, 45]),

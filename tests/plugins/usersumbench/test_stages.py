@@ -4,12 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 from builders.records import make_records
-from builders.usersumbench import activity, options, people, person, segment, work
+from builders.usersumbench import a_question, activity, options, people, person, segment, work
 from harness_usersumbench.records import (
     TASKS,
     Drawn,
     Past,
-    Question,
     Ratings,
     Refined,
     Round,
@@ -34,7 +33,6 @@ from harness_usersumbench.stages import (
 from harness import Classified, NoVerdict, Unreadable
 
 ANN, BEN = person("ann", "Heat", "Big", "Jaws"), person("ben", "Rio", "Antz")
-# Which stages a task has.
 
 
 @pytest.mark.parametrize(
@@ -52,9 +50,6 @@ def test_the_method_decides_the_stages(method, stages):
         asked = options(method=method, autoeval=autoeval)
         has = [one for one in STAGES if not one.when or one.when(people(), asked)]
         assert has == [*stages, *([RATE] if autoeval and len(stages) > 1 else [])]
-
-
-# Summaries of whole pasts.
 
 
 def test_a_past_is_one_item_and_the_control_summarises_that_of_another_user():
@@ -78,9 +73,6 @@ async def test_a_summary_is_asked_for_once_and_is_the_whole_answer():
     [shown] = worked.shown("summarise")
     assert "no more than 50 words." in shown
     assert shown.endswith('watched "Heat" [Crime, Drama] around Sat 05/15/2004 4PM')
-
-
-# Segments and their combination.
 
 
 def test_each_segment_of_a_past_is_an_item():
@@ -115,9 +107,6 @@ async def test_the_segments_become_one_summary():
     assert worked.outcome == Summary("Tea, then rum.")
     [shown] = worked.shown("combine")
     assert 'Summary of Time Segment "May": Tea.\nSummary of Time Segment "June": Rum.\n' in shown
-
-
-# Questions.
 
 
 def upstreams(**summaries):
@@ -170,15 +159,6 @@ def test_of_equally_popular_options_the_right_one_is_not_preferred():
     assert 30 < right < 90
 
 
-def a_question(**changed):
-    fields = {
-        "id": "ann/t2/2", "user": "ann", "task": "t2", "run": 2, "history": 3,
-        "summary": "Likes tea.", "words": 2, "shown": (activity("Heat", "Crime"),),
-        "options": ("Next", "Wrong", "Big", "Jaws", "Rio"), "right": 0, "popular": 1,
-    }  # fmt: skip
-    return Question(**{**fields, **changed})
-
-
 async def test_the_predictor_chooses_an_option_by_its_letter():
     worked = await work(PREDICT, a_question(), ["C"])
     assert worked.outcome == 2
@@ -201,9 +181,6 @@ async def test_the_predictor_is_shown_nothing_that_names_the_right_answer():
         return "A"
 
     await work(PREDICT, a_question(), answer)
-
-
-# Ratings.
 
 
 class ScriptedJudge(SimpleNamespace):

@@ -1,10 +1,5 @@
 """Finished tasks of stored runs, written by hand."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
 import msgspec
 import pytest
 from builders.runs import keep_task, make_summary, make_task
@@ -18,9 +13,9 @@ from harness.contracts.task import IntervalSpec
 CAUSE = "recommend/no_list"
 
 
-def prompt(entropy: float, gap: float | None = 1.0, **more: Any) -> Fit:
+def prompt(entropy, gap=1.0, **more):
     """How a ranking fits a prompt, whose baselines have gaps of 2, 1.5 and 0.5."""
-    usual: dict[str, Any] = {"setting": "a", "proxy": "age", "length": 3, "users": 4}
+    usual = {"setting": "a", "proxy": "age", "length": 3, "users": 4}
     baselines = {"random": 2.0, "popular": 1.5, "popular_in_group": 0.5}
     usual["cross_draws"] = (entropy + 2, entropy + 1.8, entropy + 2.4)
     for name, value in baselines.items():
@@ -33,7 +28,7 @@ def prompt(entropy: float, gap: float | None = 1.0, **more: Any) -> Fit:
     return Fit(entropy=entropy, **{**usual, **more})
 
 
-def score(number: int, fit: Fit, third: str) -> Score[Fit]:
+def score(number, fit, third):
     """The score of a prompt, as the benchmark makes it."""
     id = f"p{number:04}"
     if fit.setting == "none":
@@ -62,22 +57,14 @@ def score(number: int, fit: Fit, third: str) -> Score[Fit]:
 def kept(tmp_path):
     """A finished task, from how the rankings of a model fit its prompts."""
 
-    def make(
-        model: str,
-        fits: Sequence[Fit],
-        *,
-        thirds: Sequence[str] = (),
-        run: str | None = None,
-        draws: int = 200,
-        **more: Any,
-    ) -> Any:
+    def make(model, fits, *, thirds=(), run=None, **more):
         options = Options(**more)
         task = make_task(
             f"behaviour_{options.domain}_{options.setting}",
             benchmark="behaviour",
             metrics=("gap",),
             options=msgspec.to_builtins(options),
-            interval=IntervalSpec(draws=draws),
+            interval=IntervalSpec(draws=200),
         )
         named = thirds or [THIRDS[3 * number // len(fits)] for number in range(len(fits))]
         return keep_task(

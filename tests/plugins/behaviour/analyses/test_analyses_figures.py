@@ -63,9 +63,7 @@ def boxed(figure):
     }
 
 
-@pytest.fixture
-def proxies(kept):
-    """Tasks of one model in all settings."""
+def test_boxes_by_proxy_and_history_keep_prompts_without_history_apart(kept):
     fits = {
         "a": [prompt(1.0, 0.1, proxy="age", length=1), prompt(2.0, 0.2, proxy="age", length=3),
               prompt(3.0, None, proxy="age", length=3), prompt(1.0, 0.3, proxy="gender", length=1)],
@@ -74,11 +72,7 @@ def proxies(kept):
               prompt(2.0, 0.6, setting="c", proxy="gender", length=0),
               prompt(3.5, 0.7, setting="none", proxy="none", length=0)],
     }  # fmt: skip
-    return [kept("ada", own, setting=setting) for setting, own in fits.items()]
-
-
-def test_boxes_by_proxy_and_history_keep_prompts_without_history_apart(proxies):
-    report = boxes.run(proxies, None)
+    report = boxes.run([kept("ada", own, setting=setting) for setting, own in fits.items()], None)
     by_proxy, by_history = map(boxed, report.figures[0].figures)
     assert [*by_proxy] == ["H of the target", "ada", "random"]
     assert boxed(report.figures[1].figures[1]) == {
@@ -94,10 +88,8 @@ def test_boxes_by_proxy_and_history_keep_prompts_without_history_apart(proxies):
         "(Def)": (2.0, 2.5, 3.5), "1": (1.0, 1.0), "3": (1.5, 2.0, 3.0),
     }  # fmt: skip
     assert by_history["ada"]["(Def)"] == pytest.approx((2.6, 3.0, 4.2))
-
-
-def test_the_table_of_boxes_has_their_medians(proxies):
-    [sheet] = boxes.run(proxies, None).sheets
+    # The table has the medians.
+    [sheet] = report.sheets
     rows = {row[:2]: row[2:] for row in sheet.rows}
     assert rows["age", "every"] == (3, 2.0, pytest.approx(1.65), pytest.approx(4.0))
     assert rows["every", "(Def)"][0] == 3

@@ -1,6 +1,7 @@
 """The tables of gaps, slopes and inflection points."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -16,20 +17,16 @@ def sheets_of(report):
     return {sheet.title: sheet for sheet in report.sheets}
 
 
-def rows_of(sheet, *keys):
-    """The rows by their first columns, each by the name of a column; of two the first."""
-    made = []
-    for row in sheet.rows:
-        cells = {}
-        for name, cell in zip(sheet.columns, row, strict=True):
-            cells.setdefault(name, cell)
-        made.append(cells)
-    return {tuple(row[key] for key in keys): row for row in made}
+def rows_of(report, title):
+    """A sheet, and its rows by setting and ranking, with the first of columns of one name."""
+    sheet = sheets_of(report)[title]
+    columns, rows = sheet.columns[::-1], (row[::-1] for row in sheet.rows)
+    made = [dict(zip(columns, row, strict=True)) for row in rows]
+    return sheet, {(row["setting"], row["ranking"]): row for row in made}
 
 
 def gaps_of(*tasks):
-    sheet = sheets_of(tables.main(tasks, None))["Movies: generalisation gap"]
-    return sheet, rows_of(sheet, "setting", "ranking")
+    return rows_of(tables.main(tasks, None), "Movies: generalisation gap")
 
 
 SPREAD = [prompt(1 + number / 10, gap=0.5 + number / 100) for number in range(30)]
@@ -38,22 +35,16 @@ SPREAD = [prompt(1 + number / 10, gap=0.5 + number / 100) for number in range(30
 def test_gaps_stand_beside_those_of_the_baselines(kept):
     sheet, rows = gaps_of(kept("ada", SPREAD))
     assert [*rows] == [("a", name) for name in ("ada", "random", "popular", "popular in group")]
-    row = rows["a", "ada"]
-    assert row["prompts"] == 30
-    assert row["gap 1e-6"] == pytest.approx(0.645)
-    assert row["gap 1e-3"] == pytest.approx(0.3225)
-    assert row["displaced %"] == pytest.approx(6.45)
-    assert row["slope"] == pytest.approx(1.1)
-    assert [rows["a", name]["gap 1e-6"] for name in ("random", "popular", "popular in group")] == (
-        pytest.approx([2, 1.5, 0.5])
-    )
-    assert rows["a", "random"]["gap 1e-3"] == pytest.approx(1)
-    assert rows["a", "random"]["displaced %"] == pytest.approx(20)
+    columns = ("prompts", "gap 1e-6", "gap 1e-3", "displaced %")
+    ada, random = ([rows["a", name][one] for one in columns] for name in ("ada", "random"))
+    assert ada == pytest.approx([30, 0.645, 0.3225, 6.45])
+    assert random == pytest.approx([30, 2, 1, 20])
+    assert rows["a", "ada"]["slope"] == pytest.approx(1.1)
+    gaps = [rows["a", name]["gap 1e-6"] for name in ("popular", "popular in group")]
+    assert gaps == pytest.approx([1.5, 0.5])
     assert "with unread" not in sheet.columns
-    assert (
-        "random: one draw of each prompt, as in the paper; other draws: a 1.800 to 2.400 (3 draws)"
-        in sheet.notes
-    )
+    draws = "one draw of each prompt, as in the paper; other draws: a 1.800 to 2.400 (3 draws)"
+    assert f"random: {draws}" in sheet.notes
 
 
 def test_a_column_says_how_much_of_the_gap_of_popular_is_closed(kept):
@@ -158,9 +149,7 @@ def bowl(lowest, many=1500, **more):
 
 
 def inflections_of(*tasks):
-    report = curves.run(tasks, None)
-    sheet = sheets_of(report)["Movies: inflection points"]
-    return sheet, rows_of(sheet, "setting", "ranking")
+    return rows_of(curves.run(tasks, None), "Movies: inflection points")
 
 
 def test_the_inflection_point_has_an_interval_and_the_caution(kept):
@@ -170,10 +159,8 @@ def test_the_inflection_point_has_an_interval_and_the_caution(kept):
     low, high = map(float, row["interval"].split(" to "))
     assert low < 2.05 and high > 1.95
     assert low <= float(row["inflection"]) <= high
-    assert (row["left %"], row["right %"]) == (0, 0)
-    assert rows["a", "random"]["inflection"].endswith(", no inversion seen")
-    assert rows["a", "random"]["inflection"].startswith("≤ 0.")
-    assert rows["a", "random"]["left %"] == 100
+    assert (row["left %"], row["right %"], rows["a", "random"]["left %"]) == (0, 0, 100)
+    assert re.fullmatch(r"≤ 0\.\d+, no inversion seen", rows["a", "random"]["inflection"])
     assert sheet.notes[-1].startswith("caution: on the prompts of Algorithm 1 H grows as groups")
     assert sheet.notes[-1].endswith("here the correlation is: a -0.99")
 
@@ -212,11 +199,8 @@ def test_too_few_bins_are_told(kept):
 
 
 def test_a_trailing_mean_is_an_option_of_the_task(kept):
-    points = [
-        next(float(row["inflection"]) for (_, name), row in rows.items() if name.startswith("ada"))
-        for _, rows in (
-            inflections_of(kept("ada", bowl(2.0), run="centred")),
-            inflections_of(kept("ada", bowl(2.0), window="trailing")),
-        )
-    ]
-    assert points[1] - points[0] == pytest.approx(0.25, abs=0.05)
+    def lowest(window):
+        _, rows = inflections_of(kept("ada", bowl(2.0), run=window, window=window))
+        return next(float(rows[key]["inflection"]) for key in rows if key[1].startswith("ada"))
+
+    assert lowest("trailing") - lowest("centred") == pytest.approx(0.25, abs=0.05)

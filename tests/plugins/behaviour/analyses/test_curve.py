@@ -25,18 +25,8 @@ def spread(many, *, low=0.2, high=3.6, seed=0):
 
 def bowl(entropy, lowest, *, noise=0.0):
     """Cross-entropies that are lowest at one entropy."""
-    return (
-        2
-        + 0.3 * (entropy - lowest) ** 2
-        + noise * np.random.default_rng(1).normal(size=len(entropy))
-    )
-
-
-def in_bins(many):
-    """One prompt in each of as many bins, the first and the last of all among them."""
-    places = np.linspace(0, BINS - 1, many).round() + 0.5
-    places[[0, -1]] = 0, BINS
-    return places / BINS
+    normal = np.random.default_rng(1).normal(size=len(entropy))
+    return 2 + 0.3 * (entropy - lowest) ** 2 + noise * normal
 
 
 def by_hand(entropy, cross, edges, window):
@@ -88,7 +78,9 @@ def test_a_curve_that_only_rises_or_falls_is_lowest_at_an_end(sign, end, place):
 
 def test_fewer_than_35_bins_have_no_curve():
     for many in (FEWEST - 1, FEWEST):
-        entropy = in_bins(many)
+        # One prompt in each of as many bins, the first and the last of all among them.
+        entropy = (np.linspace(0, BINS - 1, many).round() + 0.5) / BINS
+        entropy[[0, -1]] = 0, 1
         found = curve_of(entropy, entropy, edges_of(entropy))
         assert found.bins == many
         assert isinstance(found, NoCurve if many < FEWEST else Curve)

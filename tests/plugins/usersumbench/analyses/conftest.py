@@ -1,15 +1,13 @@
 """Finished tasks of stored runs, written by hand."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import pytest
 from builders.records import make_records
 from builders.runs import keep_task, make_line, make_summary, make_task, write_journal
+from builders.usersumbench import WORDS
 from harness_usersumbench.benchmark import USERSUMBENCH
 from harness_usersumbench.records import (
     TASKS,
@@ -26,15 +24,12 @@ from harness_usersumbench.records import (
     count_words,
 )
 
-from harness import Done, FinishedTask, Unreadable
+from harness import Done, Unreadable
 from harness.contracts.task import IntervalSpec
 from harness.runs.manifest import RoleEntry, StageEntry
 from harness.scoring.aggregate import Columns
 from harness.scoring.summary import RoleUse, StageSummary
 
-WORDS = {
-    "query": "Summarize my preference", "thing": "movie", "category": "genre", "verb": "watched",
-}  # fmt: skip
 LETTERS = ("a", "b", "c", "d", "e")
 PAST = (Activity(0, "Heat", ("Action", "Crime")), Activity(3600, "Clue", ("Comedy",)))
 
@@ -53,23 +48,12 @@ class User:
     marks: tuple[int, int] | None = None
 
 
-def _use(calls: int, prompt: int | None, completion: int | None) -> RoleUse:
+def use(calls, prompt, completion):
+    """What one role of a stage used: calls, tokens of prompts, and tokens of answers."""
     return RoleUse(
         calls=calls, from_store=0, failed=0, prompt_tokens=prompt, completion_tokens=completion,
         cached_tokens=0, reasoning_tokens=0, asked_schema=0, met_schema=0, rungs={},
     )  # fmt: skip
-
-
-@pytest.fixture
-def use():
-    """What one role of a stage used: calls, tokens of prompts, and tokens of answers."""
-    return _use
-
-
-@pytest.fixture
-def user():
-    """A user of a stored run."""
-    return User
 
 
 @pytest.fixture
@@ -81,19 +65,19 @@ def kept(tmp_path):
     """
 
     def make(
-        model: str,
-        users: Mapping[str, User],
+        model,
+        users,
         *,
-        method: str = "single_step",
-        source: str = "movielens",
-        uses: Mapping[str, Sequence[RoleUse]] | None = None,
-        roles: Mapping[str, str] | None = None,
-        because: tuple[str, ...] = (),
-        units: int | None = None,
-        read: tuple[int, int] | None = None,
-        label: str | None = None,
-        **more: Any,
-    ) -> FinishedTask:
+        method="single_step",
+        source="movielens",
+        uses=None,
+        roles=None,
+        because=(),
+        units=None,
+        read=None,
+        label=None,
+        **more,
+    ):
         options = Options(**WORDS, source=source, method=method, **more)
         name, path = f"usersum_{source}_{method}", tmp_path / f"run-of-{model}"
         definition = make_task(
@@ -141,14 +125,14 @@ def kept(tmp_path):
     return make
 
 
-def stages_of(users: Mapping[str, User], options: Options) -> dict[str, list[tuple[Any, Any]]]:
+def stages_of(users, options):
     """The items and outcomes of each stage that the method has."""
     failed = Unreadable("truncated")
     done = {
         name: failed if one.summary is None else Done(Summary(one.summary))
         for name, one in users.items()
     }
-    found: dict[str, list[tuple[Any, Any]]] = {}
+    found = {}
     if options.method in ("single_step", "other"):
         found["summarise"] = [
             (Past(id=name, user=name, activities=one.past), done[name])
@@ -171,7 +155,7 @@ def stages_of(users: Mapping[str, User], options: Options) -> dict[str, list[tup
     return found
 
 
-def segments(name: str, one: User) -> list[tuple[Any, Any]]:
+def segments(name, one):
     """A segment for each of the given rounds, or one of the whole past; the last comes first."""
     parts = one.rounds or (Refined("", ()),)
     size = -(-len(one.past) // len(parts))
@@ -187,7 +171,7 @@ def segments(name: str, one: User) -> list[tuple[Any, Any]]:
     ]  # fmt: skip
 
 
-def asked_of(name: str, one: User, options: Options) -> list[tuple[Any, Any]]:
+def asked_of(name, one, options):
     """The questions of a user with their answers; none if the summary failed."""
     shows = options.method not in ("none", "raw_timeline")
     if shows and one.summary is None:

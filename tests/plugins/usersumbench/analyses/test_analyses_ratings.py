@@ -14,6 +14,8 @@ from harness_usersumbench.records import Activity
 from harness.base.errors import DataError, UsageError
 from harness.scoring.stats import cohen_kappa, pearson
 
+from .conftest import User
+
 GOOD, BAD = "1111", "0000"
 QUALITIES = {"u1": GOOD, "u2": GOOD, "u3": BAD, "u4": BAD, "u5": GOOD, "u6": "11?0"}
 RATINGS = {
@@ -25,13 +27,13 @@ WORDS = {"g": "good", "b": "bad"}
 
 
 @pytest.fixture
-def run(kept, user):
+def run(kept):
     """A task with six summaries, of which u6 has no Q_s."""
     users = {
-        name: user((answers, BAD), f"likes action, says {name}")
+        name: User((answers, BAD), f"likes action, says {name}")
         for name, answers in QUALITIES.items()
     }
-    return kept("ada", {**users, "u7": user(summary=None)})
+    return kept("ada", {**users, "u7": User(summary=None)})
 
 
 @pytest.fixture
@@ -114,8 +116,8 @@ def test_a_file_without_any_rating_is_an_error(rated):
         agree(*rated("s1,ann,", ratings={}))
 
 
-def test_a_task_without_summaries_cannot_be_rated(kept, user, tmp_path):
-    none = kept("ada", {"u1": user((GOOD,))}, method="none")
+def test_a_task_without_summaries_cannot_be_rated(kept, tmp_path):
+    none = kept("ada", {"u1": User((GOOD,))}, method="none")
     with pytest.raises(UsageError) as raised:
         sheet([none], SheetOptions(out=str(tmp_path / "out")))
     assert raised.value.found == "usersum_movielens_none"
@@ -128,7 +130,7 @@ def test_raters_see_what_they_rate_and_no_score(run, tmp_path):
     assert list(rows[0]) == [
         "example", "query", "activities", "top_categories", "summary", "rater", "rating",
     ]  # fmt: skip
-    assert {row["query"] for row in rows} == {"Summarize my preference"}
+    assert {row["query"] for row in rows} == {"Summarize my taste"}
     assert rows[0]["activities"] == (
         'watched "Heat" [Action, Crime] around Thu 01/01/1970 12AM\n'
         'watched "Clue" [Comedy] around Thu 01/01/1970 1AM'
@@ -144,9 +146,9 @@ def test_raters_see_what_they_rate_and_no_score(run, tmp_path):
     assert "`good` or `bad` into the column `rating`" in guide
 
 
-def test_an_example_keeps_its_name_with_another_predictor_and_not_with_another_summary(kept, user):
+def test_an_example_keeps_its_name_with_another_predictor_and_not_with_another_summary(kept):
     def names(model, summary, **more):
-        [(_, examples)] = examples_of([kept(model, {"u1": user((GOOD,), summary)}, **more)],
+        [(_, examples)] = examples_of([kept(model, {"u1": User((GOOD,), summary)}, **more)],
                                       stop_share=1.0)  # fmt: skip
         return list(examples)
 
@@ -162,10 +164,10 @@ def test_a_sheet_that_somebody_may_be_rating_is_not_written_again(run, tmp_path)
     assert raised.value.found == "for_raters/sheet.csv, for_raters/GUIDE.md, key.csv"
 
 
-def test_a_past_of_segments_is_whole_and_in_order(kept, user):
+def test_a_past_of_segments_is_whole_and_in_order(kept):
     past = tuple(Activity(3600 * hour, f"no. {hour}", ("Crime",)) for hour in range(5))
     refined = kept(
-        "ada", {"u1": user((GOOD,), past=past, rounds=(None, None))}, method="hierarchy_critique"
+        "ada", {"u1": User((GOOD,), past=past, rounds=(None, None))}, method="hierarchy_critique"
     )
     [(_, examples)] = examples_of([refined], stop_share=1.0)
     [one] = examples.values()
@@ -203,9 +205,9 @@ def test_top_categories_by_hand():
         ("", False),
     ],
 )
-def test_a_category_is_named_whatever_its_case_and_marks(kept, user, summary, named):
+def test_a_category_is_named_whatever_its_case_and_marks(kept, summary, named):
     past = (Activity(0, "x", ("Sci-Fi", "Children's")),)
-    task = kept("ada", {"u1": user((GOOD,), summary, past=past)})
+    task = kept("ada", {"u1": User((GOOD,), summary, past=past)})
     [(_, examples)] = examples_of([task], stop_share=1.0)
     assert [one.names_top for one in examples.values()] == [named]
 
@@ -251,9 +253,9 @@ def test_bleurt_is_computed_by_the_function_that_is_named(correlated, tmp_path, 
     assert found["BLEURT"][:2] == (6, pytest.approx(pearson(range(6), [1, 0.5, 1, 0, 0, 1])))
 
 
-def test_autoeval_is_the_mean_of_the_judge_s_marks(kept, user, tmp_path):
+def test_autoeval_is_the_mean_of_the_judge_s_marks(kept, tmp_path):
     marks = {"u1": (5, 4), "u2": (1, 2), "u3": (3, 3), "u4": None}
-    users = {name: user((GOOD,), name, marks=of) for name, of in marks.items()}
+    users = {name: User((GOOD,), name, marks=of) for name, of in marks.items()}
     task = kept("ada", users, autoeval=True)
     [(_, examples)] = examples_of([task], stop_share=1.0)
     said = {"u1": "good", "u2": "bad", "u3": "good", "u4": "good"}

@@ -7,6 +7,8 @@ from harness_usersumbench.records import Pair, Refined, Round
 
 from harness.base.errors import UsageError
 
+from .conftest import User
+
 FINE = Pair("Which?", "Crime", consistent=True)
 WRONG = Pair("Which?", "Golf", consistent=False, reference="Crime")
 SILENT = Pair("Which?", "Art")
@@ -29,26 +31,18 @@ SEGMENTS = (
 )
 
 
-@pytest.fixture
-def refined(kept, user):
-    return kept("ada", {"u1": user(("1111",), rounds=SEGMENTS)}, method="hierarchy_critique")
-
-
-def test_what_was_flagged_fixed_and_left_by_hand(refined, kept, user):
-    single = kept("ben", {"u1": user(("1111",))})
+def test_what_was_flagged_fixed_and_left_and_the_checks_of_each_round_by_hand(kept):
+    refined = kept("ada", {"u1": User(("1111",), rounds=SEGMENTS)}, method="hierarchy_critique")
+    single = kept("ben", {"u1": User(("1111",))})
     with pytest.raises(UsageError, match="no task has a verifier"):
         rounds([single], None)
-    segments, _ = rounds([single, refined], None).sheets
+    segments, checks = rounds([single, refined], None).sheets
     # Of seven one failed, two were flagged: one was missed and wrong, and fixed; one was left.
     # Nothing flagged three whose query, pair or entities nobody could read.
     assert segments.rows == (
         ("ada", "usersum_movielens_hierarchy_critique", 7, 1, 1, 2, 1, 2, 1, 1, 3,
          pytest.approx(100 / 6), pytest.approx(3 / 6)),
     )  # fmt: skip
-
-
-def test_the_checks_of_each_round_by_hand(refined):
-    _, checks = rounds([refined], None).sheets
     # Pairs of the first round: those of the first, third and fifth segment.
     assert [row[2:] for row in checks.rows] == [
         (1, 6, 2, pytest.approx(100 / 3), 1, 1, 4, 1, 1, 3),
@@ -57,18 +51,18 @@ def test_the_checks_of_each_round_by_hand(refined):
     ]
 
 
-def test_a_summary_is_not_fixed_by_a_check_that_could_not_be_read(kept, user):
+def test_a_summary_is_not_fixed_by_a_check_that_could_not_be_read(kept):
     half_judged = Round("s", True, ("Art",), (FINE, SILENT))
     last = (NO_ENTITY, NO_VERDICT, UNREAD_ENTITIES, half_judged)
     flagged = tuple(Refined("s", (INCONSISTENT, one)) for one in (*last, CONSISTENT))
-    task = kept("ada", {"u1": user(("1111",), rounds=flagged)}, method="hierarchy_critique")
+    task = kept("ada", {"u1": User(("1111",), rounds=flagged)}, method="hierarchy_critique")
     segments, _ = rounds([task], None).sheets
     # Segments, failed, consistent at once, flagged, by query, by facts, fixed, left, undecided.
     assert segments.rows[0][2:11] == (5, 0, 0, 5, 0, 5, 1, 0, 4)
 
 
-def test_accuracy_counts_an_unread_answer_as_wrong_and_leaves_it_out_by_hand(kept, user):
-    users = {"u1": user(("1100", "10?0")), "u2": user(("1100", "00?0"))}
+def test_accuracy_counts_an_unread_answer_as_wrong_and_leaves_it_out_by_hand(kept):
+    users = {"u1": User(("1100", "10?0")), "u2": User(("1100", "00?0"))}
     accuracy, _ = questions([kept("ada", users)], None).sheets
     assert accuracy.title == "Accuracy in %: MovieLens, ada"
     found = {row[1]: row[2:] for row in accuracy.rows}
@@ -78,10 +72,10 @@ def test_accuracy_counts_an_unread_answer_as_wrong_and_leaves_it_out_by_hand(kep
     assert found["t3"] == (2, 0.0, 0.0, 0.0, 0.0, 50.0)
 
 
-def test_positions_by_hand(kept, user):
+def test_positions_by_hand(kept):
     # The right answer of t1 to t4 stands at B C D E in the first run and at C D E A in the second;
     # a wrong answer names the next position, after E the first.
-    _, placed = questions([kept("ada", {"u1": user(("1101", "001?"))})], None).sheets
+    _, placed = questions([kept("ada", {"u1": User(("1101", "001?"))})], None).sheets
     found = {row[1]: row[2:] for row in placed.rows}
     # Named: B, C, E (for D), E; then D (for C), E (for D), E.
     sevenths = [100 * count / 7 for count in range(7)]
@@ -95,11 +89,11 @@ def test_positions_by_hand(kept, user):
     assert found["right if there"] == (7, None, 100.0, 50.0, 0.0, 100.0)
 
 
-def test_bars_of_figure_2_are_accuracies_by_what_is_shown(kept, user):
+def test_bars_of_figure_2_are_accuracies_by_what_is_shown(kept):
     tasks = [
-        kept("ada", {"u1": user(("1010",))}),
-        kept("ada", {"u1": user(("0110",))}, method="none"),
-        kept("ben", {"u1": user(("0000",))}),
+        kept("ada", {"u1": User(("1010",))}),
+        kept("ada", {"u1": User(("0110",))}, method="none"),
+        kept("ben", {"u1": User(("0000",))}),
     ]
     first, second = questions(tasks, None).figures[:2]
     assert first.title == "MovieLens: accuracy of t1 by what the predictor is shown"
@@ -108,11 +102,11 @@ def test_bars_of_figure_2_are_accuracies_by_what_is_shown(kept, user):
     assert second.marks[0].values == (100.0, 0.0)
 
 
-def test_bars_of_figure_5_are_metrics_by_data(kept, user):
+def test_bars_of_figure_5_are_metrics_by_data(kept):
     tasks = [
-        kept("ada", {"u1": user(("1110",), "a b")}),
-        kept("ada", {"u1": user(("1100",), "a b")}, source="yelp"),
-        kept("ada", {"u1": user(("1110",))}, method="none"),
+        kept("ada", {"u1": User(("1110",), "a b")}),
+        kept("ada", {"u1": User(("1100",), "a b")}, source="yelp"),
+        kept("ada", {"u1": User(("1110",))}, method="none"),
     ]
     figures = questions(tasks, None).figures[-3:]
     assert [figure.title for figure in figures] == ["QM", "IFM", "IDM ×0.1%"]

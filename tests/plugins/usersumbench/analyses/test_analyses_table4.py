@@ -12,12 +12,9 @@ from harness.registry import load_plugins
 from harness.registry.task_catalogue import Catalogue
 from harness.scoring.score_run import task_options
 
+from .conftest import User, use
+
 NOTHING = None
-
-
-def rows(report, title):
-    [sheet] = [one for one in report.sheets if one.title.startswith(title)]
-    return {row[0]: row[1:] for row in sheet.rows}
 
 
 def sheet_of(report, title):
@@ -25,26 +22,30 @@ def sheet_of(report, title):
     return sheet
 
 
+def rows(report, title):
+    return {row[0]: row[1:] for row in sheet_of(report, title).rows}
+
+
 @pytest.fixture
-def single(kept, user):
+def single(kept):
     """Two users: 2 and 4 words; Q_s of the three runs is 1, 0, 1 and 0, 1, 1."""
     return lambda model="ada", **more: kept(
         model,
         {
-            "u1": user(("1110", "1100", "1111"), "a b"),
-            "u2": user(("0000", "1110", "0111"), "a b c d"),
+            "u1": User(("1110", "1100", "1111"), "a b"),
+            "u2": User(("0000", "1110", "0111"), "a b c d"),
         },
         **more,
     )
 
 
 @pytest.fixture
-def refined(kept, user):
+def refined(kept):
     """Two users who always have three right answers, with 2 and 3 words, and one more user."""
     always = ("1110", "1110", "1110")
     return lambda model="ada", **more: kept(
         model,
-        {"u1": user(always, "a b"), "u2": user(always, "a b c")},
+        {"u1": User(always, "a b"), "u2": User(always, "a b c")},
         method="hierarchy_critique",
         **more,
     )
@@ -72,11 +73,11 @@ def test_increments_by_hand(single, refined):
     assert table["single_step"][8] is NOTHING
 
 
-def test_increments_are_those_of_the_users_in_common_by_hand(kept, user):
+def test_increments_are_those_of_the_users_in_common_by_hand(kept):
     # u1 is in both, with one run more that is good; u2 and u3 are in one each.
-    single = {"u1": user(("1110", "0000"), "a b"), "u2": user(("1111",) * 2, "a")}
-    refined = {"u1": user(("1110", "1110"), "a b"), "u2": user(summary=None),
-               "u3": user(("0000",) * 2, "a")}  # fmt: skip
+    single = {"u1": User(("1110", "0000"), "a b"), "u2": User(("1111",) * 2, "a")}
+    refined = {"u1": User(("1110", "1110"), "a b"), "u2": User(summary=None),
+               "u3": User(("0000",) * 2, "a")}  # fmt: skip
     tasks = [kept("ada", single), kept("ada", refined, method="hierarchy_critique")]
     row = rows(main(tasks, None), "Table 4")["hierarchy_critique"]
     # QM over all users falls from 3/4 to 1/2, and rises from 1/2 to 1 for the one in common, whose
@@ -103,15 +104,15 @@ def test_increments_are_those_of_the_published_table(row):
     assert ours == pytest.approx(row["increment"], abs=0.0051)
 
 
-def test_without_single_step_or_with_one_run_there_is_no_increment_or_deviation(kept, user):
-    alone = kept("ada", {"u1": user(("1110",)), "u2": user(("0000",))}, method="hierarchy_critique")
+def test_without_single_step_or_with_one_run_there_is_no_increment_or_deviation(kept):
+    alone = kept("ada", {"u1": User(("1110",)), "u2": User(("0000",))}, method="hierarchy_critique")
     table = rows(main([alone], None), "Table 4")
     assert table["hierarchy_critique"][:4] == (2, 0.5, NOTHING, NOTHING)
     assert increment(0.5, 0.0) is NOTHING
 
 
-def test_contexts_have_no_words_and_baselines_no_model(single, kept, user):
-    none = kept("ada", {"u1": user(("1111",)), "u2": user(("0000",))}, method="none")
+def test_contexts_have_no_words_and_baselines_no_model(single, kept):
+    none = kept("ada", {"u1": User(("1111",)), "u2": User(("0000",))}, method="none")
     table = rows(main([single(), none], None), "Table 4")
     assert list(table) == ["none", "single_step", "popular, no model", "random, no model"]
     assert table["none"] == (2, 0.5, NOTHING, pytest.approx(-25), *(NOTHING,) * 5, 2, NOTHING)
@@ -119,13 +120,13 @@ def test_contexts_have_no_words_and_baselines_no_model(single, kept, user):
     assert table["random, no model"][:2] == (2, pytest.approx(4 * 0.2**3 * 0.8 + 0.2**4))
 
 
-def test_users_without_a_summary_or_a_decision_are_counted_by_cause(kept, user):
+def test_users_without_a_summary_or_a_decision_are_counted_by_cause(kept):
     users = {
-        "u1": user(("1110",)),
-        "u2": user(summary=None),
-        "u3": user(("11?0",)),
-        "u4": user(("111?",)),
-        "u5": user(("00?1",)),
+        "u1": User(("1110",)),
+        "u2": User(summary=None),
+        "u3": User(("11?0",)),
+        "u4": User(("111?",)),
+        "u5": User(("00?1",)),
     }
     report = main([kept("ada", users)], None)
     # Three right or two wrong decide, so u4 and u5 count.
@@ -139,16 +140,16 @@ def test_users_without_a_summary_or_a_decision_are_counted_by_cause(kept, user):
     assert questions[5] == pytest.approx(100 * 3 / 16)
 
 
-def test_qm_is_the_number_of_the_results_where_unread_answers_decide(kept, user):
+def test_qm_is_the_number_of_the_results_where_unread_answers_decide(kept):
     # u1 has Q_s 1 in one run, the others undecided; u2 has 0, 0 and 1: the users have 1 and 1/3.
     answers = {"u1": ("1110", "11??", "11??"), "u2": ("0000", "0000", "1110")}
-    task = kept("ada", {name: user(given) for name, given in answers.items()})
+    task = kept("ada", {name: User(given) for name, given in answers.items()})
     # The runs have 1/2, 0 and 1.
     assert rows(main([task], None), "Table 4")["single_step"][1:3] == pytest.approx((2 / 3, 0.5))
     assert task.summary.metrics["qm"].value == pytest.approx(2 / 3)
 
 
-def test_a_good_summary_costs_the_calls_and_tokens_of_all(single, refined, use):
+def test_a_good_summary_costs_the_calls_and_tokens_of_all(single, refined):
     cheap = single(uses={"summarise": [use(2, 100, 20)], "predict": [use(24, 900, 9)]})
     dear = refined(
         uses={"segment": [use(10, 500, 60), use(20, 300, 40)], "combine": [use(2, 9, 1)]}
@@ -159,9 +160,9 @@ def test_a_good_summary_costs_the_calls_and_tokens_of_all(single, refined, use):
     assert table["hierarchy_critique"][6:] == pytest.approx((32, 910, 2, 16, 455))
 
 
-def test_methods_are_compared_on_the_users_of_both(single, kept, user):
+def test_methods_are_compared_on_the_users_of_both(single, kept):
     always = ("1110", "1110", "1110")
-    users = {"u1": user(always, "a b"), "u2": user(always, "a b c"), "u3": user(("0000",) * 3)}
+    users = {"u1": User(always, "a b"), "u2": User(always, "a b c"), "u3": User(("0000",) * 3)}
     refined = kept("ada", users, method="hierarchy_critique")
     sheet = sheet_of(main([single(), refined], None), "Methods on the same users: MovieLens, ada")
     found = {row[0]: row[1:] for row in sheet.rows}

@@ -4,9 +4,10 @@ import dataclasses
 
 import msgspec
 import pytest
+from builders.perrecbench import make_comparisons, make_group
 from builders.runs import make_line, write_journal
 from harness_perrecbench.analyses import answers, domains
-from harness_perrecbench.records import Compared, Comparison, Group, Thing
+from harness_perrecbench.records import Compared
 
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.outcomes import Unreadable
@@ -16,15 +17,7 @@ from harness.runs.manifest import StageEntry
 
 def compared(*sides):
     """Comparisons of users 1 and 2 by their two answers, "-" for one that could not be read."""
-    made = tuple(
-        Comparison(
-            first=1,
-            second=2,
-            forth=None if forth == "-" else forth,
-            back=None if back == "-" else back,
-        )
-        for forth, back in sides
-    )
+    made = make_comparisons(*(f"12{one}" for one in sides))
     return Done(Compared(order=(1, 2), ranks=(1, 2), comparisons=made))
 
 
@@ -35,14 +28,10 @@ def recorded(kept):
     def make(model, found, **more):
         task = kept(model, dict.fromkeys(found, 1.0), ask="pairwise", **more)
         stage = StageEntry(name="compare", key="c" * 32, file="1-compare.jsonl", items=len(found))
+        groups = (make_group(item=item, title=f"The {item}") for item in found)
         lines = (
-            make_line(
-                number,
-                Group(id=item, user=item, query=Thing(title=f"The {item}"), members=()),
-                outcome,
-                stage=stage.key,
-            )
-            for number, (item, outcome) in enumerate(found.items())
+            make_line(number, group, outcome, stage=stage.key)
+            for number, (group, outcome) in enumerate(zip(groups, found.values(), strict=True))
         )
         write_journal(task.path / task.entry.folder / stage.file, *lines)
         entry = msgspec.structs.replace(task.entry, stages=(stage,))

@@ -93,14 +93,14 @@ def task(tmp_path: Path, web: Web) -> Path:
 
 
 def run(perrec: Any, task: Path, *options: str) -> Any:
-    return perrec.tool(
+    return perrec.harness.here(
         "--model", "baseline", "--role", "profiler=baseline", "--tasks", str(task), "--json",
         *options,
     )  # fmt: skip
 
 
 def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, web):
-    absent = perrec.tool("data", "where", str(task))
+    absent = perrec.harness.here("data", "where", str(task))
     assert absent.code == 1
     assert "the data of task 'small_pairwise' was not built yet" in absent.err
     assert absent.err.count("cannot get its data") == 1
@@ -109,12 +109,12 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
     assert absent.out.count("item2group") == 1
     assert web.asked == []
 
-    fetched = perrec.tool("data", "fetch", str(task)).ok()
+    fetched = perrec.harness.here("data", "fetch", str(task)).ok()
     assert "no data from published.zip on Google Drive" in fetched.err
     assert fetched.err.count("building data from 3 files, once") == 1
     assert "built by harness data perrec-groups" in fetched.out
     web.asked.clear()
-    there = perrec.tool("data", "where", str(task)).ok()
+    there = perrec.harness.here("data", "where", str(task)).ok()
     assert there.out == fetched.out
 
     ended = run(perrec, task, "--offline").ok()
@@ -145,7 +145,7 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
 def test_a_build_that_cannot_be_is_found_in_the_file(perrec, task, written, wrong, said):
     assert written in TASKS
     task.write_text(TASKS.replace(written, wrong).replace("WEB", "http://h"))
-    ended = perrec.tool("validate", str(task))
+    ended = perrec.harness.here("validate", str(task))
     assert ended.code == 2
     assert said in ended.err
     assert "small.yaml:" in ended.err

@@ -1,5 +1,6 @@
 """What the stages of GISTBench hand on, for a user called ada unless it is said otherwise."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from harness_gistbench.records import (
     PoolObject,
     Prediction,
     TestSet,
+    Verification,
     Window,
 )
 
@@ -28,6 +30,19 @@ def make_window(
     return Window(
         id=f"{user}/{number}", user=user, number=number, of=of, signals=signals, lines=lines
     )
+
+
+def predicting(**changed: Any) -> dict[str, Any]:
+    """The options of the first stage."""
+    return {
+        "window": 100, "object_ids": False, "truncated": "read", "max_interests": 200,
+        "verification": Verification(), "thing": "video", "things": "videos", **changed,
+    }  # fmt: skip
+
+
+def make_answer(**cited: Iterable[Any]) -> str:
+    """What a candidate says that names interests and cites this of each."""
+    return json.dumps([{"interest": name, "evidence": ids} for name, ids in cited.items()])
 
 
 def make_prediction(interests: Mapping[str, tuple[int, ...]], **happened: Any) -> Prediction:

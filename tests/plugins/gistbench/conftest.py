@@ -183,7 +183,7 @@ def load_histories():
 
     tasks = Path(__file__).parents[3] / "task_configs/gistbench"
 
-    def read(task, data, *, limit=None, seed=0, tables=None, **options):
+    def read(task, data, *, limit=None, seed=0, tables=None, shared=None, name=None, **options):
         written = yaml.safe_load((tasks / f"{task}.yaml").read_text())
         for table, changes in (tables or {}).items():
             written["data"]["tables"][table].update(changes)
@@ -193,7 +193,8 @@ def load_histories():
             limit=limit,
             seed=seed,
             package=None,
-            task=task,
+            task=name or task,
+            shared=shared,
         )
         read.notes = dataset.notes
         asked = {**written["options"], "min_engagements": 1, **options}

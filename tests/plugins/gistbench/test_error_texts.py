@@ -400,3 +400,4 @@ def test_tools_and_analyses(raised, kept, tmp_path, monkeypatch, case):
     kind = DataError if case in DATA else UsageError
     assert raised(kind, call, kept, where=where, found=found) == "\n".join(words)
     assert not Path("out").exists()
+    assert {name: Path(name).read_text() for name in FILES} == FILES

@@ -4,7 +4,8 @@ import itertools
 from pathlib import Path
 
 import pytest
-from harness_gistbench.records import SIGNALS, Verification, Window
+from builders.gistbench import make_window, predicting
+from harness_gistbench.records import SIGNALS, Verification
 from harness_gistbench.stages.predict import predict
 
 from harness.prompts import Templates
@@ -32,19 +33,9 @@ def shown():
 def predicted(shown, desk):
     """What the candidate is shown under some thresholds, for a dataset with some signals."""
 
-    async def show(verification=None, signals=SIGNALS, **options):
-        settings = {
-            "window": 100,
-            "object_ids": False,
-            "truncated": "read",
-            "max_interests": 200,
-            "verification": verification or Verification(),
-            **WORDING,
-            **options,
-        }
-        scripted = desk("[]", **settings)
-        item = Window(id="a/1", user="a", number=1, of=1, signals=signals, lines=())
-        await predict(item, scripted)
+    async def show(signals=SIGNALS, **options):
+        scripted = desk("[]", **predicting(**WORDING, **options))
+        await predict(make_window(signals=signals), scripted)
         return shown("predict", "candidate", **scripted.asked[0][2])
 
     return show
@@ -56,7 +47,7 @@ async def test_the_thresholds_of_verification_are_told(predicted):
         mixed_implicit_positive=14, max_implicit_negative=15, max_explicit_negative=16,
     )  # fmt: skip
 
-    text = await predicted(numbers)
+    text = await predicted(verification=numbers)
 
     for number in range(11, 15):
         assert text.count(f"at least {number} different songs") == 1

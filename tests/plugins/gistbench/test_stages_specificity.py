@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from builders.gistbench import LIKED, make_claim
+from builders.texts import write_csv
 from harness_gistbench.analyses.judge_validation import pairs_in
 from harness_gistbench.records import (
     Batch,
@@ -258,23 +259,18 @@ def test_what_no_judge_was_asked_is_no_label_of_the_judge(drawn, recorded):
     assert len(list(pairs_in(run, "retrieval", asked))) == 8
 
 
-DENSE = "user_id,object_id,object_text,interaction_type,interaction_time\n" + "".join(
-    f"{user},v{n},#trains number {n},explicit_positive,{n}\n" for user in "ab" for n in range(110)
-)
+def test_where_everybody_saw_everything_there_is_no_specificity(tmp_path):
+    header = "user_id,object_id,object_text,interaction_type,interaction_time"
+    rows = (
+        f"{user},v{n},#trains number {n},explicit_positive,{n}" for user in "ab" for n in range(110)
+    )
+    log = write_csv(tmp_path / "log.csv", header, *rows)
 
+    [summary] = harness.evaluate(
+        "gist_synthetic", model="baseline", judge="lexical", data=log, no_store=True,
+        output_path=tmp_path / "runs",
+    ).summaries  # fmt: skip
 
-@pytest.mark.parametrize(("options", "value"), [({}, None), ({"min_distractors": 0}, 1.0)])
-def test_where_everybody_saw_everything_there_is_no_specificity(tmp_path, options, value):
-    file = tmp_path / "engagements.csv"
-    file.write_text(DENSE)
-
-    result = harness.evaluate(
-        "gist_synthetic", model="baseline", judge="lexical", data=str(file), set=options,
-        no_store=True, output_path=tmp_path / "runs",
-    )  # fmt: skip
-
-    [summary] = result.summaries
-    assert summary.metrics["is"].value == value
-    causes = {"specificity/too_few_distractors": 2} if value is None else {}
-    assert summary.metrics["is"].missing == causes
+    assert summary.metrics["is"].value is None
+    assert summary.metrics["is"].missing == {"specificity/too_few_distractors": 2}
     assert summary.stages["specificity"].failures == {}

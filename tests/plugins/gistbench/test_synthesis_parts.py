@@ -8,7 +8,7 @@ from harness_gistbench.synthesis.clusters import NONE, Clusters, by_k_means
 from harness_gistbench.synthesis.cohorts import Cohort, cohorts, draw, form, membership
 from harness_gistbench.synthesis.reading import Real, read, texts_of
 from harness_gistbench.synthesis.settings import Settings
-from harness_gistbench.synthesis.writing import Filter, Row, rows_of
+from harness_gistbench.synthesis.writing import rows_of
 
 from harness.data.database import Database
 
@@ -201,25 +201,6 @@ def test_rows_have_new_ids_and_times_within_the_window():
     assert {row.object for row in first} == {1, 2, 3}
     assert {row.text: row.object for row in first} == {row.text: row.object for row in second}
     assert first[0].object == 1
-
-
-ROW = Row(user=1, object=2, text="Ann bakes", signal="implicit_positive", time=3)
-
-
-def test_a_filter_drops_keeps_and_replaces_and_is_counted():
-    def function(row):
-        if row["object_text"] == "secret":
-            return None
-        return {**row, "object_text": row["object_text"].replace("Ann", "somebody")}
-
-    chosen = Filter(function=function)
-    others = [
-        Row(user=1, object=3, text=text, signal=ROW.signal, time=4) for text in ("secret", "tea")
-    ]
-    left = chosen.through([ROW, *others])
-    assert [row.text for row in left] == ["somebody bakes", "tea"]
-    assert left[0].time == 3
-    assert (chosen.rows, chosen.dropped, chosen.replaced) == (3, 1, 1)
 
 
 def compared(synthetic, real):

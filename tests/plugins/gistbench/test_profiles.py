@@ -3,41 +3,22 @@
 import pytest
 from builders.gistbench import (
     LIKED,
-    SKIPPED,
     WATCHED,
     make_claim,
     make_prediction,
     make_test_set,
     make_window,
 )
-from harness_gistbench.profiles import (
-    chapters,
-    profile_of,
-)
-from harness_gistbench.records import (
-    Counts,
-    Evidence,
-    Found,
-    Kept,
-    Line,
-    Missing,
-)
+from harness_gistbench.profiles import chapters, profile_of
+from harness_gistbench.records import Counts, Evidence, Found, Kept, Missing
 
 from harness.contracts.outcomes import Broken, CallFailed, NoVerdict, Unreadable
-
-LINES = (
-    Line(1, "a", LIKED, "jazz a"),
-    Line(2, "b", LIKED, "jazz b"),
-    Line(3, "c", WATCHED, "jazz c"),
-    Line(4, "d", SKIPPED, "golf d"),
-)
-
 
 NOTHING = make_prediction({})
 
 
-def window(number=1, lines=LINES, user="ada"):
-    return make_window(*lines, user=user, number=number, of=2)
+def window(number=1, user="ada"):
+    return make_window(user=user, number=number, of=2)
 
 
 def claim(number, *evidence, part=1, user="ada", name="Jazz"):

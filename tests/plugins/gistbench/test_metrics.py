@@ -50,16 +50,9 @@ SUMS_OF_VERIFIED = Options(verified_only=True)
 RATIOS_OF_VERIFIED = Options(specificity="mean_of_ratios", verified_only=True)
 
 
-def judged(category, counts, correct=0, backing=2, **failures):
-    return Judged(
-        name="jazz",
-        cited=4,
-        category=category,
-        counts=counts,
-        correct=correct,
-        backing=backing,
-        **failures,
-    )
+def judged(category, counts, correct=0, backing=2, **more):
+    given = {"name": "jazz", "cited": 4, "correct": correct, "backing": backing, **more}
+    return Judged(category=category, counts=counts, **given)
 
 
 def unweighed(category, correct=0, backing=2, cause="timeout"):
@@ -86,6 +79,12 @@ def scores(*interests, oracle=None, options=SUMS):
     return scores_of(profile(*interests), options, oracle)
 
 
+def grounded(*interests, oracle=None):
+    """Precision and recall."""
+    found = scores(*interests, oracle=oracle)
+    return found["ig_p"], found["ig_r"]
+
+
 THREE_OF_ONE = (judged(31, YES, 3, 5), judged(31, YES, 1, 2), judged(31, NO, 0, 3))
 
 
@@ -93,19 +92,12 @@ def test_categories_count_once_and_unmapped_interests_are_one_of_precision():
     found = scores(*THREE_OF_ONE, judged(110, NO), oracle={31, 110, 5})
 
     # the shares are 2/3 and 0, and the mean of them is taken over 2 categories and over 3
-    assert found["ig_p"] == pytest.approx(1 / 3)
-    assert found["ig_r"] == pytest.approx(2 / 9)
+    assert (found["ig_p"], found["ig_r"]) == pytest.approx((1 / 3, 2 / 9))
     assert found["ig_f1"] == pytest.approx(4 / 15)
-    found = scores(
-        judged(31, YES, 1, 2), judged(None, YES, 2, 2), judged(None, NO, 2, 2), oracle={31, 5}
-    )
-
-    assert found["ig_p"] == 3 / 4
-    assert found["ig_r"] == 1 / 2
-    assert found["is"] == 1 / 2
-    found = scores(judged(31, YES), judged(31, NO), judged(5, YES), judged(7, NO))
-
-    assert found["ig_r"] == 3 / 4
+    three = judged(31, YES, 1, 2), judged(None, YES, 2, 2), judged(None, NO, 2, 2)
+    assert grounded(*three, oracle={31, 5}) == (3 / 4, 1 / 2)
+    assert scores(*three)["is"] == 1 / 2
+    assert grounded(judged(31, YES), judged(31, NO), judged(5, YES), judged(7, NO))[1] == 3 / 4
 
 
 @pytest.mark.parametrize(
@@ -127,8 +119,6 @@ def test_verified_interests_are_counted_in_any_category_and_without_failures():
     )
 
     assert found["verified"] == 3.0
-    assert scores(unweighed(5))["verified"] == scores(unweighed(5))["ig_p"]
-    assert isinstance(scores(lost())["verified"], Missing)
 
 
 def test_no_interest_and_nothing_verified_are_zero_everywhere():
@@ -141,13 +131,10 @@ def test_no_interest_and_nothing_verified_are_zero_everywhere():
 
 
 def test_what_the_oracle_does_not_have_and_what_has_no_verdict_is_left_out():
-    found = scores(judged(31, YES), judged(5, YES), oracle={31})
-
-    assert (found["ig_p"], found["ig_r"]) == (1.0, 1.0)
-    found = scores(judged(31, YES), unweighed(31), unweighed(5), judged(7, NO), oracle={31, 5})
-
+    assert grounded(judged(31, YES), judged(5, YES), oracle={31}) == (1.0, 1.0)
     # 31 is 1 of 1, 5 falls out, 7 is 0 of 1
-    assert (found["ig_p"], found["ig_r"]) == (1 / 2, 1 / 2)
+    interests = judged(31, YES), unweighed(31), unweighed(5), judged(7, NO)
+    assert grounded(*interests, oracle={31, 5}) == (1 / 2, 1 / 2)
 
 
 def test_what_specificity_leaves_out_and_what_it_misses():
@@ -162,7 +149,7 @@ def test_what_specificity_leaves_out_and_what_it_misses():
     assert found["ig_f1"] == 4 / 5
     assert scores(judged(31, YES, 2, 2), unasked(31, NO), options=SUMS_OF_VERIFIED)["is"] == 1.0
     assert scores(judged(31, YES, 1, 2), unasked(None, YES))["is"] == 1 / 2
-    nothing = Judged(name="", cited=0, category=31, counts=Counts(), correct=0, backing=0)
+    nothing = judged(31, Counts(), 0, 0, cited=0)
 
     assert scores(judged(31, YES, 2, 2), nothing)["is"] == 1.0
     assert scores(judged(31, YES, 2, 2), nothing, options=RATIOS)["is"] == 1 / 2
@@ -170,20 +157,15 @@ def test_what_specificity_leaves_out_and_what_it_misses():
 
 
 def test_at_worst_what_failed_is_unverified_and_found_nothing():
-    worst = scores_of(
-        at_worst(profile(judged(31, YES, 2, 2), unweighed(31), unfound(31), unweighed(5))),
-        SUMS,
-        {31},
-    )
+    def worst(*interests):
+        found = scores_of(at_worst(profile(*interests)), SUMS, {31})
+        return found["ig_p"], found["ig_r"], found["is"]
 
     # 31 is 2 of 3 and finds 2 of 2 + 2 + 2; 5 is 0 of 1
-    assert worst["ig_p"] == pytest.approx(1 / 3)
-    assert worst["ig_r"] == pytest.approx(2 / 3)
-    assert worst["is"] == pytest.approx(1 / 3)
-    ada = profile(judged(31, YES, 1, 2), lost(), lost(), judged(None, YES))
-    worst = scores_of(at_worst(ada), SUMS, {31})
-
-    assert (worst["ig_p"], worst["ig_r"], worst["is"]) == (pytest.approx(2 / 3), 1.0, 1 / 2)
+    found = worst(judged(31, YES, 2, 2), unweighed(31), unfound(31), unweighed(5))
+    assert found == pytest.approx((1 / 3, 2 / 3, 1 / 3))
+    found = worst(judged(31, YES, 1, 2), lost(), lost(), judged(None, YES))
+    assert found == pytest.approx((2 / 3, 1.0, 1 / 2))
 
 
 def test_an_interest_whose_mapping_failed_is_left_out_of_everything():
@@ -197,7 +179,9 @@ def test_an_interest_whose_mapping_failed_is_left_out_of_everything():
     assert scores(lost(None, evidence_failure="verify/empty")) == dict.fromkeys(
         COLUMNS, Missing("taxonomy/timeout")
     )
-    assert scores(unweighed(None), oracle={31}) == dict.fromkeys(COLUMNS, Missing("verify/timeout"))
+    for category in (None, 5):
+        found = scores(unweighed(category), oracle={31})
+        assert found == dict.fromkeys(COLUMNS, Missing("verify/timeout"))
 
 
 def test_the_verified_categories_are_given_once_each_and_ascending():
@@ -301,17 +285,7 @@ def run(recorded):
 
 
 WALK = {
-    "predict": [
-        (
-            window(),
-            make_prediction(
-                {
-                    "NBA Basketball Highlights": (1, 2, 3, 4),
-                    "Italian Cooking Recipes": (5, 6, 7, 8),
-                }
-            ),
-        )
-    ],
+    "predict": [(window(), make_prediction({NAMES[1]: (1, 2, 3, 4), NAMES[2]: (5, 6, 7, 8)}))],
     "verify": [
         (claim(1, NBA), Kept(positions=(0, 1, 2, 3))),
         (claim(2, ITALIAN), Kept(positions=(0, 1, 2, 3))),
@@ -329,21 +303,11 @@ WALK = {
 def test_the_paper_s_walkthrough_comes_out_as_printed(run):
     (ada,) = score(run(**WALK), Options())
 
+    positive = Counts(explicit_positive=2, implicit_positive=2)
+    mixed = Counts(implicit_positive=2, implicit_negative=2)
     assert ada.details.interests == (
-        Judged(
-            name="NBA Basketball Highlights",
-            cited=4,
-            category=31,
-            counts=Counts(explicit_positive=2, implicit_positive=2),
-            correct=3,
-            backing=4,
-        ),
-        Judged(
-            name="Italian Cooking Recipes",
-            cited=4,
-            category=110,
-            counts=Counts(implicit_positive=2, implicit_negative=2),
-        ),
+        judged(31, positive, 3, 4, name=NAMES[1]),
+        judged(110, mixed, None, None, name=NAMES[2]),
     )
     assert ada.details.verified == (31,)
     assert ada.values["is"] == 3 / 4
@@ -437,6 +401,8 @@ def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart(run
 
 
 def test_everything_that_was_put_up_with_is_counted(run):
+    kept, kept_nothing = Kept(positions=(0,), cut=2, unknown=3, repeated=4), Kept(positions=())
+    found = Found(positions=(0, 1), unknown=5, repeated=6, surplus=7)
     first = make_prediction(
         {"a b c d e": (1, 2), "a b  c d e f": ()},
         truncated=True,
@@ -453,18 +419,10 @@ def test_everything_that_was_put_up_with_is_counted(run):
             (window(number=3, history=NBA), Unreadable("empty")),
         ],
         verify=[
-            (
-                claim(1, NBA[:2], name="a b c d e"),
-                Kept(positions=(0,), cut=2, unknown=3, repeated=4),
-            ),
-            (claim(2, (), name="a b  c d e f"), Kept(positions=())),
+            (claim(1, NBA[:2], name="a b c d e"), kept),
+            (claim(2, (), name="a b  c d e f"), kept_nothing),
         ],
-        specificity=[
-            (
-                make_test_set(1, (0, 1), size=49),
-                Found(positions=(0, 1), unknown=5, repeated=6, surplus=7),
-            )
-        ],
+        specificity=[(make_test_set(1, (0, 1), size=49), found)],
     )
 
     (ada,) = score(records, Options())

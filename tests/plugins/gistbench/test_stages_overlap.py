@@ -113,27 +113,26 @@ def test_texts_of_objects_are_cut_and_the_users_own_left_out(recorded, written_h
 
 
 def test_long_options_are_asked_in_parts(recorded, written_histories, monkeypatch):
-    monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", len("a text about c") * 2)
+    two = len("a text about c") * 2
+    for setting, most, parts in (
+        ("CHARACTERS_A_QUESTION", two, ["cb", "ax", "y"]),
+        ("CHARACTERS_A_QUESTION", 1, ["c", "b", "a", "x", "y"]),
+        ("OPTIONS_A_QUESTION", 2, ["cb", "ax", "y"]),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(overlap, setting, most)
+            texts = asked(recorded, written_histories, overlap="texts")
+        of_cem = {id: "".join(one.keys) for id, one in texts.items() if one.user == "cem"}
+        assert of_cem == {f"cem/{n}": part for n, part in enumerate(parts, start=1)}
+    monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", two)
     people = {**PEOPLE, "eda": ("f", {"Long " * 20: "x", "Salt": "x", "Rye": "x"})}
 
-    texts = asked(recorded, written_histories, overlap="texts")
     names = asked(recorded, written_histories, people, overlap="users")
 
-    assert [texts[f"cem/{n}"].keys for n in (1, 2, 3)] == [("c", "b"), ("a", "x"), ("y",)]
     # An option that is too long by itself is asked about by itself.
     long = " ".join(["long"] * 20)
-    assert [
-        one.keys for id, one in names.items() if id.startswith("cem/") and long in one.keys
-    ] == [(long,)]
-    monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", 1)
-
-    items = asked(recorded, written_histories, overlap="texts")
-
-    assert [items[f"cem/{n}"].keys for n in range(1, 6)] == [("c",), ("b",), ("a",), ("x",), ("y",)]
-    monkeypatch.undo()
-    monkeypatch.setattr(overlap, "OPTIONS_A_QUESTION", 2)
-    texts = asked(recorded, written_histories, overlap="texts")
-    assert [texts[f"cem/{n}"].keys for n in (1, 2, 3)] == [("c", "b"), ("a", "x"), ("y",)]
+    keys = [one.keys for one in names.values() if one.user == "cem"]
+    assert [one for one in keys if long in one] == [(long,)]
 
 
 RECORDED = Neighbours(

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import msgspec
 import pytest
+from builders.gistbench import judged
 from harness_gistbench.analyses import scores
 from harness_gistbench.analyses.compared_runs import ComparisonOptions
 from harness_gistbench.analyses.scores import ForestOptions
@@ -16,7 +17,7 @@ from harness.scoring.aggregate import Columns
 
 
 @pytest.fixture
-def runs(kept, judged):
+def runs(kept):
     """Two models over three users.
 
     The oracle: 1 and 2 for u1, 3 for u2, nothing for u3.
@@ -101,7 +102,7 @@ def test_a_forest_goes_from_the_best_mean_to_the_worst_with_intervals(runs):
 
 @pytest.mark.parametrize("statistic", ["mean", "median"])
 @pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_a_forest_has_the_intervals_of_the_runs_own_metrics(kept, judged, statistic, method):
+def test_a_forest_has_the_intervals_of_the_runs_own_metrics(kept, statistic, method):
     found = {
         f"u{n}": tuple(judged(f"i{m}", m, liked=2 if m < n else 0) for m in range(1, 10))
         for n in range(1, 10)
@@ -120,7 +121,7 @@ def test_a_forest_has_the_intervals_of_the_runs_own_metrics(kept, judged, statis
     assert row[2:5] == tuple(100 * value for value in (own.value, *own.interval))
 
 
-def test_a_model_of_one_user_has_no_interval_and_that_is_said(kept, judged):
+def test_a_model_of_one_user_has_no_interval_and_that_is_said(kept):
     one = kept("lone", {"u1": (judged("trains", 1, liked=2, found=(1, 2)),)})
     report = scores.forest([one], ForestOptions(score="is", statistic="median"))
     assert report.sheets[0].title == "IS (median), in %"
@@ -160,7 +161,7 @@ def test_a_model_without_scores_is_in_the_table_and_not_in_the_figure(kept):
     assert report.figures == ()
 
 
-def test_interests_without_a_category_do_not_make_a_bubble_larger(kept, judged):
+def test_interests_without_a_category_do_not_make_a_bubble_larger(kept):
     named = (judged("trains", 1), judged("night trains", 1), judged("odd", None))
     report = scores.precision_recall([kept("first", {"u1": named})], ComparisonOptions())
     assert report.sheets[0].rows[0][5] == 1.0

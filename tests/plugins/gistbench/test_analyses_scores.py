@@ -1,12 +1,13 @@
 """Tables of scores by model and dataset, against what the runs found together."""
 
 import pytest
+from builders.gistbench import judged
 from harness_gistbench.analyses.compared_runs import TableOptions
 from harness_gistbench.analyses.scores import scores as run
 
 
 @pytest.fixture
-def first(kept, judged):
+def first(kept):
     """u1 has IG P 1/4 and IS 1/2 and verifies category 1; u2 has 1 and 1 and verifies 3."""
     return kept(
         "first",
@@ -22,7 +23,7 @@ def first(kept, judged):
 
 
 @pytest.fixture
-def second(kept, judged):
+def second(kept):
     """u1 has IG P 1 and IS 2/3 and verifies 1 and 5; u2 has 1/2 and 0 and verifies 4."""
     return kept(
         "second",
@@ -62,7 +63,7 @@ def test_a_run_alone_misses_nothing_and_that_is_said(first):
     )
 
 
-def test_models_and_datasets_make_a_table_with_gaps(kept, judged):
+def test_models_and_datasets_make_a_table_with_gaps(kept):
     found = {"u1": (judged("trains", 1, liked=2, found=(1, 2)),)}
     tasks = [
         kept("first", found, dataset="gist_synthetic"),
@@ -74,7 +75,7 @@ def test_models_and_datasets_make_a_table_with_gaps(kept, judged):
     assert sheet.rows == (("first", 100.0, 50.0, 100.0, 50.0), ("second", None, None, 100.0, 50.0))
 
 
-def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept, judged):
+def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept):
     users = {
         "u1": (judged("trains", 1, liked=2, found=(1, 2)),),
         "u2": "predict/no_json",
@@ -92,9 +93,7 @@ def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept, judged):
     )
 
 
-def test_runs_that_were_judged_otherwise_are_left_out_by_name_unless_forced(
-    first, second, kept, judged
-):
+def test_runs_that_were_judged_otherwise_are_left_out_by_name_unless_forced(first, second, kept):
     other = kept("third", {"u1": (judged("chess", 7, liked=2, found=(1, 2)),)}, judge="another")
     # With category 7 in the oracle of u1 `second` finds 2 of 3 there, and 1/2 for u2 as before.
     forced = pytest.approx(100 * (2 / 3 + 1 / 2) / 2)

@@ -1,7 +1,7 @@
 """Scores worked out by hand."""
 
 import pytest
-from builders.gistbench import make_claim, make_prediction, make_test_set, make_window
+from builders.gistbench import make_claim, make_prediction, make_test_set, make_window, recorded
 from harness_gistbench.counting import EMPTY_ORACLE as EMPTY
 from harness_gistbench.counting import TOGETHER
 from harness_gistbench.metrics import (
@@ -273,15 +273,10 @@ def neighbours(*keys, user="ada"):
     return Neighbours(id=f"{user}/1", user=user, interests=("jazz",), keys=keys, options=keys)
 
 
-@pytest.fixture
-def run(recorded):
+def run(**stages):
     """The records of a run from pairs of item and value, by stage."""
-
-    def make(**stages):
-        names = ("predict", "verify", "taxonomy", "overlap", "specificity")
-        return {name: recorded(stages.get(name, ())) for name in names}
-
-    return make
+    names = ("predict", "verify", "taxonomy", "overlap", "specificity")
+    return {name: recorded(stages.get(name, ())) for name in names}
 
 
 WALK = {
@@ -300,7 +295,7 @@ WALK = {
 }
 
 
-def test_the_paper_s_walkthrough_comes_out_as_printed(run):
+def test_the_paper_s_walkthrough_comes_out_as_printed():
     (ada,) = score(run(**WALK), Options())
 
     positive = Counts(explicit_positive=2, implicit_positive=2)
@@ -316,7 +311,7 @@ def test_the_paper_s_walkthrough_comes_out_as_printed(run):
     assert ada.counts == {"windows": 1, "interests": 2, TOGETHER: 2}
 
 
-def test_looser_thresholds_do_not_make_up_a_retrieval_that_was_not_asked(run):
+def test_looser_thresholds_do_not_make_up_a_retrieval_that_was_not_asked():
     (ada,) = score(run(**WALK), Options(verification=Verification(min_implicit_positive=2)))
 
     assert ada.details.verified == (31, 110)
@@ -325,7 +320,7 @@ def test_looser_thresholds_do_not_make_up_a_retrieval_that_was_not_asked(run):
     assert ada.worst["is"] == (3 / 4 + 0 / 4) / 2
 
 
-def test_a_user_whose_windows_cannot_be_read_is_missing_and_counted(run):
+def test_a_user_whose_windows_cannot_be_read_is_missing_and_counted():
     records = run(predict=[(window(number=number), Unreadable("no_json")) for number in (1, 2)])
 
     (ada,) = score(records, Options(source="mind", window=60))
@@ -340,7 +335,7 @@ def test_a_user_whose_windows_cannot_be_read_is_missing_and_counted(run):
     }
 
 
-def test_a_readable_answer_without_an_interest_is_zero_and_counted(run):
+def test_a_readable_answer_without_an_interest_is_zero_and_counted():
     (ada,) = score(run(predict=[(window(), make_prediction({}))]), Options())
 
     assert ada.values == dict.fromkeys(COLUMNS, 0.0)
@@ -351,7 +346,7 @@ def test_a_readable_answer_without_an_interest_is_zero_and_counted(run):
     }
 
 
-def test_a_failure_lowers_the_second_column_alone(run):
+def test_a_failure_lowers_the_second_column_alone():
     verify = [WALK["verify"][0], (claim(2, ITALIAN), NoVerdict("schema"))]
 
     (ada,) = score(run(**{**WALK, "verify": verify}), Options())
@@ -382,7 +377,7 @@ def test_the_retrievals_and_windows_that_are_missing_are_a_share_of_a_users_scor
     assert found.lost["is"] == pytest.approx(1 - 1 / 2 * 2 / 3)
 
 
-def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart(run):
+def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart():
     batches = [
         (batch("nba basketball highlights"), NoVerdict("timeout")),
         (batch("italian cooking recipes", number=2), Mapped(categories={}, unmapped=("x",))),
@@ -400,7 +395,7 @@ def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart(run
     assert EMPTY not in ada.counts
 
 
-def test_everything_that_was_put_up_with_is_counted(run):
+def test_everything_that_was_put_up_with_is_counted():
     kept, kept_nothing = Kept(positions=(0,), cut=2, unknown=3, repeated=4), Kept(positions=())
     found = Found(positions=(0, 1), unknown=5, repeated=6, surplus=7)
     first = make_prediction(
@@ -461,14 +456,14 @@ def test_everything_that_was_put_up_with_is_counted(run):
         (Found(positions=(), asked=False), 0),
     ],
 )
-def test_a_retrieval_with_fewer_labels_than_asked_for_counts_and_is_counted(run, found, times):
+def test_a_retrieval_with_fewer_labels_than_asked_for_counts_and_is_counted(found, times):
     (ada,) = score(run(**{**WALK, "specificity": [(make_test_set(1, (0, 1)), found)]}), Options())
 
     words = "retrieval answers with fewer labels than asked for"
     assert ada.counts.get(words, 0) == times
 
 
-def test_the_run_as_a_whole_tells_of_its_interests_and_its_pool(run):
+def test_the_run_as_a_whole_tells_of_its_interests_and_its_pool():
     records = run(
         taxonomy=[
             (

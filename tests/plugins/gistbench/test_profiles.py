@@ -8,6 +8,7 @@ from builders.gistbench import (
     make_prediction,
     make_test_set,
     make_window,
+    recorded,
 )
 from harness_gistbench.profiles import chapters, profile_of
 from harness_gistbench.records import Counts, Evidence, Found, Kept, Missing
@@ -26,20 +27,15 @@ def claim(number, *evidence, part=1, user="ada", name="Jazz"):
     return make_claim(number, name, shown, user=user, part=part)
 
 
-@pytest.fixture
-def profile(recorded):
+def profile(verify=(), specificity=(), predict=()):
     """The profile of a user, of whom one window could be read unless it is said otherwise."""
-
-    def make(verify=(), specificity=(), predict=()):
-        predict = predict or [(window(), NOTHING)]
-        chapter = {"predict": predict, "verify": verify, "specificity": specificity}
-        records = {stage: recorded(pairs) for stage, pairs in chapter.items()}
-        return profile_of(records, {}, {})
-
-    return make
+    predict = predict or [(window(), NOTHING)]
+    chapter = {"predict": predict, "verify": verify, "specificity": specificity}
+    records = {stage: recorded(pairs) for stage, pairs in chapter.items()}
+    return profile_of(records, {}, {})
 
 
-def test_parts_of_an_interests_evidence_count_together_or_not_at_all(profile):
+def test_parts_of_an_interests_evidence_count_together_or_not_at_all():
     verify = [
         (claim(1, name="Golf"), Kept(positions=())),
         (claim(2, ("a", LIKED), ("b", LIKED), part=1), Kept(positions=(1,))),
@@ -64,7 +60,7 @@ def test_parts_of_an_interests_evidence_count_together_or_not_at_all(profile):
         (None, (None, None, None)),
     ],
 )
-def test_a_retrieval_has_what_was_found_or_why_nothing_is_known(profile, outcome, expected):
+def test_a_retrieval_has_what_was_found_or_why_nothing_is_known(outcome, expected):
     verify = [(claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=()))]
     found = [(make_test_set(1, (7, 8)), outcome)] if outcome else []
 
@@ -74,7 +70,7 @@ def test_a_retrieval_has_what_was_found_or_why_nothing_is_known(profile, outcome
     assert jazz.counts == Counts()
 
 
-def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_profile(profile):
+def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_profile():
     three = [
         (window(1), CallFailed("timeout")),
         (window(2), Unreadable("no_json")),
@@ -86,7 +82,7 @@ def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_pro
     assert profile(predict=[(window(1), Broken("KeyError"))]) == Missing("predict/KeyError")
 
 
-def test_each_user_comes_with_the_own_records_of_all_stages(recorded):
+def test_each_user_comes_with_the_own_records_of_all_stages():
     records = {
         "predict": recorded((window(user=user), NOTHING) for user in ("ada", "ben", "cem")),
         "verify": recorded(
@@ -102,7 +98,7 @@ def test_each_user_comes_with_the_own_records_of_all_stages(recorded):
     assert seen == {"ada": [1, 2, 0], "ben": [1, 0, 1], "cem": [1, 2, 0]}
 
 
-def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped(recorded):
+def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped():
     records = {
         "predict": recorded([(window(user="ada"), NOTHING)]),
         "verify": recorded([(claim(1, user="ben"), Kept(positions=()))]),

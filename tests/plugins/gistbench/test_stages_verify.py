@@ -1,6 +1,6 @@
 """Stage 2: claims out of interests, and the judge's verdict on their evidence."""
 
-from builders.gistbench import LIKED, make_claim, make_prediction, make_window
+from builders.gistbench import LIKED, Desk, make_claim, make_prediction, make_window, recorded
 from harness_gistbench.records import Evidence, Kept, Line, Options
 from harness_gistbench.stages.verify import claims, verify
 
@@ -14,7 +14,7 @@ def window(user, objects):
     return make_window(*lines, user=user, signals=(LIKED,))
 
 
-def test_every_interest_is_a_claim_and_much_evidence_is_split(recorded):
+def test_every_interest_is_a_claim_and_much_evidence_is_split():
     said = make_prediction({"Opera": (), "Jazz": (2, 1)})
     upstreams = {"predict": recorded([(window("ada", "ab"), said)])}
 
@@ -32,10 +32,10 @@ def test_every_interest_is_a_claim_and_much_evidence_is_split(recorded):
     assert [[e.object for e in one.evidence] for one in found] == [["a", "b"], ["c", "d"], ["e"]]
 
 
-async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted(desk):
+async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted():
     texts = {"a": "a long\n title", "b": "short"}
     claim = make_claim(1, "Jazz", (Evidence(id, text, (LIKED,)) for id, text in texts.items()))
-    scripted = desk(Selected(chosen=(1,), rung="text", unknown=2, repeated=1), text_limit=None,
+    scripted = Desk(Selected(chosen=(1,), rung="text", unknown=2, repeated=1), text_limit=None,
                     **WORDING)  # fmt: skip
 
     assert await verify(claim, scripted) == Kept(positions=(1,), unknown=2, repeated=1)
@@ -50,14 +50,14 @@ async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted(d
             ),
         )
     ]
-    scripted = desk(Selected(chosen=(), rung="text"), text_limit=6, **WORDING)
+    scripted = Desk(Selected(chosen=(), rung="text"), text_limit=6, **WORDING)
 
     assert await verify(claim, scripted) == Kept(positions=(), cut=1)
     assert scripted.asked[0][1].options == ("a long", "short")
 
 
-async def test_a_claim_without_evidence_needs_no_judge(desk):
-    scripted = desk(text_limit=None, **WORDING)
+async def test_a_claim_without_evidence_needs_no_judge():
+    scripted = Desk(text_limit=None, **WORDING)
 
     assert await verify(make_claim(1, "Opera"), scripted) == Kept(positions=())
     assert scripted.asked == []

@@ -44,23 +44,16 @@ LABELS = {
 MEANING = {"y": "yes", "n": "no"}
 
 
-def labels_file(folder: Path, *more: str) -> str:
+def validated(folder: Path, *more: str) -> Any:
     rows = [
         f"evidence,{item},A{number},{MEANING[mark]}"
         for item, (marks, _) in LABELS.items()
         for number, mark in enumerate(marks, 1)
     ]
-    return write_csv(folder / "labels.csv", "task,item,rater,label", *rows, *more)
-
-
-def key_file(folder: Path) -> str:
-    rows = [f"evidence,{item},{MEANING[mark]}" for item, (_, mark) in LABELS.items() if mark]
-    return write_csv(folder / "key.csv", "task,item,label", *rows)
-
-
-def validated(folder: Path, *more: str) -> Any:
-    options = ValidationOptions(labels=(labels_file(folder, *more),), key=key_file(folder))
-    return validate([], options)
+    said = [f"evidence,{item},{MEANING[mark]}" for item, (_, mark) in LABELS.items() if mark]
+    labels = write_csv(folder / "labels.csv", "task,item,rater,label", *rows, *more)
+    key = write_csv(folder / "key.csv", "task,item,label", *said)
+    return validate([], ValidationOptions(labels=(labels,), key=key))
 
 
 def test_agreement_of_raters_and_of_the_judge_by_hand(tmp_path):
@@ -182,8 +175,9 @@ def export(tasks: list[Any], folder: Path, **options: Any) -> Any:
 
 
 def test_raters_see_items_and_the_key_says_what_the_judge_said(judged_run, tmp_path):
-    out = tmp_path / "items"
-    export([judged_run("a"), judged_run("b")], out, items=6)
+    out = tmp_path / "all"
+    export([judged_run("a")], out)
+    key = {row["item"]: row for row in read_csv(out / "key.csv")}
     evidence, retrieval = read_csv(out / "evidence.csv"), read_csv(out / "retrieval.csv")
     assert list(evidence[0]) == [
         "task", "item", "interest", "engagement", "text", "rater", "label",
@@ -192,10 +186,6 @@ def test_raters_see_items_and_the_key_says_what_the_judge_said(judged_run, tmp_p
     assert {row["engagement"] for row in evidence} == {"explicit positive"}
     assert {(row["rater"], row["label"]) for row in evidence + retrieval} == {("", "")}
     assert all(row["interest"] in row["text"] for row in evidence + retrieval)
-    out = tmp_path / "all"
-    export([judged_run("a")], out)
-    key = {row["item"]: row for row in read_csv(out / "key.csv")}
-    evidence, retrieval = read_csv(out / "evidence.csv"), read_csv(out / "retrieval.csv")
     assert (len(evidence), len(retrieval), len(key)) == (24, 60, 84)
     for row in evidence:
         kept = row["text"].endswith(("take 0", "take 1"))

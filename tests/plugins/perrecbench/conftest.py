@@ -110,17 +110,15 @@ def load_data():
     return read
 
 
-AGREEMENT = ("ptc", "ptc_published", "like_higher_average")
-
-
 def _score(item: str, found: Any, always: Mapping[str, float]) -> Score[Any]:
     """A number is both taus, a text the cause why there is none, a dict whatever it holds."""
+    values, missing = found, {}
     if isinstance(found, str):
-        return Score(
-            id=item, user=item, values=dict(always), missing=dict.fromkeys(AGREEMENT, found)
-        )
-    values = found if isinstance(found, dict) else {"ptc": found, "ptc_published": found}
-    return Score(id=item, user=item, values={**always, **values})
+        missing = dict.fromkeys(("ptc", "ptc_published", "like_higher_average"), found)
+        values = {}
+    elif not isinstance(found, dict):
+        values = {"ptc": found, "ptc_published": found}
+    return Score(id=item, user=item, values={**always, **values}, missing=missing)
 
 
 @pytest.fixture
@@ -140,27 +138,26 @@ def kept(tmp_path):
         always: Mapping[str, float] | None = None,
         run: str | None = None,
         label: str | None = None,
-        name: str | None = None,
         limit: int | None = None,
         data: Mapping[str, Any] | None = None,
         because: tuple[str, ...] = (),
         prompts: Mapping[str, str] | None = None,
         sampling: Mapping[str, Any] | None = None,
-        asked: Mapping[str, Any] | None = None,
         revision: str = "1",
         seed: int = 0,
-        kind: type[Options] = Options,
         **more: Any,
     ) -> FinishedTask:
-        options = kind(level=level, ask=ask, **more)
+        options = Options(level=level, ask=ask, **more)
         task = make_task(
-            name or "_".join(["perrec", level, ask, *map(str, more.values())]),
+            "_".join(["perrec", level, ask, *map(str, more.values())]),
             benchmark="perrecbench",
             metrics=("ptc", "ptc_published"),
             options=msgspec.to_builtins(options),
             prompts=dict(prompts or {}),
             roles={"candidate": RoleSpec(sampling=dict(sampling or {}))},
         )
+        details = {"revision": revision}
+        identity = {"kind": "served", "name": model, "details": details, "run": run}
         return keep_task(
             tmp_path / (run or f"run-of-{model}"),
             task,
@@ -170,8 +167,7 @@ def kept(tmp_path):
             model=model,
             seed=seed,
             limit=limit,
-            asked=dict(asked or {}),
-            roles={"candidate": _role(model, revision, run)},
+            roles={"candidate": RoleEntry(name=model, identity=identity)},
             benchmark=PERRECBENCH,
             options=options,
             summary=make_summary(
@@ -187,8 +183,3 @@ def kept(tmp_path):
         )
 
     return make
-
-
-def _role(model: str, revision: str, run: str | None) -> RoleEntry:
-    identity = {"kind": "served", "name": model, "details": {"revision": revision}, "run": run}
-    return RoleEntry(name=model, identity=identity)

@@ -193,28 +193,13 @@ def test_the_verified_categories_are_given_once_each_and_ascending():
     assert verified_categories(ada, Verification(min_explicit_positive=1)) == (5, 31, 110)
 
 
-INTERESTS = st.lists(
-    st.builds(
-        lambda category, counts, backing, share, failure: (
-            judged(
-                category,
-                None if failure == "verify" else counts,
-                None if failure in ("find", "ask") else int(backing * share),
-                None if failure == "ask" else backing,
-                evidence_failure="verify/timeout" if failure == "verify" else None,
-                retrieval_failure="specificity/timeout" if failure == "find" else None,
-            )
-            if failure != "map"
-            else lost(counts)
-        ),
-        st.sampled_from([None, 1, 2, 3, 4]),
-        st.sampled_from([YES, NO, Counts()]),
-        st.integers(1, 5),
-        st.floats(0, 1),
-        st.sampled_from(["", "", "", "verify", "find", "ask", "map"]),
-    ),
-    max_size=8,
-)
+CATEGORIES, COUNTS = st.sampled_from([None, 1, 2, 3, 4]), st.sampled_from([YES, NO, Counts()])
+FOUND = st.sampled_from([(correct, of) for of in range(1, 6) for correct in range(of + 1)])
+PLAIN = st.builds(lambda one, found: judged(*one, *found), st.tuples(CATEGORIES, COUNTS), FOUND)
+UNWEIGHED = st.builds(lambda category, found: unweighed(category, *found), CATEGORIES, FOUND)
+UNFOUND, UNASKED = (st.builds(of, CATEGORIES, COUNTS) for of in (unfound, unasked))
+LOST = st.builds(lost, COUNTS)
+INTERESTS = st.lists(st.one_of(PLAIN, PLAIN, PLAIN, UNWEIGHED, UNFOUND, UNASKED, LOST), max_size=8)
 ORACLES = st.none() | st.sets(st.integers(1, 6))
 OPTIONS = st.sampled_from([SUMS, RATIOS, SUMS_OF_VERIFIED, RATIOS_OF_VERIFIED])
 

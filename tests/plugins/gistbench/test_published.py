@@ -6,9 +6,6 @@ from harness_gistbench.benchmark import GISTBENCH
 from harness_gistbench.paper import TABLES
 from scipy.stats import spearmanr
 
-from harness.registry import load_plugins
-from harness.registry.task_catalogue import Catalogue
-
 
 def rows(name):
     return TABLES.read(name).dicts()
@@ -53,11 +50,6 @@ def test_tables_3_and_4_are_published_as_results_of_the_tasks():
     one, *_ = [each for each in found if (each.task, each.metric) == ("gist_mind", "is")]
     assert (one.model, one.value, one.source) == ("GPT-OSS-120B", 0.666, "Table 3")
     assert "oracle of the paper's models" in one.comparable_if
-    catalogue = Catalogue(load_plugins())
-    assert {each.task for each in found} == {
-        task.name for task in catalogue.select(sorted({each.task for each in found})).tasks
-    }
-    assert {each.metric for each in found} <= GISTBENCH.metrics.keys()
 
 
 def test_tables_agree_with_each_other_and_percentages_with_their_counts():

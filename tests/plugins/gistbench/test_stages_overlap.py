@@ -13,6 +13,7 @@ from harness_gistbench.records import (
 )
 from harness_gistbench.stages import overlap
 from harness_gistbench.stages.overlap import find_overlap, neighbours
+from msgspec.structs import replace
 
 from harness.contracts.judge import Select, Selected
 from harness.contracts.outcomes import NoVerdict
@@ -136,10 +137,7 @@ def test_long_options_are_asked_in_parts(monkeypatch):
 RECORDED = Neighbours(
     id="cem/1", user="cem", interests=("Rye Bread", "Salsa"), keys=("green tea", "salsa dancing")
 )
-TEXTS = Neighbours(
-    id="cem/1", user="cem", interests=("Rye Bread", "Salsa"), keys=("c", "b"),
-    options=("green tea", "salsa dancing"),
-)  # fmt: skip
+TEXTS = replace(RECORDED, keys=("c", "b"), options=("green tea", "salsa dancing"))
 
 
 @pytest.mark.parametrize(

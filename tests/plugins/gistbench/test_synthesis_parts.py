@@ -204,9 +204,12 @@ def test_rows_have_new_ids_and_times_within_the_window():
 
 
 def compared(synthetic, real):
-    """A comparison of people who only watch, from their numbers."""
-    columns = [[0, one, 0, 0] for one in synthetic], [[0, one, 0, 0] for one in real]
-    return validation.Comparison(synthetic=np.array(columns[0]), real=np.array(columns[1]))
+    """A comparison of people, each the numbers of the four types or of what they only watched."""
+    sides = {
+        name: np.array([[0, one, 0, 0] if isinstance(one, int) else one for one in people])
+        for name, people in {"synthetic": synthetic, "real": real}.items()
+    }
+    return validation.Comparison(**sides)
 
 
 def test_the_test_is_welchs_two_sided_one():
@@ -224,27 +227,19 @@ def test_the_test_is_welchs_two_sided_one():
 
 
 def test_shares_are_told_with_their_order():
-    sheet = validation.shares(
-        validation.Comparison(
-            synthetic=np.array([[1, 6, 3, 0], [0, 6, 4, 0]]), real=np.array([[2, 5, 3, 0]])
-        )
-    )
+    sheet = validation.shares(compared([[1, 6, 3, 0], [0, 6, 4, 0]], [[2, 5, 3, 0]]))
     assert sheet.rows == (
         ("implicit positive", 60.0, 1, 50.0, 1),
         ("implicit negative", 35.0, 2, 30.0, 2),
         ("explicit positive", 5.0, 3, 20.0, 3),
     )
     assert sheet.notes == ("the order of the types is the same in both",)
-    other = validation.shares(
-        validation.Comparison(synthetic=np.array([[1, 2, 3, 0]]), real=np.array([[1, 3, 2, 0]]))
-    )
+    other = validation.shares(compared([[1, 2, 3, 0]], [[1, 3, 2, 0]]))
     assert other.notes == ("the order of the types is NOT the same in both",)
 
 
 def test_both_distributions_are_drawn():
-    lengths, boxes = validation.figures(
-        validation.Comparison(synthetic=np.array([[1, 6, 3, 0]]), real=np.array([[1, 2, 1, 0]] * 2))
-    )
+    lengths, boxes = validation.figures(compared([[1, 6, 3, 0]], [[1, 2, 1, 0]] * 2))
     assert [(line.label, sum(line.y)) for line in lengths.marks] == [
         ("synthetic", pytest.approx(100)),
         ("real", pytest.approx(100)),

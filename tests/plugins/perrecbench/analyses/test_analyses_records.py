@@ -1,18 +1,14 @@
 """Analyses that read what the stages recorded."""
 
-import dataclasses
-
-import msgspec
 import pytest
 from builders.perrecbench import make_comparisons, make_group
-from builders.runs import make_line, write_journal
+from builders.runs import keep_records
 from harness_perrecbench.analyses import answers, domains
 from harness_perrecbench.records import Compared
 
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Done
-from harness.runs.manifest import StageEntry
 
 
 def compared(*sides):
@@ -27,15 +23,8 @@ def recorded(kept):
 
     def make(model, found, **more):
         task = kept(model, dict.fromkeys(found, 1.0), ask="pairwise", **more)
-        stage = StageEntry(name="compare", key="c" * 32, file="1-compare.jsonl", items=len(found))
         groups = (make_group(item=item, title=f"The {item}") for item in found)
-        lines = (
-            make_line(number, group, outcome, stage=stage.key)
-            for number, (group, outcome) in enumerate(zip(groups, found.values(), strict=True))
-        )
-        write_journal(task.path / task.entry.folder / stage.file, *lines)
-        entry = msgspec.structs.replace(task.entry, stages=(stage,))
-        return dataclasses.replace(task, entry=entry)
+        return keep_records(task, "compare", [*zip(groups, found.values(), strict=True)])
 
     return make
 

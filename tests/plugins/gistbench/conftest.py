@@ -1,11 +1,19 @@
 """Finished runs, and histories loaded from files."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
+import yaml
 from builders.runs import keep_task, make_summary, make_task
+from harness_gistbench.benchmark import GISTBENCH
+from harness_gistbench.metrics import COLUMNS, scored_against, verified_categories
+from harness_gistbench.records import SIGNALS, Options, Profile
+from harness_gistbench.sources import load
 
 from harness.contracts.records import Score
 from harness.contracts.task import DataSpec
+from harness.data import open_dataset
 from harness.runs.manifest import RoleEntry, StageEntry
 
 
@@ -15,8 +23,6 @@ def kept(tmp_path):
 
     Runs agree in everything that is not given.
     """
-    from harness_gistbench.benchmark import GISTBENCH
-    from harness_gistbench.records import SIGNALS, Options
 
     def make(
         model,
@@ -56,9 +62,6 @@ def kept(tmp_path):
 
 
 def _scored(user, found, options, signals):
-    from harness_gistbench.metrics import COLUMNS, scored_against, verified_categories
-    from harness_gistbench.records import Profile
-
     if isinstance(found, str):
         return Score(id=user, user=user, missing=dict.fromkeys(COLUMNS, found))
     profile = Profile(signals=signals, windows=1, unreadable=0, interests=tuple(found))
@@ -74,14 +77,6 @@ def load_histories():
     Everybody is kept, however short their history, unless `min_engagements` says otherwise. What
     was noted of the data loaded last stands in `load_histories.notes`.
     """
-    from pathlib import Path
-
-    import yaml
-    from harness_gistbench.records import Options
-    from harness_gistbench.sources import load
-
-    from harness.data import open_dataset
-
     tasks = Path(__file__).parents[3] / "task_configs/gistbench"
 
     def read(task, data, *, limit=None, seed=0, tables=None, shared=None, name=None, **options):

@@ -59,6 +59,11 @@ def drawn(claims, taxonomy, overlap=(), *, own=(), pool=POOL, seed=0, way="users
     return {one.id: one for one in found}
 
 
+def distractors(*given, **more):
+    """The objects of the pool among which the evidence of Ada's first interest is found again."""
+    return {one.object for one in drawn(*given, **more)["ada/1"].objects if one in POOL}
+
+
 TEA = claim("ada", 1, "Green Tea", "abcdefg", (0, 1))
 
 
@@ -86,16 +91,11 @@ def test_five_objects_of_the_evidence_stand_among_distractors_fifty_in_all():
 
 
 def test_what_is_of_the_user_or_of_the_same_interest_is_no_distractor():
-    own = [f"p{n}" for n in range(1, 91, 2)]
+    own = {f"p{n}" for n in range(1, 91, 2)}
+    assert not distractors([TEA], mapped(green_tea=1), own=own) & own
 
-    [item] = drawn([TEA], mapped(green_tea=1), own=own).values()
-
-    assert not {one.object for one in item.objects} & set(own)
     others = [claim("ben", 1, "green  TEA", ["p1"], (0,)), claim("ben", 2, "Rye", ["p2"], (0,))]
-
-    items = drawn([TEA, *others], mapped(green_tea=1), pool=POOL[:2])
-
-    assert [one.object for one in items["ada/1"].objects if one in POOL] == ["p2"]
+    assert distractors([TEA, *others], mapped(green_tea=1), pool=POOL[:2]) == {"p2"}
 
 
 def test_where_the_overlap_judge_failed_only_the_users_own_objects_are_taken_out():
@@ -106,11 +106,9 @@ def test_where_the_overlap_judge_failed_only_the_users_own_objects_are_taken_out
          Overlapping(keys=("rye",))),
     ]  # fmt: skip
 
-    items = drawn(
-        [TEA, *others], mapped(green_tea=1), overlap=said, own=["p2"], pool=POOL[:4]
-    )  # fmt: skip
+    found = distractors([TEA, *others], mapped(green_tea=1), said, own=["p2"], pool=POOL[:4])
 
-    assert {one.object for one in items["ada/1"].objects if one in POOL} == {"p1", "p3", "p4"}
+    assert found == {"p1", "p3", "p4"}
 
 
 def test_an_object_is_no_distractor_if_it_or_any_interest_recorded_for_it_was_named():
@@ -122,9 +120,9 @@ def test_an_object_is_no_distractor_if_it_or_any_interest_recorded_for_it_was_na
         said = [overlapping("ada", [named])]
         pool = POOL[: 3 + (way == "users")]
 
-        items = drawn([TEA, *others], mapped(green_tea=1), said, pool=pool, way=way)
+        found = distractors([TEA, *others], mapped(green_tea=1), said, pool=pool, way=way)
 
-        assert {one.object for one in items["ada/1"].objects if one in POOL} == left
+        assert found == left
 
 
 def test_overlap_that_was_asked_by_interest_holds_for_everybody_who_has_it():
@@ -136,9 +134,9 @@ def test_overlap_that_was_asked_by_interest_holds_for_everybody_who_has_it():
     ]
     said = [overlapping("*", ["tea houses"], name="green tea")]
 
-    items = drawn(claims, mapped(green_tea=1), said, pool=POOL[:4], way="interests")
+    found = distractors(claims, mapped(green_tea=1), said, pool=POOL[:4], way="interests")
 
-    assert {one.object for one in items["ada/1"].objects if one in POOL} == {"p2", "p4"}
+    assert found == {"p2", "p4"}
 
 
 def test_interests_of_categories_without_a_verified_one_are_not_asked():
@@ -166,8 +164,8 @@ def test_an_interest_draws_the_same_whatever_else_the_user_has():
 
 
 def test_another_seed_draws_another_test_set_for_the_same_interest():
-    one, other = (drawn([TEA], mapped(green_tea=1), seed=seed)["ada/1"] for seed in (0, 1))
-    assert {each.object for each in one.objects} != {each.object for each in other.objects}
+    one, other = (distractors([TEA], mapped(green_tea=1), seed=seed) for seed in (0, 1))
+    assert one != other
 
 
 def test_an_object_that_newly_overlaps_changes_the_test_sets_that_held_it_alone():

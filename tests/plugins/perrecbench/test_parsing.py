@@ -112,50 +112,42 @@ def test_repeated_users_pass_where_length_and_ends_are_right(value, expected):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("thought", "text", "expected"),
     [
-        ("[User A]", ("A", "text")),
-        (" user a\n", ("A", "text")),
-        ("UserA", ("A", "text")),
-        ("[USER b]", ("B", "text")),
-        ("User A vs B", "both_named"),
-        ("Users A", "none_named"),
-        ('"[User A]"', ("A", "regex")),
-        ("It is User B: User B's ratings say so.", ("B", "regex")),
-        ("User A and a friend", ("A", "regex")),
-        ("User A or B", "both_named"),
-        ("[User A/B]", "both_named"),
-        ("I prefer User A to User B.", "both_named"),
-        ("", "empty"),
-        ("A", "none_named"),
-        ("User Alice", "none_named"),
-        ("superuser a", "none_named"),
+        (False, "[User A]", ("A", "text")),
+        (False, " user a\n", ("A", "text")),
+        (False, "UserA", ("A", "text")),
+        (False, "[USER b]", ("B", "text")),
+        (False, "User A vs B", "both_named"),
+        (False, "Users A", "none_named"),
+        (False, '"[User A]"', ("A", "regex")),
+        (False, "It is User B: User B's ratings say so.", ("B", "regex")),
+        (False, "User A and a friend", ("A", "regex")),
+        (False, "User A or B", "both_named"),
+        (False, "[User A/B]", "both_named"),
+        (False, "I prefer User A to User B.", "both_named"),
+        (False, "", "empty"),
+        (False, "A", "none_named"),
+        (False, "User Alice", "none_named"),
+        (False, "superuser a", "none_named"),
+        # After a thought the last side in brackets counts.
+        (True, "[User A]", ("A", "text")),
+        (True, "[User A] reads a lot, [User B] cooks. So [User B].", ("B", "regex")),
+        (True, "User B is kind, User A is not.\n**[ user A ]**", ("A", "regex")),
+        (True, "[User A] fits. Answer: [User A] or [User B]", "both_named"),
+        (True, "[User B] fits. Answer: [User A or User B]", "both_named"),
+        (True, "My answer is [User B] rather than [User A].", "both_named"),
+        (True, "So it is [User A], NOT [User B]", "both_named"),
+        (True, "[User A] rather than [User A]", ("A", "regex")),
+        (True, "I took [User A] over others.\nFinal answer: [User B]", ("B", "regex")),
+        (True, "Rather than [User A], I choose [User B].", ("B", "regex")),
+        (True, "User A cooks, so User A", "none_named"),
+        (True, "[my notes on User A]", "none_named"),
+        (True, "", "empty"),
     ],
 )
-def test_a_side_is_read_where_exactly_one_is_named(text, expected):
-    assert outcome(SideReader()(text)) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("[User A]", ("A", "text")),
-        ("[User A] reads a lot, [User B] cooks. So [User B].", ("B", "regex")),
-        ("User B is kind, User A is not.\n**[ user A ]**", ("A", "regex")),
-        ("[User A] fits. Answer: [User A] or [User B]", "both_named"),
-        ("[User B] fits. Answer: [User A or User B]", "both_named"),
-        ("My answer is [User B] rather than [User A].", "both_named"),
-        ("So it is [User A], NOT [User B]", "both_named"),
-        ("[User A] rather than [User A]", ("A", "regex")),
-        ("I took [User A] over others.\nFinal answer: [User B]", ("B", "regex")),
-        ("Rather than [User A], I choose [User B].", ("B", "regex")),
-        ("User A cooks, so User A", "none_named"),
-        ("[my notes on User A]", "none_named"),
-        ("", "empty"),
-    ],
-)
-def test_after_a_thought_the_last_side_in_brackets_counts(text, expected):
-    assert outcome(SideReader(thought=True)(text)) == expected
+def test_a_side_is_read_where_exactly_one_is_named(thought, text, expected):
+    assert outcome(SideReader(thought=thought)(text)) == expected
 
 
 def test_a_server_is_asked_for_the_form_that_is_read_but_to_forbid_no_thought():

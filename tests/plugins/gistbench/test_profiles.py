@@ -49,25 +49,24 @@ def test_parts_of_an_interests_evidence_count_together_or_not_at_all():
     assert (jazz.counts, jazz.evidence_failure) == (None, "verify/no_json")
 
 
-@pytest.mark.parametrize(
-    ("outcome", "expected"),
-    [
-        # Of two objects that back it the first two distinct positions count.
-        (Found(positions=(7, 3, 8)), (1, 2, None)),
-        (Found(positions=(7, 7, 8)), (2, 2, None)),
-        (CallFailed("timeout"), (None, 2, "specificity/timeout")),
-        (Found(positions=(), asked=False), (None, 2, "specificity/too_few_distractors")),
-        (None, (None, None, None)),
-    ],
-)
-def test_a_retrieval_has_what_was_found_or_why_nothing_is_known(outcome, expected):
+def retrieved(outcome=None):
+    """What became of the retrieval of an interest that is backed by the objects at 7 and 8."""
     verify = [(claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=()))]
-    found = [(make_test_set(1, (7, 8)), outcome)] if outcome else []
-
-    (jazz,) = profile(verify, found).interests
-
-    assert (jazz.correct, jazz.backing, jazz.retrieval_failure) == expected
+    (jazz,) = profile(verify, [(make_test_set(1, (7, 8)), outcome)] if outcome else []).interests
     assert jazz.counts == Counts()
+    return jazz.correct, jazz.backing, jazz.retrieval_failure
+
+
+def test_a_retrieval_without_a_verdict_or_question_says_so():
+    assert retrieved(CallFailed("timeout")) == (None, 2, "specificity/timeout")
+    few = Found(positions=(), asked=False)
+    assert retrieved(few) == (None, 2, "specificity/too_few_distractors")
+    assert retrieved() == (None, None, None)
+
+
+def test_only_the_first_distinct_positions_as_many_as_back_the_interest_count():
+    assert retrieved(Found(positions=(7, 3, 8))) == (1, 2, None)
+    assert retrieved(Found(positions=(7, 7, 8))) == (2, 2, None)
 
 
 def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_profile():

@@ -48,6 +48,10 @@ def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
     )
 
 
+def test_one_window_size_may_stand_beside_the_published_ones(sizes):
+    assert run(sizes[:1], WindowOptions(published=True)).sheets
+
+
 def test_what_differs_beside_the_window_is_named(sizes, kept):
     third = kept("m", {"u1": ()}, run="third", options=Settings(window=150), judge="another")
     [note] = [

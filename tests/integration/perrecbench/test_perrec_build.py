@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builders.web_server import Page, Web, point_google_drive_at
+from builders.web_server import Page, Web, point_google_drive_at, serving
 from requests.adapters import HTTPAdapter
 
 from harness.data.fetching import OFFLINE
@@ -70,19 +69,14 @@ def pages() -> dict[str, Page]:
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     """A server with reviews, which answers for Google Drive too: too many fetched the file."""
-    web = Web()
-    web.pages.update(pages())
-    web.pages["/uc?id=1AbCdEfGhIjKlMnOpQrStUvWxYz012345"] = Page(QUOTA, kind="text/html")
     for name in OFFLINE:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(HTTPAdapter, "send", HTTPAdapter.send)
-    point_google_drive_at(web.url)
-    thread = threading.Thread(target=web.server.serve_forever)
-    thread.start()
-    yield web
-    web.server.shutdown()
-    thread.join()
-    web.server.server_close()
+    with serving() as web:
+        web.pages.update(pages())
+        web.pages["/uc?id=1AbCdEfGhIjKlMnOpQrStUvWxYz012345"] = Page(QUOTA, kind="text/html")
+        point_google_drive_at(web.url)
+        yield web
 
 
 @pytest.fixture

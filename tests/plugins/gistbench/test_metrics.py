@@ -264,6 +264,11 @@ def run(**stages):
     return {name: recorded(stages.get(name, ())) for name in names}
 
 
+def only(options=SUMS, **stages):
+    (one,) = score(run(**stages), options)
+    return one
+
+
 WALK = {
     "predict": [(window(), make_prediction({NAMES[1]: (1, 2, 3, 4), NAMES[2]: (5, 6, 7, 8)}))],
     "verify": [
@@ -281,7 +286,7 @@ WALK = {
 
 
 def test_the_paper_s_walkthrough_comes_out_as_printed():
-    (ada,) = score(run(**WALK), Options())
+    ada = only(**WALK)
 
     positive = Counts(explicit_positive=2, implicit_positive=2)
     mixed = Counts(implicit_positive=2, implicit_negative=2)
@@ -297,7 +302,7 @@ def test_the_paper_s_walkthrough_comes_out_as_printed():
 
 
 def test_looser_thresholds_do_not_make_up_a_retrieval_that_was_not_asked():
-    (ada,) = score(run(**WALK), Options(verification=Verification(min_implicit_positive=2)))
+    ada = only(Options(verification=Verification(min_implicit_positive=2)), **WALK)
 
     assert ada.details.verified == (31, 110)
     assert ada.missing == dict.fromkeys(("is", "hm"), "specificity/not_asked")
@@ -306,9 +311,9 @@ def test_looser_thresholds_do_not_make_up_a_retrieval_that_was_not_asked():
 
 
 def test_a_user_whose_windows_cannot_be_read_is_missing_and_counted():
-    records = run(predict=[(window(number=number), Unreadable("no_json")) for number in (1, 2)])
+    windows = [(window(number=number), Unreadable("no_json")) for number in (1, 2)]
 
-    (ada,) = score(records, Options(source="mind", window=60))
+    ada = only(Options(source="mind", window=60), predict=windows)
 
     assert (ada.values, ada.details) == ({}, None)
     assert ada.slices == {"dataset": "mind", "history": "61-120"}
@@ -321,7 +326,7 @@ def test_a_user_whose_windows_cannot_be_read_is_missing_and_counted():
 
 
 def test_a_readable_answer_without_an_interest_is_zero_and_counted():
-    (ada,) = score(run(predict=[(window(), make_prediction({}))]), Options())
+    ada = only(predict=[(window(), make_prediction({}))])
 
     assert ada.values == dict.fromkeys(COLUMNS, 0.0)
     assert ada.counts == {
@@ -334,7 +339,7 @@ def test_a_readable_answer_without_an_interest_is_zero_and_counted():
 def test_a_failure_lowers_the_second_column_alone():
     verify = [WALK["verify"][0], (claim(2, ITALIAN), NoVerdict("schema"))]
 
-    (ada,) = score(run(**{**WALK, "verify": verify}), Options())
+    ada = only(**{**WALK, "verify": verify})
 
     assert (ada.values["ig_p"], ada.worst["ig_p"]) == (1.0, 1 / 2)
     # One of the two interests has no verdict: had it been verified, nothing need have been found.
@@ -368,7 +373,7 @@ def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart():
         (batch("italian cooking recipes", number=2), Mapped(categories={}, unmapped=("x",))),
     ]
 
-    (ada,) = score(run(**{**WALK, "taxonomy": batches, "specificity": []}), Options())
+    ada = only(**{**WALK, "taxonomy": batches, "specificity": []})
 
     # what is verified has no category because of the failure; what has none of its own is not
     assert ada.values == {"ig_p": 0.0, "verified": 0.0}
@@ -392,7 +397,7 @@ def test_everything_that_was_put_up_with_is_counted():
         overused=5,
         passed_over=9,
     )
-    records = run(
+    ada = only(
         predict=[
             (window(), first),
             (window(number=2, history=NBA), make_prediction({}, truncated=True, fabricated=1)),
@@ -404,8 +409,6 @@ def test_everything_that_was_put_up_with_is_counted():
         ],
         specificity=[(make_test_set(1, (0, 1), size=49), found)],
     )
-
-    (ada,) = score(records, Options())
 
     assert ada.counts == {
         "windows": 3,
@@ -442,7 +445,7 @@ def test_everything_that_was_put_up_with_is_counted():
     ],
 )
 def test_a_retrieval_with_fewer_labels_than_asked_for_counts_and_is_counted(found, times):
-    (ada,) = score(run(**{**WALK, "specificity": [(make_test_set(1, (0, 1)), found)]}), Options())
+    ada = only(**{**WALK, "specificity": [(make_test_set(1, (0, 1)), found)]})
 
     words = "retrieval answers with fewer labels than asked for"
     assert ada.counts.get(words, 0) == times

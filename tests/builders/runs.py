@@ -1,6 +1,7 @@
 """What a stored run is made of: give what the test is about, the rest is as usual."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -118,6 +119,19 @@ def write_journal(path: Path, *lines: JournalLine[Any, Any]) -> None:
     with JournalWriter(path) as journal:
         for line in lines:
             journal.append(line)
+
+
+def keep_records(task: FinishedTask, stage: str, pairs: Sequence[tuple[Any, Any]]) -> FinishedTask:
+    """The finished task with a journal of this stage, from pairs of an item and its outcome."""
+    entry = StageEntry(name=stage, key=stage[0] * 32, file=f"1-{stage}.jsonl", items=len(pairs))
+    lines = (
+        make_line(number, item, outcome, stage=entry.key)
+        for number, (item, outcome) in enumerate(pairs)
+    )
+    write_journal(task.path / task.entry.folder / entry.file, *lines)
+    others = (one for one in task.entry.stages if one.name != stage)
+    kept = msgspec.structs.replace(task.entry, stages=(*others, entry))
+    return replace(task, entry=kept)
 
 
 def split_journal(path: Path, cuts: Iterable[int], *, first: bool = True) -> None:

@@ -3,7 +3,7 @@
 import gzip
 
 from builders.horizon import rows_of
-from samples import behaviour, horizon, interests, usersumbench
+from samples import behaviour, gistbench, horizon, interests, perrecbench, usersumbench
 
 
 def contents(folder):
@@ -30,6 +30,15 @@ def test_behaviour(tmp_path):
 
 def test_interests():
     assert interests.SAMPLE.read_bytes() == interests.sample().encode()
+
+
+def test_gistbench():
+    assert gistbench.SAMPLE.read_bytes() == gistbench.sample().encode()
+
+
+def test_perrecbench(tmp_path):
+    perrecbench.write(tmp_path, perrecbench.world())
+    assert contents(tmp_path) == contents(perrecbench.SAMPLE)
 
 
 def test_usersumbench(tmp_path):

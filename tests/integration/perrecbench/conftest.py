@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -87,83 +88,65 @@ def true_answer(body: dict[str, Any]) -> str:
     return f"At first sight {doubt}. On reflection: {said}" if asked.thought else said
 
 
-@dataclass(frozen=True)
-class World:
-    """Writes the small world as published files.
+def write_world(folder: Path) -> None:
+    """Writes the small world as published files: six things, and four that are held out.
 
-    Each of `things` has a group of every level, of users of its own. The first user of each has
+    Each of them has a group of every level, of users of its own. The first user of each has
     rated it before, which strict tasks are not to show, and liked three of five better than others.
     """
-
-    things: int = 6
-    held_out: int = 4
-    profiles: bool = True
-
-    def write(self, folder: Path) -> Path:
-        """The folder, with the files in it."""
-        histories: dict[str, list[dict[str, Any]]] = {}
-        items: dict[str, dict[str, Any]] = {}
-        for file, kind, letter, number in (
-            ("item2group_avg_diff_sample", "Kettle", "u", self.things),
-            ("held_out", "Pot", "h", self.held_out),
-        ):
-            groups: dict[str, dict[str, Any]] = {level: {} for level in RATINGS}
-            for thing in range(number):
-                users = [f"{letter}{thing}{one}" for one in LETTERS]
-                item = f"{kind}-{thing}"
-                items[item] = {"title": f"{kind} {thing} for {' '.join(users)}", "author": None}
-                for place, user in enumerate(users):
-                    self._live(user, place + thing, items, histories)
-                earlier = 2.0 if thing % 5 in (1, 3) else 5.0
-                histories[users[0]].insert(3, {"parent_asin": item, "rating": earlier})
-                for level, members in groups.items():
-                    told = [
-                        self._rate(item, users.pop(0), rating, histories)
-                        for rating in RATINGS[level]
-                    ]
-                    # Where the strongest stands is another place in each group.
-                    turn = thing % len(told)
-                    members[item] = [told[turn:] + told[:turn]]
+    histories: dict[str, list[dict[str, Any]]] = {}
+    items: dict[str, dict[str, Any]] = {}
+    files: dict[str, Any] = {"userid2history": histories, "parentasin2item": items}
+    for file, kind, letter, number in (
+        ("item2group_avg_diff_sample", "Kettle", "u", 6),
+        ("held_out", "Pot", "h", 4),
+    ):
+        groups: dict[str, dict[str, Any]] = {level: {} for level in RATINGS}
+        for thing in range(number):
+            users = [f"{letter}{thing}{one}" for one in LETTERS]
+            item = f"{kind}-{thing}"
+            items[item] = {"title": f"{kind} {thing} for {' '.join(users)}", "author": None}
+            for place, user in enumerate(users):
+                histories[user] = live(user, place + thing, items)
+            earlier = 2.0 if thing % 5 in (1, 3) else 5.0
+            histories[users[0]].insert(3, {"parent_asin": item, "rating": earlier})
             for level, members in groups.items():
-                _dump(folder / f"{file}-{level}.json", members)
-        _dump(folder / "userid2history.json", histories)
-        _dump(folder / "parentasin2item.json", items)
-        if self.profiles:
-            texts = {user: f"{user} is fond of kettles." for user in histories}
-            _dump(folder / "userid2profile.json", texts)
-        return folder
-
-    @staticmethod
-    def _live(user: str, number: int, items: dict[str, Any], histories: dict[str, Any]) -> None:
-        """Ratings of things that nobody else rates, 3.0 to 3.2 on average."""
-        for place in ("shelf", "shed"):
-            items[f"{place}-{user}"] = {"title": f"{place} of {user}", "author": None}
-        liked = OWN // 2 + number % 3
-        histories[user] = [
-            {"parent_asin": f"shelf-{user}", "rating": 4.0} if one < liked else
-            {"parent_asin": f"shed-{user}", "rating": 2.0}
-            for one in range(OWN)
-        ]  # fmt: skip
-
-    @staticmethod
-    def _rate(
-        item: str, user: str, rating: float, histories: dict[str, list[dict[str, Any]]]
-    ) -> dict[str, Any]:
-        """Adds the rating that a group asks for; the user as the group's file has them."""
-        history = histories[user]
-        history.append({"parent_asin": item, "rating": rating})
-        average = fsum(one["rating"] for one in history) / len(history)
-        return {
-            "user_id": user,
-            "history_len": len(history) - 1,
-            "relative_rating": rating - average,
-            "avg_rating": average,
-        }
+                asked, users = users[: len(RATINGS[level])], users[len(RATINGS[level]) :]
+                told = [
+                    rate(item, user, rating, histories[user])
+                    for user, rating in zip(asked, RATINGS[level], strict=True)
+                ]
+                # Where the strongest stands is another place in each group.
+                turn = thing % len(told)
+                members[item] = [told[turn:] + told[:turn]]
+        files |= {f"{file}-{level}": members for level, members in groups.items()}
+    files["userid2profile"] = {user: f"{user} is fond of kettles." for user in histories}
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
 
 
-def _dump(file: Path, content: Any) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(content))
+def live(user: str, number: int, items: dict[str, Any]) -> list[dict[str, Any]]:
+    """Ratings of things that nobody else rates, 3.0 to 3.2 on average."""
+    for place in ("shelf", "shed"):
+        items[f"{place}-{user}"] = {"title": f"{place} of {user}", "author": None}
+    liked = OWN // 2 + number % 3
+    return [
+        {"parent_asin": f"shelf-{user}", "rating": 4.0} if one < liked else
+        {"parent_asin": f"shed-{user}", "rating": 2.0}
+        for one in range(OWN)
+    ]  # fmt: skip
+
+
+def rate(item: str, user: str, rating: float, history: list[dict[str, Any]]) -> dict[str, Any]:
+    """Adds the rating that a group asks for; the user as the group's file has them."""
+    history.append({"parent_asin": item, "rating": rating})
+    average = fsum(one["rating"] for one in history) / len(history)
+    return {
+        "user_id": user,
+        "history_len": len(history) - 1,
+        "relative_rating": rating - average,
+        "avg_rating": average,
+    }
 
 
 @dataclass
@@ -180,10 +163,6 @@ class Perrec:
             "--model", "openai", "--model_args", f"base_url={self.url},model=m,revision=1",
             "--tasks", tasks, "--data", self.data, "--json", *more,
         )  # fmt: skip
-
-    def tool(self, *words: str) -> Any:
-        """Runs another command in this process."""
-        return self.harness.here(*words)
 
     @staticmethod
     def of(done: Any, name: str) -> dict[str, Any]:
@@ -204,29 +183,18 @@ class Perrec:
         ]
 
 
-@dataclass(frozen=True)
-class Answers:
+@pytest.fixture(scope="session")
+def answers() -> SimpleNamespace:
     """How a server answers, and what tells questions apart."""
-
-    true: Callable[[dict[str, Any]], str] = true_answer
-    question: Callable[[dict[str, Any]], Question] = question
-
-
-@pytest.fixture(scope="session")
-def answers() -> Answers:
-    return Answers()
-
-
-@pytest.fixture(scope="session")
-def worlds() -> type[World]:
-    """Makes a world of a size, for tests that want another one."""
-    return World
+    return SimpleNamespace(true=true_answer, question=question)
 
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Six things with profiles."""
-    return str(World().write(tmp_path_factory.mktemp("world")))
+    """The folder of the small world."""
+    folder = tmp_path_factory.mktemp("world")
+    write_world(folder)
+    return str(folder)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 
 import pytest
@@ -51,9 +52,10 @@ def test_each_user_is_rated_each_group_ranked_and_each_pair_compared_in_both_ord
 
 
 def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(
-    tmp_path, perrecs, worlds, serve, answers
+    tmp_path, perrecs, small, serve, answers
 ):
-    bare = perrecs(tmp_path, str(worlds(profiles=False).write(tmp_path / "world")))
+    bare = perrecs(tmp_path, str(shutil.copytree(small, tmp_path / "world")))
+    (tmp_path / "world/userid2profile.json").unlink()
     candidate, writer = serve(answer=answers.true), serve(answer=answers.true)
     bare.url = candidate.url
     profiler = "--role", f"profiler=openai:base_url={writer.url},model=p,revision=1"
@@ -75,7 +77,7 @@ def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(
 def test_show_prints_the_analysis_of_the_nine_tasks(true):
     perrec, done, _ = true
     run = str(perrec.folder(done))
-    shown = " ".join(perrec.tool("show", run).ok().out.split())
-    assert " ".join(perrec.tool("analyse", "perrec", run).ok().out.split()) in shown
+    shown = " ".join(perrec.harness.here("show", run).ok().out.split())
+    assert " ".join(perrec.harness.here("analyse", "perrec", run).ok().out.split()) in shown
     assert "Only ptc_published is comparable to Table 1" in shown
     assert "of perrec_now, _plain, _dot or _older: without --limit, sample or strict" in shown

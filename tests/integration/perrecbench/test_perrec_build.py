@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builders.web_server import Page, Web, point_google_drive_at
+from builders.web_server import Page, Web, point_google_drive_at, serving
 from requests.adapters import HTTPAdapter
 
 from harness.data.fetching import OFFLINE
@@ -70,19 +69,14 @@ def pages() -> dict[str, Page]:
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     """A server with reviews, which answers for Google Drive too: too many fetched the file."""
-    web = Web()
-    web.pages.update(pages())
-    web.pages["/uc?id=1AbCdEfGhIjKlMnOpQrStUvWxYz012345"] = Page(QUOTA, kind="text/html")
     for name in OFFLINE:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(HTTPAdapter, "send", HTTPAdapter.send)
-    point_google_drive_at(web.url)
-    thread = threading.Thread(target=web.server.serve_forever)
-    thread.start()
-    yield web
-    web.server.shutdown()
-    thread.join()
-    web.server.server_close()
+    with serving() as web:
+        web.pages.update(pages())
+        web.pages["/uc?id=1AbCdEfGhIjKlMnOpQrStUvWxYz012345"] = Page(QUOTA, kind="text/html")
+        point_google_drive_at(web.url)
+        yield web
 
 
 @pytest.fixture
@@ -93,14 +87,14 @@ def task(tmp_path: Path, web: Web) -> Path:
 
 
 def run(perrec: Any, task: Path, *options: str) -> Any:
-    return perrec.tool(
+    return perrec.harness.here(
         "--model", "baseline", "--role", "profiler=baseline", "--tasks", str(task), "--json",
         *options,
     )  # fmt: skip
 
 
 def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, web):
-    absent = perrec.tool("data", "where", str(task))
+    absent = perrec.harness.here("data", "where", str(task))
     assert absent.code == 1
     assert "the data of task 'small_pairwise' was not built yet" in absent.err
     assert absent.err.count("cannot get its data") == 1
@@ -109,12 +103,12 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
     assert absent.out.count("item2group") == 1
     assert web.asked == []
 
-    fetched = perrec.tool("data", "fetch", str(task)).ok()
+    fetched = perrec.harness.here("data", "fetch", str(task)).ok()
     assert "no data from published.zip on Google Drive" in fetched.err
     assert fetched.err.count("building data from 3 files, once") == 1
     assert "built by harness data perrec-groups" in fetched.out
     web.asked.clear()
-    there = perrec.tool("data", "where", str(task)).ok()
+    there = perrec.harness.here("data", "where", str(task)).ok()
     assert there.out == fetched.out
 
     ended = run(perrec, task, "--offline").ok()
@@ -145,7 +139,7 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
 def test_a_build_that_cannot_be_is_found_in_the_file(perrec, task, written, wrong, said):
     assert written in TASKS
     task.write_text(TASKS.replace(written, wrong).replace("WEB", "http://h"))
-    ended = perrec.tool("validate", str(task))
+    ended = perrec.harness.here("validate", str(task))
     assert ended.code == 2
     assert said in ended.err
     assert "small.yaml:" in ended.err

@@ -51,7 +51,7 @@ def test_strict_shows_nothing_that_came_later_nor_the_thing_itself(variants, tru
 
 def test_the_bundled_sample_is_enough_for_every_variant_and_for_ratings(perrec):
     tasks = [f"perrec_easy_{way}_{one}" for way, one in zip(WAYS * 2, VARIANTS, strict=True)]
-    done = perrec.tool(
+    done = perrec.harness.here(
         "--model", "baseline", "--role", "profiler=baseline", "--tasks",
         ",".join([*tasks, "perrec_easy_pairwise_shots5_k16", "perrec_rating_published"]),
         "--data", "sample", "--limit", "2", "--json",

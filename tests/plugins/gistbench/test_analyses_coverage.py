@@ -1,6 +1,7 @@
 """How much of the taxonomy is reached, and how unevenly."""
 
 import pytest
+from builders.gistbench import judged
 from harness_gistbench.analyses import coverage
 from harness_gistbench.analyses.compared_runs import TableOptions
 from harness_gistbench.analyses.coverage import CoverageOptions
@@ -19,7 +20,7 @@ def taxonomy(tmp_path):
 
 
 @pytest.fixture
-def runs(kept, judged, taxonomy):
+def runs(kept, taxonomy):
     """`wide` reaches 1, 2, 3 of the videos and 5 of the news; `narrow` 4 and 1 of the videos."""
     wide_videos = {
         "u1": (judged("Trains", 1), judged("owls", 2, liked=2)),
@@ -53,7 +54,7 @@ def test_categories_are_counted_by_model_and_by_dataset(runs):
     assert [(row[0], row[1]) for row in rows] == [("wide", 5), ("narrow", 2), ("all models", 7)]
 
 
-def test_the_share_of_categories_that_hold_most_interests(kept, judged, taxonomy):
+def test_the_share_of_categories_that_hold_most_interests(kept, taxonomy):
     # Ten interests in four of eight categories: 5, 3, 1, 1.
     counts = {1: 5, 2: 3, 3: 1, 4: 1}
     named = tuple(judged(f"{id} {n}", id) for id, many in counts.items() for n in range(many))

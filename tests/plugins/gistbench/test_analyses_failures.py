@@ -1,12 +1,13 @@
 """Why interests were not verified."""
 
+from builders.gistbench import judged
 from harness_gistbench.analyses.compared_runs import TableOptions
 from harness_gistbench.analyses.failure_modes import run
 from harness_gistbench.records import Judged, Verification
 from harness_gistbench.records import Options as Settings
 
 
-def test_each_mode_is_a_share_of_all_unverified_interests(kept, judged):
+def test_each_mode_is_a_share_of_all_unverified_interests(kept):
     found = {
         "u1": (
             judged("trains", 1, liked=2),  # verified
@@ -37,7 +38,7 @@ def test_each_mode_is_a_share_of_all_unverified_interests(kept, judged):
     )
 
 
-def test_a_dataset_without_a_signal_is_not_short_of_it(kept, judged):
+def test_a_dataset_without_a_signal_is_not_short_of_it(kept):
     news = {"u1": (judged("trains", 1, liked=1), judged("owls", 2, liked=2, skipped=4))}
     videos = {
         "u1": (judged("trains", 1, liked=1), judged("owls", 2, liked=1, watched=3, skipped=5))
@@ -55,7 +56,7 @@ def test_a_dataset_without_a_signal_is_not_short_of_it(kept, judged):
     assert synthetic.rows == (("first", 2, 0, 2, 50.0, 100.0, 50.0),)
 
 
-def test_the_thresholds_of_the_run_decide(kept, judged):
+def test_the_thresholds_of_the_run_decide(kept):
     found = {"u1": (judged("trains", 1, liked=2, watched=4),)}
     strict = Settings(verification=Verification(min_explicit_positive=3, min_implicit_positive=5,
                                                 mixed_implicit_positive=5))  # fmt: skip

@@ -1,12 +1,13 @@
 """How much of the oracle hangs on each model."""
 
 import pytest
+from builders.gistbench import judged
 from harness_gistbench.analyses.compared_runs import TableOptions
 from harness_gistbench.analyses.oracle_stability import run
 
 
 @pytest.fixture
-def runs(kept, judged):
+def runs(kept):
     """Three models; seven pairs in all.
 
     a: u1 1, 2, 3; u2 1, 5     b: u1 1, 2; u2 7     c: u1 1; u2 6
@@ -39,7 +40,7 @@ def test_pairs_and_what_would_be_lost_without_each_model(runs):
     )
 
 
-def test_runs_of_one_model_are_one_provider(runs, kept, judged):
+def test_runs_of_one_model_are_one_provider(runs, kept):
     found = {"u1": (judged("t", 1, liked=2), judged("u", 4, liked=2)), "u2": ()}
     again = kept("a", found, run="another-of-a", label="a another-of-a")
     agreement, models, _ = run([*runs, again], TableOptions()).sheets

@@ -1,13 +1,14 @@
 """Scores and ranks under other thresholds."""
 
 import pytest
+from builders.gistbench import judged
 from harness_gistbench.analyses.thresholds import NOT_ASKED_TITLE, ThresholdOptions, run
 
 from harness.contracts.report import Line
 
 
 @pytest.fixture
-def runs(kept, judged):
+def runs(kept):
     """`broad` has an interest with two likes and one with one like; `narrow` one with two likes.
 
     Retrieval was asked where something is verified with two likes.
@@ -84,7 +85,7 @@ def test_numbers_of_signals_that_the_data_lack_are_not_varied(runs):
     )
 
 
-def test_a_negative_limit_may_go_down_to_none(kept, judged):
+def test_a_negative_limit_may_go_down_to_none(kept):
     skipped = kept("first", {"u1": (judged("trains", 1, liked=2, skipped=1, found=(1, 3)),)})
     report = run([skipped], ThresholdOptions(threshold=("max_implicit_negative",), steps=9))
     rows = sheets(report)["IG F1, medians in %"].rows

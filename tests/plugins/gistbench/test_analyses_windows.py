@@ -1,6 +1,7 @@
 """Scores by the number of engagements in a prompt."""
 
 import pytest
+from builders.gistbench import judged
 from harness_gistbench.analyses.window_size import WindowOptions, run
 from harness_gistbench.records import Options as Settings
 
@@ -8,7 +9,7 @@ from harness.contracts.report import Line
 
 
 @pytest.fixture
-def sizes(kept, judged):
+def sizes(kept):
     """One model at 50 and 100 engagements a prompt; named as runs that were not given in order."""
     trains = judged("trains", 1, liked=2, found=(1, 2))
     owls = judged("owls", 2, watched=3, found=(2, 2))
@@ -59,7 +60,7 @@ def test_what_differs_beside_the_window_is_named(sizes, kept):
     assert note == "third differs from small also in: roles.judge.name another against judge-70b"
 
 
-def test_another_model_does_not_enter_the_oracle(sizes, kept, judged):
+def test_another_model_does_not_enter_the_oracle(sizes, kept):
     other = kept("n", {"u1": (judged("chess", 9, liked=2),)}, options=Settings(window=100))
     alone, among = run(sizes, WindowOptions()), run([*sizes, other], WindowOptions())
     assert among.sheets[0] == alone.sheets[0]

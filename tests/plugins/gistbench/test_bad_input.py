@@ -1,8 +1,7 @@
 """Whole runs with a candidate and judges that misbehave: everything is counted and shown."""
 
-import json
-
 import pytest
+from builders.gistbench import make_answer
 
 import harness
 from harness.testing import FaultyServer
@@ -62,10 +61,6 @@ def counted(tmp_path):
     return run
 
 
-def entries(**cited):
-    return json.dumps([{"interest": name, "evidence": ids} for name, ids in cited.items()])
-
-
 def first_window(answer, other="[]"):
     """An answer to the first window, and one to the second."""
     return lambda text: answer if "\n[1] (" in text else other
@@ -74,27 +69,22 @@ def first_window(answer, other="[]"):
 def test_what_a_candidate_says_badly_is_read_and_counted(counted):
     first = '{"interest": "Jazz", "evidence": ["[1]", "2, ID 3", 101, 500, "v7"]}'
 
-    summary, failures = counted(predict=first_window(first, entries(jazz=[101])))
+    summary, failures = counted(predict=first_window(first, make_answer(jazz=[101])))
 
     assert summary.counts["citations of lines that are not in the window"] == 3
     assert summary.counts["interests"] == summary.counts["distinct interests"] == 1
     assert failures == {}
 
 
-def test_a_candidate_that_writes_prose_loses_its_window_and_a_user_without_any_has_no_score(
-    counted,
-):
-    summary, failures = counted(predict=first_window("I cannot tell.", entries(Jazz=[101, 102])))
+def test_a_candidate_that_writes_prose_loses_its_window(counted):
+    prose = first_window("I cannot tell.", make_answer(Jazz=[101, 102]))
+    summary, failures = counted(predict=prose)
     assert summary.counts["windows that could not be read"] == 1
     assert failures == {"predict": {"no_json": 1}}
     assert summary.metrics["ig_p"].n == 1
 
-    summary, _ = counted(predict="I cannot tell.")
-    assert summary.metrics["ig_p"].missing == {"predict/no_json": 1}
-    assert summary.counts["users without a readable window"] == 1
 
-
-PREDICTED = first_window(entries(Jazz=[1, 2, 3, 4, 5, 6]))
+PREDICTED = first_window(make_answer(Jazz=[1, 2, 3, 4, 5, 6]))
 
 
 def test_too_many_wrong_and_repeated_labels_of_the_judges_are_counted(counted):

@@ -6,6 +6,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from builders.gistbench import make_histories
 from harness_gistbench.analyses import coverage, judge_validation, scores, survey, window_size
 from harness_gistbench.analyses.compared_runs import TableOptions
 from harness_gistbench.categories import categories
@@ -198,8 +199,8 @@ def test_whole_logs(raised, load_log, case):
 
 
 @pytest.mark.parametrize("other", ["a ", "#a", "[a]"])
-def test_objects_that_are_cited_alike(raised, written_histories, other):
-    data = written_histories({"ada": [(one, "x", "explicit_positive") for one in ("a", other)]})
+def test_objects_that_are_cited_alike(raised, other):
+    data = make_histories({"ada": [(one, "x", "explicit_positive") for one in ("a", other)]})
     assert list(windows({}, data, Options()))
     alike = windows({}, data, Options(object_ids=True))
     assert raised(DataError, list, alike, found=f"'a' and {other!r}") == (
@@ -400,3 +401,4 @@ def test_tools_and_analyses(raised, kept, tmp_path, monkeypatch, case):
     kind = DataError if case in DATA else UsageError
     assert raised(kind, call, kept, where=where, found=found) == "\n".join(words)
     assert not Path("out").exists()
+    assert {name: Path(name).read_text() for name in FILES} == FILES

@@ -4,22 +4,17 @@ import hashlib
 import json
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
+from builders.gistbench import LIKED, SKIPPED, WATCHED
+from builders.texts import write_csv, write_json_lines
 from harness_gistbench.histories import Engagement
-from harness_gistbench.records import Options, PoolObject
-from harness_gistbench.sources import load
+from harness_gistbench.records import PoolObject
 
-from harness.contracts.task import DataSpec
-from harness.data import database, open_dataset
-
-TASKS = Path(__file__).parents[3] / "task_configs/gistbench"
-
-LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
+from harness.data import database
 
 
 @pytest.fixture
@@ -32,8 +27,7 @@ def plain(load_histories, tmp_path):
             {"object_text": f"about {row[1]}", **dict(zip(names, row, strict=False))}
             for row in rows
         ]
-        file = tmp_path / "log.jsonl"
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        file = write_json_lines(tmp_path / "log.jsonl", lines)
         return load_histories("gist_synthetic", file, **settings)
 
     return read
@@ -62,11 +56,6 @@ def test_the_order_is_by_time_or_that_of_the_file(plain):
     ]
     assert found.history("v") == [Engagement("other", "about other", SKIPPED)]
     assert (found.count("u"), found.count("v")) == (3, 1)
-    found = plain(
-        ("u", "a", LIKED, 5), ("u", "b", LIKED, 7), ("u", "c", LIKED, 5),
-        ("u", "d", LIKED, 7), ("u", "e", LIKED, 5),
-    )  # fmt: skip
-    assert objects(found, "u") == ["b", "d", "a", "c", "e"]
 
 
 def test_engagements_without_a_time_are_the_oldest_and_noted(plain, load_histories):
@@ -84,11 +73,11 @@ def test_engagements_without_a_time_are_the_oldest_and_noted(plain, load_histori
 
 
 def test_the_other_names_of_columns_will_do(load_histories, tmp_path):
-    file = tmp_path / "log.csv"
-    file.write_text(
-        "dataset,user_mock_id,object_id,engagement_type,object_text,timestamp\n"
-        f"synthetic,1,10,{LIKED},Night trains,2024-05-30\n"
-        f"synthetic,1,11,{SKIPPED},Rye bread,2024-05-31\n"
+    file = write_csv(
+        tmp_path / "log.csv",
+        "dataset,user_mock_id,object_id,engagement_type,object_text,timestamp",
+        f"synthetic,1,10,{LIKED},Night trains,2024-05-30",
+        f"synthetic,1,11,{SKIPPED},Rye bread,2024-05-31",
     )
     assert load_histories("gist_synthetic", file).history("1") == [
         Engagement("11", "Rye bread", SKIPPED),
@@ -96,14 +85,25 @@ def test_the_other_names_of_columns_will_do(load_histories, tmp_path):
     ]
 
 
-def test_dates_compare_as_moments(plain):
-    found = plain(
-        ("u", "noon", LIKED, "2024-05-31T12:00:00Z"),
-        ("u", "day", LIKED, "2024-05-31"),
-        ("u", "east", LIKED, "2024-05-31T12:30:00+02:00"),
-        ("u", "space", LIKED, "2024-05-31 11:00:00.5"),
-    )
-    assert objects(found, "u") == ["noon", "space", "east", "day"]
+NOON, EAST = "2024-05-31T12:00:00Z", "2024-05-31T12:30:00+02:00"
+
+
+@pytest.mark.parametrize(
+    ("times", "newest_first"),
+    [
+        pytest.param((5, 7, 5, 7, 5), "bdace", id="then as in the file"),
+        pytest.param((NOON, "2024-05-31", EAST, "2024-05-31 11:00:00.5"), "adcb", id="moments"),
+        pytest.param(("9", "10"), "ba", id="numbers in texts"),
+        pytest.param((9.5, 10), "ba", id="fractions"),
+        pytest.param((2**60 + 1, 2**60 + 2), "ba", id="exactly"),
+        pytest.param(
+            (f"{2**60 + 1}.0", 2**60 + 2, f"{2**60 + 3}", "0.5e1"), "cbad", id="in every spelling"
+        ),
+    ],
+)
+def test_times_compare_as_moments_and_numbers(plain, times, newest_first):
+    found = plain(*(("u", name, LIKED, when) for name, when in zip("abcde", times, strict=False)))
+    assert "".join(objects(found, "u")) == newest_first
 
 
 def test_dates_without_a_zone_do_not_depend_on_where_the_machine_stands(plain, monkeypatch):
@@ -117,15 +117,6 @@ def test_dates_without_a_zone_do_not_depend_on_where_the_machine_stands(plain, m
         monkeypatch.undo()
         time.tzset()
     assert objects(found, "u") == ["two", "one"]
-
-
-def test_numbers_compare_exactly(plain):
-    for first, second in (("9", "10"), (9.5, 10), (2**60 + 1, 2**60 + 2)):
-        found = plain(("u", "a", LIKED, first), ("u", "b", LIKED, second))
-        assert objects(found, "u") == ["b", "a"]
-    times = (f"{2**60 + 1}.0", 2**60 + 2, f"{2**60 + 3}", "0.5e1")
-    found = plain(*((("u", name, LIKED, when)) for name, when in zip("abcd", times, strict=True)))
-    assert objects(found, "u") == ["c", "b", "a", "d"]
 
 
 def test_people_without_a_positive_engagement_are_kept_and_noted(plain, load_histories):
@@ -192,35 +183,20 @@ def test_ids_and_texts_come_back_as_they_were(load_histories, tmp_path):
     assert [(one.object, one.text) for one in found.history("7:x")] == [row[1:] for row in rows]
 
 
-def test_tasks_that_share_a_log_read_and_hold_it_once(tmp_path, monkeypatch):
+def test_tasks_that_share_a_log_read_and_hold_it_once(load_histories, tmp_path, monkeypatch):
     """With another window they share the histories too, with another pool the log alone."""
-    file = tmp_path / "log.csv"
-    rows = [f"u{n % 3},o{n},about {n},{LIKED},{n}" for n in range(30)]
     header = "user_id,object_id,object_text,interaction_type,interaction_time"
-    file.write_text("\n".join([header, *rows]) + "\n")
-    read: list[str] = []
-    bulk = database.bulk_query
-    monkeypatch.setattr(
-        database, "bulk_query", lambda *given, **more: read.append("") or bulk(*given, **more)
-    )
-    spec = msgspec.convert(
-        yaml.safe_load((TASKS / "gist_synthetic.yaml").read_text())["data"], DataSpec
-    )
+    rows = (f"u{n % 3},o{n},about {n},{LIKED},{n}" for n in range(30))
+    file = write_csv(tmp_path / "log.csv", header, *rows)
+    read = Mock(wraps=database.bulk_query)
+    monkeypatch.setattr(database, "bulk_query", read)
+    options = {"one": {"window": 5}, "alike": {"window": 9}, "other": {"pool": 3}}
     shared = {}
     one, alike, other = (
-        load(
-            open_dataset(
-                spec, data=str(file), limit=None, seed=0, package=None, task=name, shared=shared
-            ),
-            options,
-        )
-        for name, options in (
-            ("one", Options(window=5)),
-            ("alike", Options(window=9)),
-            ("other", Options(pool=3)),
-        )
+        load_histories("gist_synthetic", file, name=name, shared=shared, **changed)
+        for name, changed in options.items()
     )
-    assert len(read) == 1
+    assert read.call_count == 1
     assert alike is one
     assert (len(one.pool), len(other.pool)) == (30, 3)
     assert [other.history(user) for user in other.users] == [one.history(u) for u in one.users]
@@ -231,17 +207,15 @@ def test_objects_with_several_texts_have_the_first_and_are_counted(tmp_path, loa
     texts = [("a", "one"), ("b", "same"), ("a", "one"), ("c", "x"), ("a", "two"), ("c", "y"),
              ("a", "three"), ("b", "same"), ("c", "x")]  # fmt: skip
     rows = [f"{user},{thing},{text},{LIKED}" for thing, text in texts for user in "uv"]
-    file = tmp_path / "log.csv"
-    file.write_text("user_id,object_id,object_text,interaction_type\n" + "\n".join(rows) + "\n")
-    found = load_histories("gist_synthetic", file)
+    file, header = tmp_path / "log.csv", "user_id,object_id,object_text,interaction_type"
+    found = load_histories("gist_synthetic", write_csv(file, header, *rows))
     for user in "uv":
         first = {(one.object, one.text) for one in found.history(user)}
         assert first == {("a", "one"), ("b", "same"), ("c", "x")}
     fact = "objects with several texts, of which the first is taken"
     assert load_histories.notes[fact] == 2
     rows = [row for row in rows if "two" not in row and "three" not in row and "y" not in row]
-    file.write_text("user_id,object_id,object_text,interaction_type\n" + "\n".join(rows) + "\n")
-    load_histories("gist_synthetic", file)
+    load_histories("gist_synthetic", write_csv(file, header, *rows))
     assert fact not in load_histories.notes
 
 
@@ -250,7 +224,7 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkey
     monkeypatch.chdir(tmp_path)
     rows = [f"u,o{n},about {n},{LIKED},{n or ''}" for n in range(5)] + [f"v,o1,x,{LIKED},7"]
     header = "user_id,object_id,object_text,interaction_type,interaction_time"
-    Path("log.csv").write_text("\n".join([header, *rows]) + "\n")
+    write_csv(Path("log.csv"), header, *rows)
     command = [
         "--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic", "--data",
         "log.csv", "--set", "min_engagements=2", "--set", "taxonomy=[about]",

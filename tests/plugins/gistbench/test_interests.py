@@ -1,8 +1,16 @@
 """Interests of a user, merged out of the answers to all windows."""
 
-from builders.gistbench import LIKED, SKIPPED, WATCHED, make_prediction, make_window
+from builders.gistbench import (
+    LIKED,
+    SKIPPED,
+    WATCHED,
+    make_claim,
+    make_prediction,
+    make_window,
+    recorded,
+)
 from harness_gistbench import interests
-from harness_gistbench.records import Claim, Evidence, Interest, Kept, Line
+from harness_gistbench.records import Evidence, Interest, Kept, Line
 
 from harness.contracts.outcomes import NoVerdict, Unreadable
 
@@ -22,7 +30,7 @@ FIRST = window(
 SECOND = window(2, Line(4, "dunk", SKIPPED, "a dunk, seen again"), Line(5, "final", LIKED, "game"))
 
 
-def test_the_same_interest_of_two_windows_is_merged_and_its_citations_united(recorded):
+def test_the_same_interest_of_two_windows_is_merged_and_its_citations_united():
     records = recorded(
         [(SECOND, said(nba_HIGHLIGHTS=(5,))), (FIRST, said(Cooking=(3,), NBA_highlights=(1,)))]
     )
@@ -44,7 +52,7 @@ def test_the_same_interest_of_two_windows_is_merged_and_its_citations_united(rec
     )
 
 
-def test_signals_are_those_of_every_engagement_and_windows_follow_by_number(recorded):
+def test_signals_are_those_of_every_engagement_and_windows_follow_by_number():
     records = recorded([(FIRST, said(Basketball=(1,))), (SECOND, Unreadable("no_json"))])
 
     [interest] = interests.merged(records)
@@ -56,20 +64,14 @@ def test_signals_are_those_of_every_engagement_and_windows_follow_by_number(reco
     assert [one.name for one in interests.merged(records)] == ["Basketball", "Opera"]
 
 
-def test_interests_are_told_again_from_the_claims_made_of_them(recorded):
+def test_interests_are_told_again_from_the_claims_made_of_them():
     pasta, dunk = Evidence("pasta", "fresh pasta", (SKIPPED,)), Evidence("dunk", "dunk", (LIKED,))
-
-    def claim(number, part, name, *evidence):
-        id = f"ada/{number}/{part}"
-        return Claim(
-            id=id, user="ada", interest=name, number=number, part=part, evidence=evidence
-        )  # fmt: skip
 
     records = recorded(
         [
-            (claim(10, 1, "Opera"), Kept(positions=())),
-            (claim(2, 10, "Cooking", dunk), NoVerdict("timeout")),
-            (claim(2, 9, "Cooking", pasta), Kept(positions=())),
+            (make_claim(10, "Opera"), Kept(positions=())),
+            (make_claim(2, "Cooking", [dunk], part=10), NoVerdict("timeout")),
+            (make_claim(2, "Cooking", [pasta], part=9), Kept(positions=())),
         ]
     )
 

@@ -1,14 +1,12 @@
 import csv
-import dataclasses
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from builders.gistbench import make_claim
-from builders.runs import make_line, write_journal
+from builders.gistbench import judged, make_claim, make_test_set
+from builders.runs import keep_records
 from builders.texts import read_csv, write_csv
-from harness_gistbench import records
 from harness_gistbench.analyses import judge_validation
 from harness_gistbench.analyses.judge_validation import (
     ExportOptions,
@@ -17,20 +15,12 @@ from harness_gistbench.analyses.judge_validation import (
     spread,
     validate,
 )
-from harness_gistbench.records import (
-    Claim,
-    Counts,
-    Evidence,
-    Found,
-    Judged,
-    Kept,
-    PoolObject,
-)
+from harness_gistbench.records import Evidence, Found, Kept, PoolObject
+from msgspec.structs import replace
 
 from harness.base.errors import UsageError
 from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import Done
-from harness.runs.manifest import StageEntry
 
 LABELS = {
     # Item: what the raters A1 to A4 said of it, and the judge.
@@ -44,23 +34,16 @@ LABELS = {
 MEANING = {"y": "yes", "n": "no"}
 
 
-def labels_file(folder: Path, *more: str) -> str:
+def validated(folder: Path, *more: str) -> Any:
     rows = [
         f"evidence,{item},A{number},{MEANING[mark]}"
         for item, (marks, _) in LABELS.items()
         for number, mark in enumerate(marks, 1)
     ]
-    return write_csv(folder / "labels.csv", "task,item,rater,label", *rows, *more)
-
-
-def key_file(folder: Path) -> str:
-    rows = [f"evidence,{item},{MEANING[mark]}" for item, (_, mark) in LABELS.items() if mark]
-    return write_csv(folder / "key.csv", "task,item,label", *rows)
-
-
-def validated(folder: Path, *more: str) -> Any:
-    options = ValidationOptions(labels=(labels_file(folder, *more),), key=key_file(folder))
-    return validate([], options)
+    said = [f"evidence,{item},{MEANING[mark]}" for item, (_, mark) in LABELS.items() if mark]
+    labels = write_csv(folder / "labels.csv", "task,item,rater,label", *rows, *more)
+    key = write_csv(folder / "key.csv", "task,item,label", *said)
+    return validate([], ValidationOptions(labels=(labels,), key=key))
 
 
 def test_agreement_of_raters_and_of_the_judge_by_hand(tmp_path):
@@ -126,55 +109,26 @@ def judged_run(kept):
     """
 
     def make(model: str) -> Any:
-        interests = [
-            Judged(name=name, cited=4, category=number, counts=Counts())
-            for name, number in CATEGORIES.items()
-        ]
+        interests = [judged(name, number, skipped=4) for name, number in CATEGORIES.items()]
         task = kept(model, dict.fromkeys(USERS, interests), judge="llama")
-        stages = (
-            StageEntry(name="verify", key="v" * 32, file="2-verify.jsonl", items=7),
-            StageEntry(name="specificity", key="s" * 32, file="5-specificity.jsonl", items=6),
-        )
-        entry = msgspec.structs.replace(task.entry, stages=stages)
-        for stage, lines in ((stages[0], verified()), (stages[1], retrieved())):
-            found = (
-                make_line(number, item, outcome, stage=stage.key)
-                for number, (item, outcome) in enumerate(lines)
-            )
-            write_journal(task.path / entry.folder / stage.file, *found)
-        return dataclasses.replace(task, entry=entry)
-
-    return make
-
-
-def verified() -> list[tuple[Claim, Any]]:
-    lines: list[tuple[Claim, Any]] = []
-    for user in USERS:
-        for number, name in enumerate(CATEGORIES, 1):
+        unanswered = Evidence("x", "never judged", ("implicit_negative",))
+        verified = [(make_claim(1, "Jazz", [unanswered], part=2), NoVerdict("no_json"))]
+        retrieved = []
+        for user, (number, name) in product(USERS, enumerate(CATEGORIES, 1)):
             evidence = (
                 Evidence(f"{name}-{user}-{n}", f"{name}, take {n}", ("explicit_positive",))
                 for n in range(4)
             )
             claim = make_claim(number, name, evidence, user=user)
-            lines.append((claim, Done(Kept(positions=(0, 1)))))
-    unanswered = Evidence("x", "never judged", ("implicit_negative",))
-    claim = make_claim(1, "Jazz", [unanswered], user="ann", part=2)
-    return [*lines, (claim, NoVerdict("no_json"))]
+            verified.append((claim, Done(Kept(positions=(0, 1)))))
+            objects = (PoolObject(f"{name}-{n}", f'"{name}", no. {n}') for n in range(10))
+            tested = make_test_set(number, (0, 3), user=user)
+            tested = replace(tested, interest=name, objects=tuple(objects))
+            retrieved.append((tested, Done(Found(positions=(0,)))))
+        task = keep_records(task, "verify", verified)
+        return keep_records(task, "specificity", retrieved)
 
-
-def retrieved() -> list[tuple[records.TestSet, Any]]:
-    return [
-        (
-            records.TestSet(
-                id=f"{user}/{number}", user=user, interest=name, number=number,
-                objects=tuple(PoolObject(f"{name}-{n}", f'"{name}", no. {n}') for n in range(10)),
-                backing=(0, 3),
-            ),
-            Done(Found(positions=(0,))),
-        )
-        for user in USERS
-        for number, name in enumerate(CATEGORIES, 1)
-    ]  # fmt: skip
+    return make
 
 
 def export(tasks: list[Any], folder: Path, **options: Any) -> Any:
@@ -182,8 +136,9 @@ def export(tasks: list[Any], folder: Path, **options: Any) -> Any:
 
 
 def test_raters_see_items_and_the_key_says_what_the_judge_said(judged_run, tmp_path):
-    out = tmp_path / "items"
-    export([judged_run("a"), judged_run("b")], out, items=6)
+    out = tmp_path / "all"
+    export([judged_run("a")], out)
+    key = {row["item"]: row for row in read_csv(out / "key.csv")}
     evidence, retrieval = read_csv(out / "evidence.csv"), read_csv(out / "retrieval.csv")
     assert list(evidence[0]) == [
         "task", "item", "interest", "engagement", "text", "rater", "label",
@@ -192,10 +147,6 @@ def test_raters_see_items_and_the_key_says_what_the_judge_said(judged_run, tmp_p
     assert {row["engagement"] for row in evidence} == {"explicit positive"}
     assert {(row["rater"], row["label"]) for row in evidence + retrieval} == {("", "")}
     assert all(row["interest"] in row["text"] for row in evidence + retrieval)
-    out = tmp_path / "all"
-    export([judged_run("a")], out)
-    key = {row["item"]: row for row in read_csv(out / "key.csv")}
-    evidence, retrieval = read_csv(out / "evidence.csv"), read_csv(out / "retrieval.csv")
     assert (len(evidence), len(retrieval), len(key)) == (24, 60, 84)
     for row in evidence:
         kept = row["text"].endswith(("take 0", "take 1"))

@@ -4,18 +4,14 @@ import gzip
 import json
 
 import pytest
-from harness_gistbench.oracle import Categories, doubts, gather, rescore, write
-from harness_gistbench.oracle import read as read_bytes
+from harness_gistbench.oracle import Categories, doubts, gather, read, rescore, write
 from harness_gistbench.records import SIGNALS, Counts, Judged, Options, Profile
+from msgspec.structs import replace
 
 from harness import DataError, Score
 
 EMPTY = "users with no verified category to find"
-
-
-def read(data, options=Options()):  # noqa: B008 — frozen
-    """The oracle in a file of the bundled taxonomy, unless options name another."""
-    return read_bytes(data, options)
+MISSING = Score(id="cem", user="cem", missing={"ig_r": "predict/no_json"})
 
 
 def score(user, *verified, unverified=(), **more):
@@ -73,27 +69,16 @@ def test_users_whom_the_oracle_has_not_recall_nothing_and_are_counted():
     ada = score("ada", unverified=(31,), counts={"windows": 3, EMPTY: 1})
 
     assert rescore(ada, Categories({"ada": frozenset({31})}), Options()).counts == {"windows": 3}
-    missing = Score(id="cem", user="cem", missing={"ig_r": "predict/no_json"})
-
-    assert rescore(missing, Categories({"cem": frozenset({31})}), Options()) == missing
+    assert rescore(MISSING, Categories({"cem": frozenset({31})}), Options()) == MISSING
 
 
 def test_the_second_column_is_scored_against_the_oracle_too():
     ada = score("ada", 31)
     failed = Judged(name="", cited=2, category=31, evidence_failure="verify/timeout")
-    details = Profile(
-        signals=SIGNALS,
-        windows=1,
-        unreadable=0,
-        interests=(*ada.details.interests, failed),
-        verified=(31,),
-    )
+    interests = (*ada.details.interests, failed)
+    ada = replace(ada, details=replace(ada.details, interests=interests))
 
-    found = rescore(
-        Score(id="ada", user="ada", details=details),
-        Categories({"ada": frozenset({31, 5})}),
-        Options(verified_only=True),
-    )
+    found = rescore(ada, Categories({"ada": frozenset({31, 5})}), Options(verified_only=True))
 
     assert (found.values["ig_r"], found.worst["ig_r"]) == (1 / 2, 1 / 4)
 
@@ -110,7 +95,7 @@ def test_a_file_is_written_as_it_was_read_with_keys_that_mean_nothing_here():
 }
 """
 
-    oracle = read(text)
+    oracle = read(text, Options())
 
     assert oracle.users == {"9": {1, 31, 325}, "2": set(), "äda": {5}}
     assert oracle.others == {"dataset": "toy", "made": {"by": ["hand", 1.5, None]}}
@@ -125,19 +110,16 @@ def test_ids_are_those_of_a_taxonomy_of_ones_own(tmp_path):
 
     assert read(write(oracle), few) == oracle
     with pytest.raises(DataError, match="from 1 to 325"):
-        read(write(oracle))
+        read(write(oracle), Options())
 
 
 def test_interests_that_runs_put_into_different_categories_are_told_with_an_example():
     def named(user, **categories):
-        interests = tuple(
-            Judged(name=name, cited=2, category=id) for name, id in categories.items()
-        )
-        details = Profile(signals=SIGNALS, windows=1, unreadable=0, interests=interests)
-        return Score(id=user, user=user, details=details)
+        blank = score(user)
+        interests = (Judged(name=name, cited=2, category=id) for name, id in categories.items())
+        return replace(blank, details=replace(blank.details, interests=tuple(interests)))
 
-    missing = Score(id="cem", user="cem", missing={"ig_r": "predict/no_json"})
-    first = [named("ada", Jazz=31, Tea=5), named("ben", Golf=None), missing]
+    first = [named("ada", Jazz=31, Tea=5), named("ben", Golf=None), MISSING]
     second = [named("ada", JAZZ=110, Rye=7, Tea=5), named("ben", Golf=9)]
 
     assert list(doubts([*first, *second])) == [
@@ -151,10 +133,10 @@ def test_interests_that_runs_put_into_different_categories_are_told_with_an_exam
 def test_the_published_oracle_holds_91_054_pairs_of_997_users_and_is_written_whole(real_data):
     text = gzip.decompress((real_data / "gistbench/oracle_synthetic.json.gz").read_bytes())
 
-    oracle = read(text)
+    oracle = read(text, Options())
 
     assert len(oracle.users) == 997
     assert sum(len(ids) for ids in oracle.users.values()) == 91_054
     assert set().union(*oracle.users.values()) <= set(range(1, 326))
     assert json.loads(write(oracle)) == json.loads(text)
-    assert list(read(write(oracle)).users) == list(json.loads(text)["oracle"])
+    assert list(read(write(oracle), Options()).users) == list(json.loads(text)["oracle"])

@@ -18,42 +18,38 @@ def read(text):
     return outcome.value, outcome.rung
 
 
-@pytest.mark.parametrize(
-    ("text", "rung"),
-    [
-        (f"[{NBA}, {JAZZ}]", "strict"),
-        (f"Here they are:\n```json\n[{NBA}, {JAZZ}]\n```\nDone.", "fenced"),
-        (f"I counted [1] and [4], so: [{NBA}, {JAZZ}] is my answer.", "brackets"),
-        (f"[{NBA}, {JAZZ}", "repaired"),
-        (f'{{"interests": [{NBA}, {JAZZ}]}}', "strict"),
-        (f"{NBA}\n{JAZZ}", "brackets"),
-        ("- NBA Highlights: 1, 4\n- Modal Jazz: 2", "regex"),
-        ("1. **NBA Highlights** (1, 4)\n2. **Modal Jazz** (2)", "regex"),
-        ("What I see:\n* NBA Highlights - evidence: 1 and 4\n* Modal Jazz [ids: #2]", "regex"),
-    ],
-)
-def test_the_same_answer_is_read_out_of_many_forms(text, rung):
-    answer, found = read(text)
-
-    assert answer.interests == BOTH
-    assert (answer.malformed, found) == (0, rung)
+THEIRS = f"[{NBA}, {JAZZ}]"
+LARGE = "[7, 9223372036854775808, Infinity, NaN, 1e400]"
 
 
 @pytest.mark.parametrize(
-    ("text", "others"),
+    ("text", "rung", "others"),
     [
-        (f"I counted [1] and [4], so: [{NBA}, {JAZZ}] is my answer, not [].", 0),
-        (f"```json\n[{JAZZ}]\n```\nNo:\n```json\n[{NBA}, {JAZZ}]\n```", 1),
-        (f"Such as {NBA}:\n```json\n[{NBA}, {JAZZ}]\n```", 0),
-        (f"[{JAZZ}] or [{NBA}] or [{NBA}, {JAZZ}]", 2),
-        (f'```\n{{"interests": [{NBA}]}}\n```\nThe same again:\n```\n[{NBA}, {JAZZ}]\n```', 1),
+        (THEIRS, "strict", 0),
+        (f"Here they are:\n```json\n{THEIRS}\n```\nDone.", "fenced", 0),
+        (f"I counted [1] and [4], so: {THEIRS} is my answer.", "brackets", 0),
+        (f"[{NBA}, {JAZZ}", "repaired", 0),
+        (f"{NBA}\n{JAZZ}", "brackets", 0),
+        ("- NBA Highlights: 1, 4\n- Modal Jazz: 2", "regex", 0),
+        ("1. **NBA Highlights** (1, 4)\n2. **Modal Jazz** (2)", "regex", 0),
+        ("What I see:\n* NBA Highlights - evidence: 1 and 4\n* Modal Jazz [ids: #2]", "regex", 0),
+        # Other lists of interests are counted.
+        (f"I counted [1] and [4], so: {THEIRS} is my answer, not [].", "brackets", 0),
+        (f"```json\n[{JAZZ}]\n```\nNo:\n```json\n{THEIRS}\n```", "fenced", 1),
+        (f"Such as {NBA}:\n```json\n{THEIRS}\n```", "fenced", 0),
+        (f"[{JAZZ}] or [{NBA}] or {THEIRS}", "brackets", 2),
+        (f'```\n{{"interests": [{NBA}]}}\n```\nThe same:\n```\n{THEIRS}\n```', "fenced", 1),
+        # What stands around the list is taken off.
+        (f'{{"interests": {THEIRS}}}', "strict", 0),
+        (f'{{"interests": {THEIRS}, "rejected": [{NBA}]}}', "strict", 0),
+        (f'{{"profile": {THEIRS}, "rejected": [], "scores": [1, 2]}}', "strict", 0),
+        (f'{{"data": {{"user": "ada", "x": {{"found": {THEIRS}}}}}, "tags": []}}', "strict", 0),
+        (f"[{THEIRS}]", "strict", 0),
+        (f'[{{"interests": {THEIRS}}}]', "strict", 0),
     ],
 )
-def test_other_lists_of_interests_in_the_text_are_counted(text, others):
-    answer, _ = read(text)
-
-    assert answer.interests == BOTH
-    assert answer.passed_over == others
+def test_the_same_answer_is_read_out_of_many_forms(text, rung, others):
+    assert read(text) == (Answer(interests=BOTH, passed_over=others), rung)
 
 
 def test_an_empty_list_behind_a_full_one_is_the_answer_and_the_full_one_is_counted():
@@ -81,22 +77,28 @@ def test_what_is_no_interest_in_a_list_is_counted():
     assert (answer.interests, answer.malformed) == (BOTH[:1], 7)
 
 
-def test_identifiers_may_be_written_in_many_ways():
-    assert read(NBA)[0].interests == BOTH[:1]
-    assert read(f"My answer is {NBA}.")[0].interests == BOTH[:1]
-    text = '[{"interest": "Jazz", "evidence": [7, "7", 7.0, " #7 ", "vid_9", null, true]}]'
-
-    assert read(text)[0].interests == (Named("Jazz", ("7", "vid_9", "None", "True")),)
-    text = '[{"interest": "Jazz", "evidence": [7, 9223372036854775808, Infinity, NaN, 1e400]}]'
-    ids = ("7", "9223372036854775808", "Infinity", "NaN", "1e400")
+@pytest.mark.parametrize(
+    ("written", "ids"),
+    [
+        ('[7, "7", 7.0, " #7 ", "vid_9", null, true]', ("7", "vid_9", "None", "True")),
+        (LARGE, ("7", "9223372036854775808", "Infinity", "NaN", "1e400")),
+        ('["[7]", "\'#8\'", "(9)", " `a  b` ", "[]"]', ("7", "8", "9", "a b", "[]")),
+        ("7", ("7",)),
+        ('"7"', ("7",)),
+    ],
+)
+def test_identifiers_may_be_written_in_many_ways(written, ids):
+    text = f'[{{"interest": "Jazz", "evidence": {written}}}]'
 
     assert read(text) == (Answer(interests=(Named("Jazz", ids),)), "strict")
-    assert read(text[:-3])[0].interests[0].ids[:3] == ids[:3]
-    text = '[{"interest": "Jazz", "evidence": ["[7]", "\'#8\'", "(9)", " `a  b` ", "[]"]}]'
 
-    assert read(text)[0].interests == (Named("Jazz", ("7", "8", "9", "a b", "[]")),)
-    assert read('[{"interest": "Jazz", "evidence": 7}]')[0].interests == (Named("Jazz", ("7",)),)
-    assert read('[{"interest": "Jazz", "evidence": "7"}]')[0].interests == (Named("Jazz", ("7",)),)
+
+def test_a_torn_list_and_one_interest_alone_are_read():
+    torn = f'[{{"interest": "Jazz", "evidence": {LARGE[:-1]}'
+
+    assert read(torn)[0].interests[0].ids[:3] == ("7", "9223372036854775808", "Infinity")
+    assert read(NBA)[0].interests == BOTH[:1]
+    assert read(f"My answer is {NBA}.")[0].interests == BOTH[:1]
 
 
 def test_an_object_is_an_interest_only_where_a_key_says_so():
@@ -116,22 +118,6 @@ def test_an_object_is_an_interest_only_where_a_key_says_so():
     assert read('{"interest": "Jazz", "ids": [7]}')[0].interests == (Named("Jazz", ("7",)),)
     assert read('{"topic": "Jazz", "evidence": [7]}')[0].interests == (Named("Jazz", ("7",)),)
     assert read('{"topic": "Jazz", "evidence": "7"}')[0].interests == (Named("Jazz", ("7",)),)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f'{{"interests": [{NBA}, {JAZZ}], "rejected": [{NBA}]}}',
-        f'{{"profile": [{NBA}, {JAZZ}], "rejected": [], "scores": [1, 2]}}',
-        f'{{"data": {{"user": "ada", "result": {{"found": [{NBA}, {JAZZ}]}}}}, "tags": []}}',
-        f"[[{NBA}, {JAZZ}]]",
-        f'[{{"interests": [{NBA}, {JAZZ}]}}]',
-    ],
-)
-def test_what_stands_around_the_list_of_interests_is_taken_off(text):
-    answer, _ = read(text)
-
-    assert (answer.interests, answer.malformed) == (BOTH, 0)
 
 
 def test_nothing_found_may_be_said_inside_other_brackets():

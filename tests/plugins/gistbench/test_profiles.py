@@ -3,42 +3,23 @@
 import pytest
 from builders.gistbench import (
     LIKED,
-    SKIPPED,
     WATCHED,
     make_claim,
     make_prediction,
     make_test_set,
     make_window,
+    recorded,
 )
-from harness_gistbench.profiles import (
-    chapters,
-    profile_of,
-)
-from harness_gistbench.records import (
-    Counts,
-    Evidence,
-    Found,
-    Kept,
-    Line,
-    Missing,
-)
+from harness_gistbench.profiles import chapters, profile_of
+from harness_gistbench.records import Counts, Evidence, Found, Kept, Missing
 
 from harness.contracts.outcomes import Broken, CallFailed, NoVerdict, Unreadable
 
-LINES = (
-    Line(1, "a", LIKED, "jazz a"),
-    Line(2, "b", LIKED, "jazz b"),
-    Line(3, "c", WATCHED, "jazz c"),
-    Line(4, "d", SKIPPED, "golf d"),
-)
+NOTHING = make_prediction({})
 
 
-def window(number=1, lines=LINES, user="ada"):
-    return make_window(*lines, user=user, number=number, of=2)
-
-
-def prediction(**interests):
-    return make_prediction(interests)
+def window(number=1, user="ada"):
+    return make_window(user=user, number=number, of=2)
 
 
 def claim(number, *evidence, part=1, user="ada", name="Jazz"):
@@ -46,78 +27,49 @@ def claim(number, *evidence, part=1, user="ada", name="Jazz"):
     return make_claim(number, name, shown, user=user, part=part)
 
 
-@pytest.fixture
-def profile(recorded):
-    def make(predict, verify=(), specificity=(), taxonomy=None, failures=None):
-        chapter = {
-            "predict": recorded(predict),
-            "verify": recorded(verify),
-            "specificity": recorded(specificity),
-        }
-        return profile_of(chapter, taxonomy or {}, failures or {})
-
-    return make
+def profile(verify=(), specificity=(), predict=()):
+    """The profile of a user, of whom one window could be read unless it is said otherwise."""
+    predict = predict or [(window(), NOTHING)]
+    chapter = {"predict": predict, "verify": verify, "specificity": specificity}
+    records = {stage: recorded(pairs) for stage, pairs in chapter.items()}
+    return profile_of(records, {}, {})
 
 
-def test_parts_of_an_interests_evidence_count_together_or_not_at_all(profile):
-    ada = profile(
-        predict=[(window(), prediction(Golf=(), Jazz=(1, 2, 3)))],
-        verify=[
-            (claim(1, name="Golf"), Kept(positions=())),
-            (claim(2, ("a", LIKED), ("b", LIKED), part=1), Kept(positions=(1,))),
-            (claim(2, ("c", WATCHED), ("b", LIKED), part=2), Kept(positions=(0, 1))),
-        ],
-    )
+def test_parts_of_an_interests_evidence_count_together_or_not_at_all():
+    verify = [
+        (claim(1, name="Golf"), Kept(positions=())),
+        (claim(2, ("a", LIKED), ("b", LIKED), part=1), Kept(positions=(1,))),
+        (claim(2, ("c", WATCHED), ("b", LIKED), part=2), Kept(positions=(0, 1))),
+    ]
+    _, jazz = profile(verify).interests
+    assert jazz.counts == Counts(explicit_positive=1, implicit_positive=1)
 
-    assert ada.interests[1].counts == Counts(explicit_positive=1, implicit_positive=1)
-    ada = profile(
-        predict=[(window(), prediction(Jazz=(1, 2)))],
-        verify=[
-            (claim(1, ("a", LIKED), part=1), Kept(positions=(0,))),
-            (claim(1, ("b", LIKED), part=2), NoVerdict("no_json")),
-        ],
-    )
-
-    (jazz,) = ada.interests
+    failed = claim(2, ("c", WATCHED), ("b", LIKED), part=2), NoVerdict("no_json")
+    _, jazz = profile([*verify[:2], failed]).interests
     assert (jazz.counts, jazz.evidence_failure) == (None, "verify/no_json")
 
 
-def test_a_retrieval_without_a_verdict_or_question_says_so(profile):
-    ada = profile(
-        predict=[(window(), prediction(Jazz=(1, 2)))],
-        verify=[(claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=(0, 1)))],
-        specificity=[(make_test_set(1, (0, 1)), CallFailed("timeout"))],
-    )
-
-    (jazz,) = ada.interests
-    assert (jazz.correct, jazz.backing, jazz.retrieval_failure) == (
-        None,
-        2,
-        "specificity/timeout",
-    )
-    ada = profile(
-        predict=[(window(), prediction(Jazz=(1,)))],
-        verify=[(claim(1, ("a", LIKED)), Kept(positions=()))],
-    )
-    (jazz,) = ada.interests
-    assert (jazz.correct, jazz.backing, jazz.retrieval_failure) == (None, None, None)
+def retrieved(outcome=None):
+    """What became of the retrieval of an interest that is backed by the objects at 7 and 8."""
+    verify = [(claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=()))]
+    (jazz,) = profile(verify, [(make_test_set(1, (7, 8)), outcome)] if outcome else []).interests
     assert jazz.counts == Counts()
+    return jazz.correct, jazz.backing, jazz.retrieval_failure
 
 
-@pytest.mark.parametrize(("positions", "correct"), [((7, 3, 8), 1), ((7, 7, 8), 2)])
-def test_only_the_first_distinct_positions_as_many_as_back_the_interest_count(
-    profile, positions, correct
-):
-    ada = profile(
-        predict=[(window(), prediction(Jazz=(1, 2)))],
-        verify=[(claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=(0, 1)))],
-        specificity=[(make_test_set(1, (7, 8)), Found(positions=positions))],
-    )
-
-    assert ada.interests[0].correct == correct
+def test_a_retrieval_without_a_verdict_or_question_says_so():
+    assert retrieved(CallFailed("timeout")) == (None, 2, "specificity/timeout")
+    few = Found(positions=(), asked=False)
+    assert retrieved(few) == (None, 2, "specificity/too_few_distractors")
+    assert retrieved() == (None, None, None)
 
 
-def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_profile(profile):
+def test_only_the_first_distinct_positions_as_many_as_back_the_interest_count():
+    assert retrieved(Found(positions=(7, 3, 8))) == (1, 2, None)
+    assert retrieved(Found(positions=(7, 7, 8))) == (2, 2, None)
+
+
+def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_profile():
     three = [
         (window(1), CallFailed("timeout")),
         (window(2), Unreadable("no_json")),
@@ -129,9 +81,9 @@ def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_pro
     assert profile(predict=[(window(1), Broken("KeyError"))]) == Missing("predict/KeyError")
 
 
-def test_each_user_comes_with_the_own_records_of_all_stages(recorded):
+def test_each_user_comes_with_the_own_records_of_all_stages():
     records = {
-        "predict": recorded((window(user=user), prediction()) for user in ("ada", "ben", "cem")),
+        "predict": recorded((window(user=user), NOTHING) for user in ("ada", "ben", "cem")),
         "verify": recorded(
             (claim(number, user=user), Kept(positions=()))
             for user in ("ada", "cem")
@@ -145,9 +97,9 @@ def test_each_user_comes_with_the_own_records_of_all_stages(recorded):
     assert seen == {"ada": [1, 2, 0], "ben": [1, 0, 1], "cem": [1, 2, 0]}
 
 
-def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped(recorded):
+def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped():
     records = {
-        "predict": recorded([(window(user="ada"), prediction())]),
+        "predict": recorded([(window(user="ada"), NOTHING)]),
         "verify": recorded([(claim(1, user="ben"), Kept(positions=()))]),
         "specificity": recorded(),
     }

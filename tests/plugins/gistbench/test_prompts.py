@@ -3,60 +3,36 @@
 import itertools
 from pathlib import Path
 
-import pytest
-from harness_gistbench.records import SIGNALS, Verification, Window
+from builders.gistbench import Desk, make_window, predicting
+from harness_gistbench.records import SIGNALS, Verification
 from harness_gistbench.stages.predict import predict
 
 from harness.prompts import Templates
 
-PROMPTS = Path(__file__).resolve().parents[3] / "prompts"
+TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
 WORDING = {"thing": "song", "things": "songs"}
 
 
-@pytest.fixture
-def shown():
+def shown(prompt, role, **variables):
     """A prompt as one text."""
-    templates = Templates([PROMPTS])
-
-    def show(prompt, role, **variables):
-        if "options" in variables:
-            choices = zip(variables["labels"], variables["options"], strict=True)
-            variables["choices"] = list(choices)
-        messages = templates.need("gistbench", prompt, role).render({**WORDING, **variables})
-        return "\n".join(message.content for message in messages)
-
-    return show
+    messages = TEMPLATES.need("gistbench", prompt, role).render({**WORDING, **variables})
+    return "\n".join(message.content for message in messages)
 
 
-@pytest.fixture
-def predicted(shown, desk):
+async def predicted(signals=SIGNALS, **options):
     """What the candidate is shown under some thresholds, for a dataset with some signals."""
-
-    async def show(verification=None, signals=SIGNALS, **options):
-        settings = {
-            "window": 100,
-            "object_ids": False,
-            "truncated": "read",
-            "max_interests": 200,
-            "verification": verification or Verification(),
-            **WORDING,
-            **options,
-        }
-        scripted = desk("[]", **settings)
-        item = Window(id="a/1", user="a", number=1, of=1, signals=signals, lines=())
-        await predict(item, scripted)
-        return shown("predict", "candidate", **scripted.asked[0][2])
-
-    return show
+    scripted = Desk("[]", **predicting(**WORDING, **options))
+    await predict(make_window(signals=signals), scripted)
+    return shown("predict", "candidate", **scripted.asked[0][2])
 
 
-async def test_the_thresholds_of_verification_are_told(predicted):
+async def test_the_thresholds_of_verification_are_told():
     numbers = Verification(
         min_explicit_positive=11, min_implicit_positive=12, mixed_explicit_positive=13,
         mixed_implicit_positive=14, max_implicit_negative=15, max_explicit_negative=16,
     )  # fmt: skip
 
-    text = await predicted(numbers)
+    text = await predicted(verification=numbers)
 
     for number in range(11, 15):
         assert text.count(f"at least {number} different songs") == 1
@@ -69,7 +45,7 @@ async def test_the_thresholds_of_verification_are_told(predicted):
     ) in await predicted()
 
 
-async def test_signals_that_a_dataset_lacks_are_not_spoken_of(predicted):
+async def test_signals_that_a_dataset_lacks_are_not_spoken_of():
     words = {signal: signal.replace("_", " ") for signal in SIGNALS}
     for many in range(1, 4):
         for signals in itertools.combinations(SIGNALS, many):
@@ -77,7 +53,7 @@ async def test_signals_that_a_dataset_lacks_are_not_spoken_of(predicted):
             assert {one for one in SIGNALS if words[one] in text} == set(signals)
 
 
-async def test_the_form_of_the_answer_is_one_that_is_read(predicted):
+async def test_the_form_of_the_answer_is_one_that_is_read():
     from harness_gistbench.parsing import read_interests
 
     form = (await predicted()).splitlines()[-1]
@@ -86,7 +62,7 @@ async def test_the_form_of_the_answer_is_one_that_is_read(predicted):
     assert [(one.name, one.ids) for one in answer.interests] == [("two to five words", ("7",))]
 
 
-def test_the_taxonomists_form_is_one_that_is_read(shown):
+def test_the_taxonomists_form_is_one_that_is_read():
     from harness_judges.answers import ClassReader
 
     form = shown("taxonomy", "taxonomist", texts=["rye", "oolong"], labels=["Bread", "Tea"])
@@ -97,7 +73,7 @@ def test_the_taxonomists_form_is_one_that_is_read(shown):
     assert ClassReader(labels=("Bread", "Tea"), count=2)(answer).value.labels == ("Bread", "Tea")
 
 
-async def test_one_condition_alone_is_no_choice(predicted):
+async def test_one_condition_alone_is_no_choice():
     only = await predicted(signals=("explicit_positive", "explicit_negative"))
 
     assert "This is required:\n- at least 2 different songs" in only

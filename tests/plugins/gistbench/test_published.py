@@ -1,12 +1,10 @@
 import math
+import statistics
 
 import pytest
 from harness_gistbench.benchmark import GISTBENCH
 from harness_gistbench.paper import TABLES
 from scipy.stats import spearmanr
-
-from harness.registry import load_plugins
-from harness.registry.task_catalogue import Catalogue
 
 
 def rows(name):
@@ -14,10 +12,6 @@ def rows(name):
 
 
 NUMBERS = {row["name"]: row["value"] for row in rows("numbers")}
-
-
-def harmonic(first: float, second: float) -> float:
-    return 2 * first * second / (first + second)
 
 
 def test_no_row_is_lost():
@@ -56,11 +50,6 @@ def test_tables_3_and_4_are_published_as_results_of_the_tasks():
     one, *_ = [each for each in found if (each.task, each.metric) == ("gist_mind", "is")]
     assert (one.model, one.value, one.source) == ("GPT-OSS-120B", 0.666, "Table 3")
     assert "oracle of the paper's models" in one.comparable_if
-    catalogue = Catalogue(load_plugins())
-    assert {each.task for each in found} == {
-        task.name for task in catalogue.select(sorted({each.task for each in found})).tasks
-    }
-    assert {each.metric for each in found} <= GISTBENCH.metrics.keys()
 
 
 def test_tables_agree_with_each_other_and_percentages_with_their_counts():
@@ -88,7 +77,7 @@ def test_tables_agree_with_each_other_and_percentages_with_their_counts():
 
 def test_the_survey_correlation_of_the_rows_is_not_the_printed_one():
     table = TABLES.read("survey")
-    survey = [harmonic(row["s_prec"], row["s_rec"]) for row in table.dicts()]
+    survey = [statistics.harmonic_mean([row["s_prec"], row["s_rec"]]) for row in table.dicts()]
     ours = [math.sqrt(row["ig_f1"] * row["is"]) for row in table.dicts()]
     found = round(spearmanr(survey, ours).statistic, 2)
     assert found == NUMBERS["survey_rho_of_rows"] == 0.57

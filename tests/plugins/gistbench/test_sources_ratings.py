@@ -2,8 +2,9 @@
 
 from builders.texts import write_json_lines
 from harness_gistbench.histories import Engagement
+from harness_gistbench.records import SIGNALS
 
-LOVED, FINE, BAD = "explicit_positive", "implicit_positive", "explicit_negative"
+LOVED, FINE, _, BAD = SIGNALS
 STARS = [(1.0, BAD), (2.0, BAD), (2.5, BAD), (3.0, FINE), (3.5, FINE), (4.5, FINE), (5.0, LOVED)]
 
 

@@ -1,9 +1,8 @@
 """KuaiRec and MIND: what was watched or opened, and what was passed over."""
 
 import pytest
+from builders.gistbench import LIKED, SKIPPED, WATCHED
 from harness_gistbench.histories import Engagement
-
-LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 
 MATRIX = "user_id,video_id,play_duration,video_duration,time,date,timestamp,watch_ratio\n"
 CAPTIONS = (

@@ -1,7 +1,7 @@
 """Stage 4, first half: which objects of the pool are too near a user's interests."""
 
 import pytest
-from builders.gistbench import LIKED, make_claim
+from builders.gistbench import LIKED, Desk, make_claim, make_histories, recorded
 from harness_gistbench.records import (
     Evidence,
     Kept,
@@ -13,6 +13,7 @@ from harness_gistbench.records import (
 )
 from harness_gistbench.stages import overlap
 from harness_gistbench.stages.overlap import find_overlap, neighbours
+from msgspec.structs import replace
 
 from harness.contracts.judge import Select, Selected
 from harness.contracts.outcomes import NoVerdict
@@ -21,7 +22,7 @@ WORDING = {"thing": "video", "things": "videos"}
 POOL = tuple(PoolObject(name, f"a text about {name}") for name in "edcbaxy")
 
 
-def claimed(recorded, people):
+def claimed(people):
     """The claims of people, by user the objects seen and by interest those cited."""
     return recorded(
         (
@@ -44,10 +45,10 @@ PEOPLE = {
 SIZE = "pool"
 
 
-def found(recorded, written_histories, people=PEOPLE, **options):
+def found(people=PEOPLE, **options):
     seen = {user: [(one, one, LIKED) for one in objects] for user, (objects, _) in people.items()}
-    data = written_histories(seen, pool=POOL)
-    items = neighbours({"verify": claimed(recorded, people)}, data, Options(**options))
+    data = make_histories(seen, pool=POOL)
+    items = neighbours({"verify": claimed(people)}, data, Options(**options))
     return {one.id: one for one in items}
 
 
@@ -55,10 +56,8 @@ def asked(*args, **options):
     return {id: one for id, one in found(*args, **options).items() if id != SIZE}
 
 
-def test_a_user_is_asked_once_about_each_interest_that_is_recorded_for_others_objects(
-    recorded, written_histories
-):
-    items = asked(recorded, written_histories)
+def test_a_user_is_asked_once_about_each_interest_that_is_recorded_for_others_objects():
+    items = asked()
 
     assert items == {
         # b and c carry Ada's own interest, and a and b are hers.
@@ -85,15 +84,15 @@ def test_a_user_is_asked_once_about_each_interest_that_is_recorded_for_others_ob
     ],
 )
 def test_the_size_of_the_pool_is_recorded_with_how_many_of_it_have_a_recorded_interest(
-    recorded, written_histories, people, many
+    people, many
 ):
     size = Neighbours(id=SIZE, user="*", pool=PoolSize(objects=len(POOL), recorded=many))
     for way in ("users", "interests", "texts"):
-        assert found(recorded, written_histories, people, overlap=way)[SIZE] == size
+        assert found(people, overlap=way)[SIZE] == size
 
 
-def test_each_distinct_interest_is_asked_once_for_all_who_have_it(recorded, written_histories):
-    items = asked(recorded, written_histories, overlap="interests")
+def test_each_distinct_interest_is_asked_once_for_all_who_have_it():
+    items = asked(overlap="interests")
 
     assert {id: set(one.keys) for id, one in items.items()} == {
         "tea houses/1": {"green tea", "rye bread"},
@@ -104,52 +103,48 @@ def test_each_distinct_interest_is_asked_once_for_all_who_have_it(recorded, writ
     assert not any(one.options for one in items.values())
 
 
-def test_texts_of_objects_are_cut_and_the_users_own_left_out(recorded, written_histories):
-    items = asked(recorded, written_histories, overlap="texts", overlap_text_limit=12)
+def test_texts_of_objects_are_cut_and_the_users_own_left_out():
+    items = asked(overlap="texts", overlap_text_limit=12)
 
     assert items["cem/1"].keys == ("c", "b", "a", "x", "y")
     assert items["cem/1"].options[0] == "a text about"
     assert "dea/1" not in items
 
 
-def test_long_options_are_asked_in_parts(recorded, written_histories, monkeypatch):
-    monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", len("a text about c") * 2)
+def test_long_options_are_asked_in_parts(monkeypatch):
+    two = len("a text about c") * 2
+    for setting, most, parts in (
+        ("CHARACTERS_A_QUESTION", two, ["cb", "ax", "y"]),
+        ("CHARACTERS_A_QUESTION", 1, ["c", "b", "a", "x", "y"]),
+        ("OPTIONS_A_QUESTION", 2, ["cb", "ax", "y"]),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(overlap, setting, most)
+            texts = asked(overlap="texts")
+        of_cem = {id: "".join(one.keys) for id, one in texts.items() if one.user == "cem"}
+        assert of_cem == {f"cem/{n}": part for n, part in enumerate(parts, start=1)}
+    monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", two)
     people = {**PEOPLE, "eda": ("f", {"Long " * 20: "x", "Salt": "x", "Rye": "x"})}
 
-    texts = asked(recorded, written_histories, overlap="texts")
-    names = asked(recorded, written_histories, people, overlap="users")
+    names = asked(people, overlap="users")
 
-    assert [texts[f"cem/{n}"].keys for n in (1, 2, 3)] == [("c", "b"), ("a", "x"), ("y",)]
     # An option that is too long by itself is asked about by itself.
     long = " ".join(["long"] * 20)
-    assert [
-        one.keys for id, one in names.items() if id.startswith("cem/") and long in one.keys
-    ] == [(long,)]
-    monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", 1)
-
-    items = asked(recorded, written_histories, overlap="texts")
-
-    assert [items[f"cem/{n}"].keys for n in range(1, 6)] == [("c",), ("b",), ("a",), ("x",), ("y",)]
-    monkeypatch.undo()
-    monkeypatch.setattr(overlap, "OPTIONS_A_QUESTION", 2)
-    texts = asked(recorded, written_histories, overlap="texts")
-    assert [texts[f"cem/{n}"].keys for n in (1, 2, 3)] == [("c", "b"), ("a", "x"), ("y",)]
+    keys = [one.keys for one in names.values() if one.user == "cem"]
+    assert [one for one in keys if long in one] == [(long,)]
 
 
 RECORDED = Neighbours(
     id="cem/1", user="cem", interests=("Rye Bread", "Salsa"), keys=("green tea", "salsa dancing")
 )
-TEXTS = Neighbours(
-    id="cem/1", user="cem", interests=("Rye Bread", "Salsa"), keys=("c", "b"),
-    options=("green tea", "salsa dancing"),
-)  # fmt: skip
+TEXTS = replace(RECORDED, keys=("c", "b"), options=("green tea", "salsa dancing"))
 
 
 @pytest.mark.parametrize(
     ("way", "item", "key"), [("users", RECORDED, "salsa dancing"), ("texts", TEXTS, "b")]
 )
-async def test_the_judge_names_options_and_their_keys_are_kept(desk, way, item, key):
-    scripted = desk(Selected(chosen=(1,), rung="text", unknown=1, repeated=2), overlap=way,
+async def test_the_judge_names_options_and_their_keys_are_kept(way, item, key):
+    scripted = Desk(Selected(chosen=(1,), rung="text", unknown=1, repeated=2), overlap=way,
                     **WORDING)  # fmt: skip
 
     assert await find_overlap(item, scripted) == Overlapping(keys=(key,), unknown=1, repeated=2)
@@ -170,9 +165,9 @@ async def test_the_judge_names_options_and_their_keys_are_kept(desk, way, item, 
     ]
 
 
-async def test_of_the_size_of_the_pool_no_judge_is_asked(desk):
+async def test_of_the_size_of_the_pool_no_judge_is_asked():
     size = Neighbours(id=SIZE, user="*", pool=PoolSize(objects=7, recorded=0))
-    scripted = desk(overlap="users", **WORDING)
+    scripted = Desk(overlap="users", **WORDING)
 
     assert await find_overlap(size, scripted) == Overlapping(keys=())
     assert scripted.asked == []

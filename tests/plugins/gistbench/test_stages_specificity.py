@@ -3,7 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-from builders.gistbench import LIKED, make_claim
+from builders.gistbench import LIKED, Desk, make_claim, make_histories, recorded
+from builders.texts import write_csv
 from harness_gistbench.analyses.judge_validation import pairs_in
 from harness_gistbench.records import (
     Batch,
@@ -44,29 +45,29 @@ def overlapping(user, keys, name=None):
     return item, keys if isinstance(keys, NoVerdict) else Overlapping(keys=tuple(keys))
 
 
-@pytest.fixture
-def drawn(recorded, written_histories):
+def drawn(claims, taxonomy, overlap=(), *, own=(), pool=POOL, seed=0, way="users", **options):
     """The test sets of some claims, by id."""
+    data = make_histories(
+        {"ada": [(one, one, LIKED) for one in own]}, pool=pool, seed=seed, signals=(LIKED,)
+    )
+    upstreams = {
+        "verify": recorded(claims),
+        "taxonomy": recorded([taxonomy]),
+        "overlap": recorded(overlap),
+    }
+    found = specificity.retrievals(upstreams, data, Options(overlap=way, **options))
+    return {one.id: one for one in found}
 
-    def draw(claims, taxonomy, overlap=(), *, own=(), pool=POOL, seed=0, way="users", **options):
-        data = written_histories(
-            {"ada": [(one, one, LIKED) for one in own]}, pool=pool, seed=seed, signals=(LIKED,)
-        )
-        upstreams = {
-            "verify": recorded(claims),
-            "taxonomy": recorded([taxonomy]),
-            "overlap": recorded(overlap),
-        }
-        found = specificity.retrievals(upstreams, data, Options(overlap=way, **options))
-        return {one.id: one for one in found}
 
-    return draw
+def distractors(*given, **more):
+    """The objects of the pool among which the evidence of Ada's first interest is found again."""
+    return {one.object for one in drawn(*given, **more)["ada/1"].objects if one in POOL}
 
 
 TEA = claim("ada", 1, "Green Tea", "abcdefg", (0, 1))
 
 
-def test_five_objects_of_the_evidence_stand_among_distractors_fifty_in_all(drawn):
+def test_five_objects_of_the_evidence_stand_among_distractors_fifty_in_all():
     [item] = drawn([TEA], mapped(green_tea=1), own="abcdefg").values()
 
     objects = [one.object for one in item.objects]
@@ -89,20 +90,15 @@ def test_five_objects_of_the_evidence_stand_among_distractors_fifty_in_all(drawn
     assert {item.objects[place].object for place in item.backing} == set("abcd")
 
 
-def test_what_is_of_the_user_or_of_the_same_interest_is_no_distractor(drawn):
-    own = [f"p{n}" for n in range(1, 91, 2)]
+def test_what_is_of_the_user_or_of_the_same_interest_is_no_distractor():
+    own = {f"p{n}" for n in range(1, 91, 2)}
+    assert not distractors([TEA], mapped(green_tea=1), own=own) & own
 
-    [item] = drawn([TEA], mapped(green_tea=1), own=own).values()
-
-    assert not {one.object for one in item.objects} & set(own)
     others = [claim("ben", 1, "green  TEA", ["p1"], (0,)), claim("ben", 2, "Rye", ["p2"], (0,))]
-
-    items = drawn([TEA, *others], mapped(green_tea=1), pool=POOL[:2])
-
-    assert [one.object for one in items["ada/1"].objects if one in POOL] == ["p2"]
+    assert distractors([TEA, *others], mapped(green_tea=1), pool=POOL[:2]) == {"p2"}
 
 
-def test_where_the_overlap_judge_failed_only_the_users_own_objects_are_taken_out(drawn):
+def test_where_the_overlap_judge_failed_only_the_users_own_objects_are_taken_out():
     others = [claim("ben", 1, "green tea", ["p1"], ()), claim("ben", 2, "Rye", ["p3"], ())]
     said = [
         overlapping("ada", NoVerdict("schema")),
@@ -110,14 +106,12 @@ def test_where_the_overlap_judge_failed_only_the_users_own_objects_are_taken_out
          Overlapping(keys=("rye",))),
     ]  # fmt: skip
 
-    items = drawn(
-        [TEA, *others], mapped(green_tea=1), overlap=said, own=["p2"], pool=POOL[:4]
-    )  # fmt: skip
+    found = distractors([TEA, *others], mapped(green_tea=1), said, own=["p2"], pool=POOL[:4])
 
-    assert {one.object for one in items["ada/1"].objects if one in POOL} == {"p1", "p3", "p4"}
+    assert found == {"p1", "p3", "p4"}
 
 
-def test_an_object_is_no_distractor_if_it_or_any_interest_recorded_for_it_was_named(drawn):
+def test_an_object_is_no_distractor_if_it_or_any_interest_recorded_for_it_was_named():
     others = [
         claim("ben", 1, "Tea Houses", ["p1", "p2"], ()),
         claim("cem", 1, "Rye", ["p2", "p3"], ()),
@@ -126,12 +120,12 @@ def test_an_object_is_no_distractor_if_it_or_any_interest_recorded_for_it_was_na
         said = [overlapping("ada", [named])]
         pool = POOL[: 3 + (way == "users")]
 
-        items = drawn([TEA, *others], mapped(green_tea=1), said, pool=pool, way=way)
+        found = distractors([TEA, *others], mapped(green_tea=1), said, pool=pool, way=way)
 
-        assert {one.object for one in items["ada/1"].objects if one in POOL} == left
+        assert found == left
 
 
-def test_overlap_that_was_asked_by_interest_holds_for_everybody_who_has_it(drawn):
+def test_overlap_that_was_asked_by_interest_holds_for_everybody_who_has_it():
     claims = [
         TEA,
         claim("ben", 1, "Tea Houses", ["p1"], ()),
@@ -140,12 +134,12 @@ def test_overlap_that_was_asked_by_interest_holds_for_everybody_who_has_it(drawn
     ]
     said = [overlapping("*", ["tea houses"], name="green tea")]
 
-    items = drawn(claims, mapped(green_tea=1), said, pool=POOL[:4], way="interests")
+    found = distractors(claims, mapped(green_tea=1), said, pool=POOL[:4], way="interests")
 
-    assert {one.object for one in items["ada/1"].objects if one in POOL} == {"p2", "p4"}
+    assert found == {"p2", "p4"}
 
 
-def test_interests_of_categories_without_a_verified_one_are_not_asked(drawn):
+def test_interests_of_categories_without_a_verified_one_are_not_asked():
     claims = [
         TEA,
         claim("ada", 2, "Tea Houses", "h", ()),
@@ -159,7 +153,7 @@ def test_interests_of_categories_without_a_verified_one_are_not_asked(drawn):
     assert set(drawn(claims, taxonomy, ask_all=True)) == {f"ada/{n}" for n in range(1, 6)}
 
 
-def test_an_interest_draws_the_same_whatever_else_the_user_has(drawn):
+def test_an_interest_draws_the_same_whatever_else_the_user_has():
     other = claim("ada", 1, "Rye", "ab", (0, 1))
     later = claim("ada", 2, "green  tea", "abcdefg", (0, 1))
 
@@ -169,12 +163,12 @@ def test_an_interest_draws_the_same_whatever_else_the_user_has(drawn):
     assert (alone.objects, alone.backing) == (beside.objects, beside.backing)
 
 
-def test_another_seed_draws_another_test_set_for_the_same_interest(drawn):
-    one, other = (drawn([TEA], mapped(green_tea=1), seed=seed)["ada/1"] for seed in (0, 1))
-    assert {each.object for each in one.objects} != {each.object for each in other.objects}
+def test_another_seed_draws_another_test_set_for_the_same_interest():
+    one, other = (distractors([TEA], mapped(green_tea=1), seed=seed) for seed in (0, 1))
+    assert one != other
 
 
-def test_an_object_that_newly_overlaps_changes_the_test_sets_that_held_it_alone(drawn):
+def test_an_object_that_newly_overlaps_changes_the_test_sets_that_held_it_alone():
     interests = [claim("ada", n, f"Tea {n}", "abcdefg", (0, 1)) for n in range(1, 21)]
     taxonomy = mapped(**{f"tea_{n}": n for n in range(1, 21)})
 
@@ -195,10 +189,10 @@ def test_an_object_that_newly_overlaps_changes_the_test_sets_that_held_it_alone(
         assert gone == {"p7"}
 
 
-async def test_the_judge_gets_the_interest_how_many_and_labelled_texts(desk, drawn):
+async def test_the_judge_gets_the_interest_how_many_and_labelled_texts():
     [item] = drawn([claim("ada", 1, "Green Tea", "ab", (0, 1))], mapped(green_tea=1),
                    pool=POOL[:1]).values()  # fmt: skip
-    scripted = desk(
+    scripted = Desk(
         Selected(chosen=(2, 0), rung="text", unknown=1, repeated=2, surplus=3), **ASKING
     )
 
@@ -232,11 +226,11 @@ async def test_the_judge_gets_the_interest_how_many_and_labelled_texts(desk, dra
         (4, {"test_set": 10}, False),
     ],
 )
-async def test_among_too_few_distractors_the_judge_is_not_asked(desk, drawn, pool, options, asked):
+async def test_among_too_few_distractors_the_judge_is_not_asked(pool, options, asked):
     [item] = drawn([TEA], mapped(green_tea=1), pool=POOL[:pool], **options).values()
     settings = Options(**options)
     named = Selected(chosen=(0,), rung="text")
-    scripted = desk(
+    scripted = Desk(
         *([named] if asked else []), **WORDING,
         test_set=settings.test_set, min_distractors=settings.min_distractors,
     )  # fmt: skip
@@ -247,7 +241,7 @@ async def test_among_too_few_distractors_the_judge_is_not_asked(desk, drawn, poo
     assert len(scripted.asked) == asked
 
 
-def test_what_no_judge_was_asked_is_no_label_of_the_judge(drawn, recorded):
+def test_what_no_judge_was_asked_is_no_label_of_the_judge():
     [item] = drawn([TEA], mapped(green_tea=1), pool=POOL[:3]).values()
     run = SimpleNamespace(task=SimpleNamespace(run="r", task=SimpleNamespace(name="t")))
     unasked, asked = recorded(
@@ -258,23 +252,18 @@ def test_what_no_judge_was_asked_is_no_label_of_the_judge(drawn, recorded):
     assert len(list(pairs_in(run, "retrieval", asked))) == 8
 
 
-DENSE = "user_id,object_id,object_text,interaction_type,interaction_time\n" + "".join(
-    f"{user},v{n},#trains number {n},explicit_positive,{n}\n" for user in "ab" for n in range(110)
-)
+def test_where_everybody_saw_everything_there_is_no_specificity(tmp_path):
+    header = "user_id,object_id,object_text,interaction_type,interaction_time"
+    rows = (
+        f"{user},v{n},#trains number {n},explicit_positive,{n}" for user in "ab" for n in range(110)
+    )
+    log = write_csv(tmp_path / "log.csv", header, *rows)
 
+    [summary] = harness.evaluate(
+        "gist_synthetic", model="baseline", judge="lexical", data=log, no_store=True,
+        output_path=tmp_path / "runs",
+    ).summaries  # fmt: skip
 
-@pytest.mark.parametrize(("options", "value"), [({}, None), ({"min_distractors": 0}, 1.0)])
-def test_where_everybody_saw_everything_there_is_no_specificity(tmp_path, options, value):
-    file = tmp_path / "engagements.csv"
-    file.write_text(DENSE)
-
-    result = harness.evaluate(
-        "gist_synthetic", model="baseline", judge="lexical", data=str(file), set=options,
-        no_store=True, output_path=tmp_path / "runs",
-    )  # fmt: skip
-
-    [summary] = result.summaries
-    assert summary.metrics["is"].value == value
-    causes = {"specificity/too_few_distractors": 2} if value is None else {}
-    assert summary.metrics["is"].missing == causes
+    assert summary.metrics["is"].value is None
+    assert summary.metrics["is"].missing == {"specificity/too_few_distractors": 2}
     assert summary.stages["specificity"].failures == {}

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from builders.gistbench import make_claim
+from builders.gistbench import Desk, make_claim, recorded
 from harness_gistbench.records import Batch, Category, Kept, Mapped, Options
 from harness_gistbench.stages.taxonomy import batches, map_interests
 
@@ -14,7 +14,7 @@ from harness.pipeline.memos import LocalMemo
 TEA, BREAD = Category(4, "Tea"), Category(9, "Bread")
 
 
-def claimed(recorded, people):
+def claimed(people):
     """The records of claims, some without a verdict."""
     claims = [
         make_claim(n, name, user=user)
@@ -25,15 +25,13 @@ def claimed(recorded, people):
     return recorded((claim, verdicts[n % 2]) for n, claim in enumerate(claims))
 
 
-def test_each_distinct_interest_of_all_users_is_in_one_batch(recorded):
+def test_each_distinct_interest_of_all_users_is_in_one_batch():
     people = {
         "ada": ["Green tea", "Rye  Bread"],
         "ben": ["green TEA", "Black tea"],
     }
 
-    first, second = batches(
-        {"verify": claimed(recorded, people)}, None, Options(interests_a_question=2)
-    )
+    first, second = batches({"verify": claimed(people)}, None, Options(interests_a_question=2))
 
     assert sorted(first.interests + second.interests) == ["black tea", "green tea", "rye bread"]
     assert (len(first.interests), first.id, second.id) == (2, "1", "2")
@@ -41,12 +39,12 @@ def test_each_distinct_interest_of_all_users_is_in_one_batch(recorded):
     assert len(first.categories) == 325
 
 
-def test_batches_depend_on_the_interests_alone(recorded):
+def test_batches_depend_on_the_interests_alone():
     names = [f"interest {n}" for n in range(40)]
     one = {"ada": names[:25], "ben": names[20:]}
     other = {"cem": [name.upper() for name in reversed(names)]}
 
-    made = [list(batches({"verify": claimed(recorded, who)}, None, Options())) for who in
+    made = [list(batches({"verify": claimed(who)}, None, Options())) for who in
             (one, other)]  # fmt: skip
 
     assert made[0] == made[1]
@@ -61,8 +59,8 @@ def labelled(*labels):
     return Classified(labels=labels, rung="strict")
 
 
-async def test_interests_are_mapped_with_the_whole_list_as_context(desk):
-    scripted = desk(labelled("Bread", "Tea"))
+async def test_interests_are_mapped_with_the_whole_list_as_context():
+    scripted = Desk(labelled("Bread", "Tea"))
 
     assert await map_interests(batch("rye", "oolong"), scripted) == Mapped(
         categories={"rye": 9, "oolong": 4}
@@ -76,23 +74,23 @@ async def test_interests_are_mapped_with_the_whole_list_as_context(desk):
     assert scripted.memory == {"rye": "9", "oolong": "4"}
 
 
-async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds(desk):
+async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds():
     memory = {"rye": "4"}
-    scripted = desk(labelled("Tea"), memory=memory)
+    scripted = Desk(labelled("Tea"), memory=memory)
 
     mapped = await map_interests(batch("rye", "oolong"), scripted)
 
     assert mapped == Mapped(categories={"rye": 4, "oolong": 4}, remembered=1)
     assert [question.texts for _, question in scripted.asked] == [("oolong",)]
-    assert await map_interests(batch("rye", "oolong"), desk(memory=memory)) == Mapped(
+    assert await map_interests(batch("rye", "oolong"), Desk(memory=memory)) == Mapped(
         categories={"rye": 4, "oolong": 4}, remembered=2
     )
-    scripted = desk(labelled("Tea"))
+    scripted = Desk(labelled("Tea"))
     raced = LocalMemo({"rye": "9"})
     scripted.memo = lambda name: SimpleNamespace(known=lambda keys: {}, keep=raced.keep)
 
     assert (await map_interests(batch("rye"), scripted)).categories == {"rye": 9}
-    first, second = desk(labelled("Tea")), desk(labelled("Tea"))
+    first, second = Desk(labelled("Tea")), Desk(labelled("Tea"))
     await map_interests(batch("rye"), first)
     await map_interests(
         Batch(id="1", user="*", interests=("rye",), categories=(TEA, Category(8, "Bread"))), second
@@ -101,8 +99,8 @@ async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds(
     assert first.memos != second.memos
 
 
-async def test_what_got_no_category_is_asked_again_up_to_three_times(desk):
-    scripted = desk(
+async def test_what_got_no_category_is_asked_again_up_to_three_times():
+    scripted = Desk(
         labelled(None, "Tea", None), labelled(None, "Bread"), labelled(None), labelled("Tea")
     )
 
@@ -171,18 +169,18 @@ async def test_a_taxonomist_without_any_category_that_exists_gives_no_verdict(ve
 
 
 @pytest.mark.parametrize("verdict", [NoVerdict("timeout"), no_quorum("schema", "timeout")])
-async def test_a_call_that_fails_is_a_failure_and_no_mapping(desk, verdict):
-    scripted = desk(labelled("Tea", None), verdict)
+async def test_a_call_that_fails_is_a_failure_and_no_mapping(verdict):
+    scripted = Desk(labelled("Tea", None), verdict)
 
     assert await map_interests(batch("oolong", "x"), scripted) == verdict
     assert scripted.memory == {"oolong": "4"}
 
 
-async def test_nothing_is_remembered_before_the_last_answer_came(desk):
+async def test_nothing_is_remembered_before_the_last_answer_came():
     class Waits(BaseException):
         """What a question raises whose answer comes another day."""
 
-    scripted = desk(labelled("Tea", None))
+    scripted = Desk(labelled("Tea", None))
     asked = scripted.judge
 
     async def judge(question, *, role):

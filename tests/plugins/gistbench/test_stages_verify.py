@@ -1,7 +1,7 @@
 """Stage 2: claims out of interests, and the judge's verdict on their evidence."""
 
-from builders.gistbench import LIKED, make_window
-from harness_gistbench.records import Cited, Claim, Evidence, Kept, Line, Options, Prediction
+from builders.gistbench import LIKED, Desk, make_claim, make_prediction, make_window, recorded
+from harness_gistbench.records import Evidence, Kept, Line, Options
 from harness_gistbench.stages.verify import claims, verify
 
 from harness.contracts.judge import Select, Selected
@@ -14,18 +14,16 @@ def window(user, objects):
     return make_window(*lines, user=user, signals=(LIKED,))
 
 
-def test_every_interest_is_a_claim_and_much_evidence_is_split(recorded):
-    said = Prediction(interests=(Cited("Opera", ()), Cited("Jazz", (2, 1))))
+def test_every_interest_is_a_claim_and_much_evidence_is_split():
+    said = make_prediction({"Opera": (), "Jazz": (2, 1)})
     upstreams = {"predict": recorded([(window("ada", "ab"), said)])}
 
+    cited = [Evidence(one, f"text of {one}", (LIKED,)) for one in "ba"]
     assert list(claims(upstreams, None, Options())) == [
-        Claim(id="ada/1/1", user="ada", interest="Opera", number=1, part=1, evidence=()),
-        Claim(
-            id="ada/2/1", user="ada", interest="Jazz", number=2, part=1,
-            evidence=(Evidence("b", "text of b", (LIKED,)), Evidence("a", "text of a", (LIKED,))),
-        )
-    ]  # fmt: skip
-    said = Prediction(interests=(Cited("Jazz", (1, 2, 3, 4, 5)),))
+        make_claim(1, "Opera"),
+        make_claim(2, "Jazz", cited),
+    ]
+    said = make_prediction({"Jazz": (1, 2, 3, 4, 5)})
     upstreams = {"predict": recorded([(window("ada", "abcde"), said)])}
 
     found = list(claims(upstreams, None, Options(evidence_a_question=2)))
@@ -34,17 +32,13 @@ def test_every_interest_is_a_claim_and_much_evidence_is_split(recorded):
     assert [[e.object for e in one.evidence] for one in found] == [["a", "b"], ["c", "d"], ["e"]]
 
 
-CLAIM = Claim(
-    id="ada/1/1", user="ada", interest="Jazz", number=1, part=1,
-    evidence=(Evidence("a", "a long\n title", (LIKED,)), Evidence("b", "short", (LIKED,))),
-)  # fmt: skip
-
-
-async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted(desk):
-    scripted = desk(Selected(chosen=(1,), rung="text", unknown=2, repeated=1), text_limit=None,
+async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted():
+    texts = {"a": "a long\n title", "b": "short"}
+    claim = make_claim(1, "Jazz", (Evidence(id, text, (LIKED,)) for id, text in texts.items()))
+    scripted = Desk(Selected(chosen=(1,), rung="text", unknown=2, repeated=1), text_limit=None,
                     **WORDING)  # fmt: skip
 
-    assert await verify(CLAIM, scripted) == Kept(positions=(1,), unknown=2, repeated=1)
+    assert await verify(claim, scripted) == Kept(positions=(1,), unknown=2, repeated=1)
     assert scripted.asked == [
         (
             "judge",
@@ -56,15 +50,14 @@ async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted(d
             ),
         )
     ]
-    scripted = desk(Selected(chosen=(), rung="text"), text_limit=6, **WORDING)
+    scripted = Desk(Selected(chosen=(), rung="text"), text_limit=6, **WORDING)
 
-    assert await verify(CLAIM, scripted) == Kept(positions=(), cut=1)
+    assert await verify(claim, scripted) == Kept(positions=(), cut=1)
     assert scripted.asked[0][1].options == ("a long", "short")
 
 
-async def test_a_claim_without_evidence_needs_no_judge(desk):
-    nothing = Claim(id="ada/1/1", user="ada", interest="Opera", number=1, part=1, evidence=())
-    scripted = desk(text_limit=None, **WORDING)
+async def test_a_claim_without_evidence_needs_no_judge():
+    scripted = Desk(text_limit=None, **WORDING)
 
-    assert await verify(nothing, scripted) == Kept(positions=())
+    assert await verify(make_claim(1, "Opera"), scripted) == Kept(positions=())
     assert scripted.asked == []

@@ -1,4 +1,4 @@
-"""Groups and data written by hand, a desk for a scripted model, and finished tasks of runs."""
+"""Data written by hand, and finished tasks of runs."""
 
 import json
 from collections.abc import Mapping
@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 from builders.runs import keep_task, make_summary, make_task
-from builders.stages import Worked, work_at_desk
 from harness_perrecbench.benchmark import PERRECBENCH
 from harness_perrecbench.data import load
-from harness_perrecbench.records import Behaviour, Group, Member, Options, Single, Thing
+from harness_perrecbench.records import Options
 from msgspec.structs import replace
 
 from harness.contracts.records import Score
@@ -21,58 +20,6 @@ from harness.registry import load_plugins
 from harness.registry.task_catalogue import Catalogue
 from harness.runs.manifest import RoleEntry
 from harness.scoring.finished_task import FinishedTask
-
-
-@pytest.fixture
-def at_desk():
-    """Does a stage's work on an item with real prompts and a desk; answers are told in turn.
-
-    `answers` may be a function of the request instead.
-    """
-
-    async def work(stage: Any, item: Any, answers: Any, *, seed: int = 0, **options: Any) -> Worked:
-        given = Options(**options)
-        return await work_at_desk(
-            stage, item, answers, benchmark="perrecbench", options=given, seed=seed
-        )
-
-    return work
-
-
-def _member(number: int, **more: Any) -> Member:
-    shown = (Behaviour(title=f"taste of {number}", rating=4.0),)
-    values = {"id": f"u{number}", "average": 3.5, "common": 4.0, "profile": "Reads.", **more}
-    return Member(shown=shown, **values)
-
-
-@pytest.fixture
-def member():
-    """A user by number, whose one behaviour is named `taste of <number>`."""
-    return _member
-
-
-@pytest.fixture
-def group():
-    """A group of so many users."""
-
-    def make(members: int) -> Group:
-        users = tuple(_member(number) for number in range(1, members + 1))
-        return Group(id="kettle", user="kettle", query=Thing(title="A kettle"), members=users)
-
-    return make
-
-
-@pytest.fixture
-def single():
-    """The first of two users, and the thing in question."""
-    return Single(
-        id="kettle/1",
-        user="kettle",
-        query=Thing(title="A kettle"),
-        member=_member(1),
-        place=1,
-        of=2,
-    )
 
 
 @cache
@@ -89,19 +36,18 @@ def publish(tmp_path):
     """Writes the published files: histories of (item, rating), groups of (user, before, relative).
 
     Items have their id as title and are by "Someone" where their id ends in "_by". The average of a
-    group's user is that of the whole history, as in the real files.
+    group's user is that of the whole history, as in the real files; a third number of a rating is
+    its time.
     """
-
-    def average(history):
-        return sum(rating for _, rating in history) / len(history)
 
     def told(groups, histories):
         def user(name, before, relative):
+            ratings = [rating for _, rating, *_ in histories[name]]
             return {
                 "user_id": name,
                 "history_len": before,
                 "relative_rating": relative,
-                "avg_rating": average(histories[name]),
+                "avg_rating": sum(ratings) / len(ratings),
             }
 
         return {
@@ -109,8 +55,10 @@ def publish(tmp_path):
             for item, several in groups.items()
         }
 
-    def write(histories, *, level="easy", groups=None, held_out=None, profiles=None, items=None):
-        known = {item for history in histories.values() for item, _ in history}
+    def write(
+        histories, *, level="easy", groups=None, held_out=None, profiles=None, items=None, inside=""
+    ):
+        known = {item for history in histories.values() for item, *_ in history}
         known |= set(groups or ()) | set(held_out or ())
         about = {
             item: {"title": item, "author": {"name": "Someone"} if item.endswith("_by") else None}
@@ -119,8 +67,8 @@ def publish(tmp_path):
         files = {
             "userid2history": {
                 user: [
-                    {"parent_asin": item, "rating": rating, "timestamp": place}
-                    for place, (item, rating) in enumerate(history)
+                    {"parent_asin": item, "rating": rating, "timestamp": (*time, place)[0]}
+                    for place, (item, rating, *time) in enumerate(history)
                 ]
                 for user, history in histories.items()
             },
@@ -129,10 +77,12 @@ def publish(tmp_path):
             f"item2group_avg_diff_sample-{level}": groups and told(groups, histories),
             f"held_out-{level}": held_out and told(held_out, histories),
         }
+        folder = tmp_path / inside
+        folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             if content is not None:
-                (tmp_path / f"{name}.json").write_text(json.dumps(content))
-        return tmp_path
+                (folder / f"{name}.json").write_text(json.dumps(content))
+        return folder
 
     return write
 
@@ -160,17 +110,15 @@ def load_data():
     return read
 
 
-AGREEMENT = ("ptc", "ptc_published", "like_higher_average")
-
-
 def _score(item: str, found: Any, always: Mapping[str, float]) -> Score[Any]:
     """A number is both taus, a text the cause why there is none, a dict whatever it holds."""
+    values, missing = found, {}
     if isinstance(found, str):
-        return Score(
-            id=item, user=item, values=dict(always), missing=dict.fromkeys(AGREEMENT, found)
-        )
-    values = found if isinstance(found, dict) else {"ptc": found, "ptc_published": found}
-    return Score(id=item, user=item, values={**always, **values})
+        missing = dict.fromkeys(("ptc", "ptc_published", "like_higher_average"), found)
+        values = {}
+    elif not isinstance(found, dict):
+        values = {"ptc": found, "ptc_published": found}
+    return Score(id=item, user=item, values={**always, **values}, missing=missing)
 
 
 @pytest.fixture
@@ -190,27 +138,26 @@ def kept(tmp_path):
         always: Mapping[str, float] | None = None,
         run: str | None = None,
         label: str | None = None,
-        name: str | None = None,
         limit: int | None = None,
         data: Mapping[str, Any] | None = None,
         because: tuple[str, ...] = (),
         prompts: Mapping[str, str] | None = None,
         sampling: Mapping[str, Any] | None = None,
-        asked: Mapping[str, Any] | None = None,
         revision: str = "1",
         seed: int = 0,
-        kind: type[Options] = Options,
         **more: Any,
     ) -> FinishedTask:
-        options = kind(level=level, ask=ask, **more)
+        options = Options(level=level, ask=ask, **more)
         task = make_task(
-            name or "_".join(["perrec", level, ask, *map(str, more.values())]),
+            "_".join(["perrec", level, ask, *map(str, more.values())]),
             benchmark="perrecbench",
             metrics=("ptc", "ptc_published"),
             options=msgspec.to_builtins(options),
             prompts=dict(prompts or {}),
             roles={"candidate": RoleSpec(sampling=dict(sampling or {}))},
         )
+        details = {"revision": revision}
+        identity = {"kind": "served", "name": model, "details": details, "run": run}
         return keep_task(
             tmp_path / (run or f"run-of-{model}"),
             task,
@@ -220,8 +167,7 @@ def kept(tmp_path):
             model=model,
             seed=seed,
             limit=limit,
-            asked=dict(asked or {}),
-            roles={"candidate": _role(model, revision, run)},
+            roles={"candidate": RoleEntry(name=model, identity=identity)},
             benchmark=PERRECBENCH,
             options=options,
             summary=make_summary(
@@ -237,8 +183,3 @@ def kept(tmp_path):
         )
 
     return make
-
-
-def _role(model: str, revision: str, run: str | None) -> RoleEntry:
-    identity = {"kind": "served", "name": model, "details": {"revision": revision}, "run": run}
-    return RoleEntry(name=model, identity=identity)

@@ -83,20 +83,14 @@ def nothing(build, *people, **changed):
         build(*people, **changed)
 
 
-def test_users_are_grouped_who_rated_at_both_ends_of_a_window(build):
-    two = [*person("ann", 0, 0), *person("bob", 1, 30)]
-    assert groups(build(two, window_days=30)) == {"thing": ["ann", "bob"]}
-    nothing(build, two, window_days=30 - 1 / DAY)
-
-
-def test_a_time_in_seconds_is_told_by_its_size(build):
-    def in_seconds(*people):
-        for row in (row for one in people for row in one):
-            yield {**row, "timestamp": row["timestamp"] // 1000}
-
-    two = list(in_seconds(person("ann", 0, 0), person("bob", 1, 30)))
-    assert groups(build(two)) == {"thing": ["ann", "bob"]}
-    nothing(build, in_seconds(person("ann", 0, 0), person("bob", 1, 30.001)))
+@pytest.mark.parametrize("unit", [1, 1000], ids=["milliseconds", "seconds"])
+def test_users_are_grouped_who_rated_at_both_ends_of_a_window_in_any_unit_of_time(build, unit):
+    ann, bob = (
+        [{**row, "timestamp": row["timestamp"] // unit} for row in person(name, relative, day)]
+        for name, relative, day in (("ann", 0, 0), ("bob", 1, 30))
+    )
+    assert groups(build(ann, bob, window_days=30)) == {"thing": ["ann", "bob"]}
+    nothing(build, ann, bob, window_days=30 - unit / DAY)
 
 
 def test_users_need_more_earlier_ratings_than_the_least(build):

@@ -1,7 +1,6 @@
 """Statistics and histograms of a folder of groups written by hand."""
 
 import importlib.util
-import json
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
@@ -18,49 +17,22 @@ ITEMS = {
     "cup": {"title": "Blue cup"},
     "book": {"title": "On tea", "author": {"name": "A. Tree"}},
 }
-# 2020-01-01 is day 18,262 since 1970; 2021-01-01 is 366 days later.
+NEW_YEAR, NEXT = 18_262 * DAY, 18_628 * DAY
+"""2020-01-01 is day 18,262 since 1970; 2021-01-01 is 366 days later."""
 HISTORIES = {
-    "ann": [("cup", 5, 18_262), ("book", 4, 18_263), ("tea", 2, 18_264)],
-    "bob": [("cup", 3, 18_262), ("tea", 4, 18_628)],
-    "cem": [("book", 1, 18_262), ("cup", 3, 18_628)],
+    "ann": [("cup", 5, NEW_YEAR), ("book", 4, NEW_YEAR + DAY), ("tea", 2, NEW_YEAR + 2 * DAY)],
+    "bob": [("cup", 3, NEW_YEAR), ("tea", 4, NEXT)],
+    "cem": [("book", 1, NEW_YEAR), ("cup", 3, NEXT)],
 }
 EASY = {"tea": [[("ann", 2, -1.6), ("bob", 1, 0.5)], [("cem", 1, 0.0), ("bob", 1, 0.5)]]}
 HELD_OUT = {"cup": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]}
 
 
-def users(groups):
-    return {
-        item: [
-            [
-                {"user_id": user, "history_len": before, "relative_rating": value, "avg_rating": 3}
-                for user, before, value in group
-            ]
-            for group in every
-        ]
-        for item, every in groups.items()
-    }
-
-
 @pytest.fixture
-def data(tmp_path):
-    folder = tmp_path / "all/all-processed"
-    folder.mkdir(parents=True)
-    histories = {
-        user: [
-            {"parent_asin": item, "rating": rating, "timestamp": day * DAY}
-            for item, rating, day in every
-        ]
-        for user, every in HISTORIES.items()
-    }
-    files = {
-        "userid2history": histories,
-        "parentasin2item": ITEMS,
-        "item2group_avg_diff_sample-easy": users(EASY),
-        "item2group_avg_diff_sample-medium": users(EASY),
-        "held_out-easy": users(HELD_OUT),
-    }
-    for name, value in files.items():
-        (folder / f"{name}.json").write_text(json.dumps(value))
+def data(publish, tmp_path):
+    for level, held_out in {"easy": HELD_OUT, "medium": None}.items():
+        groups = {"groups": EASY, "held_out": held_out}
+        publish(HISTORIES, level=level, **groups, items=ITEMS, inside="all/all-processed")
     return tmp_path
 
 
@@ -145,7 +117,7 @@ def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
 
 def test_reviews_that_a_history_does_not_hold_are_counted(data):
     file = data / "all/all-processed/held_out-easy.json"
-    file.write_text(json.dumps(users({"pot": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]})))
+    file.write_text(file.read_text().replace('"cup"', '"pot"'))
     report = described(data)
     assert report.notes[0].startswith("2 reviews without rating and time")
     assert row(report, "easy, held out")[5:] == (None, None)

@@ -16,6 +16,10 @@ def outcome(found):
     return (found.value, found.rung) if isinstance(found, Parsed) else found.cause
 
 
+LATER = '```json\n{"predicted_rating": 2}\n```\nOn second thought: {"predicted_rating": 4}'
+BESIDE = '{"average_rating": 3.9, "predicted_score": 4, "reason": 1, "predicted_ranking": [1]}'
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -29,43 +33,18 @@ def outcome(found):
         ('{{"predicted_rating": 4.0}}', (4.0, "brackets")),
         ('{"predicted_rating": 4,}', (4.0, "repaired")),
         ('So: {"predicted_rating": " 4.5 "}', (4.5, "quoted")),
-    ],
-)
-def test_a_rating_is_read_with_its_rung(text, expected):
-    assert outcome(read_rating(text)) == expected
-
-
-def test_of_several_objects_and_keys_the_last_that_was_asked_for_counts():
-    text = '```json\n{"predicted_rating": 2}\n```\nOn second thought: {"predicted_rating": 4}'
-
-    assert outcome(read_rating(text)) == (4.0, "brackets")
-    assert outcome(read_rating('{"rating": 4} {"reason": "tea"}')) == "schema"
-    assert outcome(read_rating('{"rating": 4} {"rating": 7}')) == "out_of_range"
-    assert outcome(read_rating('{"rating": 4} {"rating": NaN}')) == "schema"
-    text = '{"average_rating": 3.9, "predicted_score": 4, "reason": 1, "predicted_ranking": [1]}'
-
-    assert outcome(read_rating(text)) == (4.0, "strict")
-    assert outcome(read_order(1)(text)) == ((1,), "strict")
-    assert outcome(read_rating('{"predicted_rating": 7, "rating": 4}')) == "out_of_range"
-    assert outcome(read_rating('{"answer": {"predicted_rating": 4}}')) == "schema"
-    assert outcome(read_rating('{"reason": {"rating": 2}, "rating": 4}')) == (4.0, "strict")
-    assert outcome(read_order(2)('{"ranking": ["2", 1]}')) == ((2, 1), "quoted")
-
-
-@pytest.mark.parametrize(
-    ("text", "rating"),
-    [
-        ('{"predicted_rating": 2, "user_average_rating": 4.1}', 2.0),
-        ('{"Predicted_Rating": 2, "score": 5}', 2.0),
-    ],
-)
-def test_the_key_that_was_asked_for_wins_over_later_ones(text, rating):
-    assert outcome(read_rating(text)) == (rating, "strict")
-
-
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
+        # Of several objects the last, and of several keys the last that was asked for counts.
+        (LATER, (4.0, "brackets")),
+        ('{"rating": 4} {"reason": "tea"}', "schema"),
+        ('{"rating": 4} {"rating": 7}', "out_of_range"),
+        ('{"rating": 4} {"rating": NaN}', "schema"),
+        (BESIDE, (4.0, "strict")),
+        ('{"predicted_rating": 7, "rating": 4}', "out_of_range"),
+        ('{"answer": {"predicted_rating": 4}}', "schema"),
+        ('{"reason": {"rating": 2}, "rating": 4}', (4.0, "strict")),
+        # The very key that was asked for wins over later ones.
+        ('{"predicted_rating": 2, "user_average_rating": 4.1}', (2.0, "strict")),
+        ('{"Predicted_Rating": 2, "score": 5}', (2.0, "strict")),
         ("", "empty"),
         ("I would say [4].", "no_json"),
         ('{"rating": 3, "rating": 4}', "no_json"),
@@ -79,8 +58,8 @@ def test_the_key_that_was_asked_for_wins_over_later_ones(text, rating):
         ('{"predicted_rating": "10"}', "out_of_range"),
     ],
 )
-def test_what_is_no_rating_has_a_cause(text, cause):
-    assert outcome(read_rating(text)) == cause
+def test_a_rating_is_read_with_its_rung_or_has_a_cause(text, expected):
+    assert outcome(read_rating(text)) == expected
 
 
 def test_a_failure_tells_what_was_found():
@@ -93,37 +72,29 @@ def test_a_failure_tells_what_was_found():
 @pytest.mark.parametrize(
     ("members", "value", "expected"),
     [
-        (3, "[3, 1, 2]", (3, 1, 2)),
-        (4, "[1.0, 4.0, 3.0, 2.0]", (1, 4, 3, 2)),
+        (3, "[3, 1, 2]", ((3, 1, 2), "strict")),
+        (4, "[1.0, 4.0, 3.0, 2.0]", ((1, 4, 3, 2), "strict")),
+        (2, '["2", 1]', ((2, 1), "quoted")),
+        (3, "[1, 3, 3]", "not_a_permutation"),
+        (3, "[1, 2]", "not_a_permutation"),
+        (3, "[1, 2, 3, 3]", "not_a_permutation"),
+        (3, "[0, 1, 2]", "not_a_permutation"),
+        (3, "[1, 2.5, 3]", "not_a_permutation"),
+        (3, '["User1", "User2", "User3"]', "schema"),
+        (3, "[1, 2, true]", "schema"),
+        (3, '{"User1": 1, "User2": 2, "User3": 3}', "schema"),
     ],
 )
 def test_an_order_is_a_permutation_of_the_users_numbers(members, value, expected):
-    found = read_order(members)(f'{{"predicted_ranking": {value}}}')
+    found = outcome(read_order(members)(f'{{"predicted_ranking": {value}}}'))
 
-    assert outcome(found) == (expected, "strict")
-    assert all(type(number) is int for number in found.value)
-
-
-@pytest.mark.parametrize(
-    ("value", "cause"),
-    [
-        ("[1, 3, 3]", "not_a_permutation"),
-        ("[1, 2]", "not_a_permutation"),
-        ("[1, 2, 3, 3]", "not_a_permutation"),
-        ("[0, 1, 2]", "not_a_permutation"),
-        ("[1, 2.5, 3]", "not_a_permutation"),
-        ('["User1", "User2", "User3"]', "schema"),
-        ("[1, 2, true]", "schema"),
-        ('{"User1": 1, "User2": 2, "User3": 3}', "schema"),
-    ],
-)
-def test_what_is_no_order_has_a_cause(value, cause):
-    assert outcome(read_order(3)(f'{{"predicted_ranking": {value}}}')) == cause
+    assert repr(found) == repr(expected), "whole numbers"
 
 
-def test_an_order_outside_of_an_object_is_not_read():
+def test_an_order_outside_of_its_key_is_not_read():
     assert outcome(read_order(2)("[2, 1]")) == "no_json"
     assert outcome(read_order(2)('{"predicted_rating": 4}')) == "schema"
+    assert outcome(read_order(1)(BESIDE)) == ((1,), "strict")
 
 
 @pytest.mark.parametrize(
@@ -141,50 +112,42 @@ def test_repeated_users_pass_where_length_and_ends_are_right(value, expected):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("thought", "text", "expected"),
     [
-        ("[User A]", ("A", "text")),
-        (" user a\n", ("A", "text")),
-        ("UserA", ("A", "text")),
-        ("[USER b]", ("B", "text")),
-        ("User A vs B", "both_named"),
-        ("Users A", "none_named"),
-        ('"[User A]"', ("A", "regex")),
-        ("It is User B: User B's ratings say so.", ("B", "regex")),
-        ("User A and a friend", ("A", "regex")),
-        ("User A or B", "both_named"),
-        ("[User A/B]", "both_named"),
-        ("I prefer User A to User B.", "both_named"),
-        ("", "empty"),
-        ("A", "none_named"),
-        ("User Alice", "none_named"),
-        ("superuser a", "none_named"),
+        (False, "[User A]", ("A", "text")),
+        (False, " user a\n", ("A", "text")),
+        (False, "UserA", ("A", "text")),
+        (False, "[USER b]", ("B", "text")),
+        (False, "User A vs B", "both_named"),
+        (False, "Users A", "none_named"),
+        (False, '"[User A]"', ("A", "regex")),
+        (False, "It is User B: User B's ratings say so.", ("B", "regex")),
+        (False, "User A and a friend", ("A", "regex")),
+        (False, "User A or B", "both_named"),
+        (False, "[User A/B]", "both_named"),
+        (False, "I prefer User A to User B.", "both_named"),
+        (False, "", "empty"),
+        (False, "A", "none_named"),
+        (False, "User Alice", "none_named"),
+        (False, "superuser a", "none_named"),
+        # After a thought the last side in brackets counts.
+        (True, "[User A]", ("A", "text")),
+        (True, "[User A] reads a lot, [User B] cooks. So [User B].", ("B", "regex")),
+        (True, "User B is kind, User A is not.\n**[ user A ]**", ("A", "regex")),
+        (True, "[User A] fits. Answer: [User A] or [User B]", "both_named"),
+        (True, "[User B] fits. Answer: [User A or User B]", "both_named"),
+        (True, "My answer is [User B] rather than [User A].", "both_named"),
+        (True, "So it is [User A], NOT [User B]", "both_named"),
+        (True, "[User A] rather than [User A]", ("A", "regex")),
+        (True, "I took [User A] over others.\nFinal answer: [User B]", ("B", "regex")),
+        (True, "Rather than [User A], I choose [User B].", ("B", "regex")),
+        (True, "User A cooks, so User A", "none_named"),
+        (True, "[my notes on User A]", "none_named"),
+        (True, "", "empty"),
     ],
 )
-def test_a_side_is_read_where_exactly_one_is_named(text, expected):
-    assert outcome(SideReader()(text)) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("[User A]", ("A", "text")),
-        ("[User A] reads a lot, [User B] cooks. So [User B].", ("B", "regex")),
-        ("User B is kind, User A is not.\n**[ user A ]**", ("A", "regex")),
-        ("[User A] fits. Answer: [User A] or [User B]", "both_named"),
-        ("[User B] fits. Answer: [User A or User B]", "both_named"),
-        ("My answer is [User B] rather than [User A].", "both_named"),
-        ("So it is [User A], NOT [User B]", "both_named"),
-        ("[User A] rather than [User A]", ("A", "regex")),
-        ("I took [User A] over others.\nFinal answer: [User B]", ("B", "regex")),
-        ("Rather than [User A], I choose [User B].", ("B", "regex")),
-        ("User A cooks, so User A", "none_named"),
-        ("[my notes on User A]", "none_named"),
-        ("", "empty"),
-    ],
-)
-def test_after_a_thought_the_last_side_in_brackets_counts(text, expected):
-    assert outcome(SideReader(thought=True)(text)) == expected
+def test_a_side_is_read_where_exactly_one_is_named(thought, text, expected):
+    assert outcome(SideReader(thought=thought)(text)) == expected
 
 
 def test_a_server_is_asked_for_the_form_that_is_read_but_to_forbid_no_thought():

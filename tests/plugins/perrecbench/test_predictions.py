@@ -1,19 +1,14 @@
 """Predictions and rankings by averages, worked out by hand."""
 
 import pytest
+from builders.perrecbench import make_member
 from harness_perrecbench.baselines import BASELINES, baseline_ranks, guesses
-from harness_perrecbench.records import Behaviour, Member
+from harness_perrecbench.records import Behaviour
 
 
 def member(name, average, *, ratings=(), weights=(), item=None):
-    return Member(
-        id=name,
-        average=average,
-        common=5.0,
-        shown=tuple(Behaviour(title="rye", rating=rating) for rating in ratings),
-        weights=weights,
-        item_average=item,
-    )
+    shown = tuple(Behaviour(title="rye", rating=rating) for rating in ratings)
+    return make_member(name, average, shown=shown, weights=weights, item_average=item)
 
 
 ADA = member("ada", 4.5, ratings=(5.0, 1.0), weights=(3.0, 1.0), item=3.0)

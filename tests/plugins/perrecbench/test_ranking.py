@@ -1,16 +1,24 @@
-"""Orders made of scripted comparisons: what is asked, how often, and what comes of it."""
+"""Orders made of scripted comparisons, both definitions of tau, and the rules for the undecided."""
 
 from itertools import combinations, permutations, product
 from random import Random
 
+import numpy as np
 import pytest
+from builders.perrecbench import make_comparisons, make_group, make_member
+from builders.records import make_records
+from harness_perrecbench import ranking
 from harness_perrecbench.ranking import (
     by_heapsort,
     by_wins,
     heapsort,
-    intransitive,
+    ptc,
+    ptc_published,
+    ranks_of_order,
+    tau_b,
 )
-from harness_perrecbench.records import Comparison
+from harness_perrecbench.records import Compared, Options
+from scipy.stats import kendalltau
 
 
 class Script:
@@ -25,33 +33,21 @@ class Script:
         return compared(first, second, self.preferred.get((first, second)))
 
 
-class Straight(Random):
-    """A generator that leaves what it shuffles as it was."""
-
-    def random(self):
-        return 0.0
-
-
-class Least(Random):
-    """A generator that draws prepared numbers."""
+class Prepared(Random):
+    """A generator that draws prepared numbers, and then 0, which leaves what it shuffles."""
 
     def __init__(self, *numbers):
         super().__init__(0)
         self.numbers = list(numbers)
 
     def random(self):
-        return self.numbers.pop(0)
+        return self.numbers.pop(0) if self.numbers else 0.0
 
 
 def compared(first, second, preferred=None):
-    sides = {first: ("A", "B"), second: ("B", "A"), None: ("A", "A")}
-    forth, back = sides[preferred]
-    return Comparison(first=first, second=second, forth=forth, back=back)
-
-
-def ranked(*order):
-    """The pairs of an order without ties, best first."""
-    return tuple(combinations(order, 2))
+    sides = {first: "AB", second: "BA", None: "AA"}
+    [made] = make_comparisons(f"{first}{second}{sides[preferred]}")
+    return made
 
 
 async def sorted_by(users, preferred):
@@ -67,9 +63,11 @@ async def sorted_by(users, preferred):
 
 async def test_three_users_are_sorted_by_three_comparisons():
     # Worked out by hand: 2 and then 3 rise over the root; of the two that are left 2 is greater.
-    assert await sorted_by([1, 2, 3], ranked(3, 2, 1)) == ((3, 2, 1), [(2, 1), (3, 2), (2, 1)])
+    found = await sorted_by([1, 2, 3], {(3, 2), (3, 1), (2, 1)})
+    assert found == ((3, 2, 1), [(2, 1), (3, 2), (2, 1)])
     # 1 stays the root, then 3 is put there and 2 rises over it.
-    assert await sorted_by([1, 2, 3], ranked(1, 2, 3)) == ((1, 2, 3), [(2, 1), (3, 1), (2, 3)])
+    found = await sorted_by([1, 2, 3], {(1, 2), (1, 3), (2, 3)})
+    assert found == ((1, 2, 3), [(2, 1), (3, 1), (2, 3)])
 
 
 @pytest.mark.parametrize(
@@ -93,7 +91,7 @@ async def test_undecided_and_circular_comparisons_cost_no_more_than_orders(
 
 @pytest.mark.parametrize("order", [*permutations((1, 2, 3, 4))])
 async def test_a_sort_asks_for_no_pair_twice_and_keeps_what_it_asked(order):
-    script = Script(*ranked(*order))
+    script = Script(*combinations(order, 2))
 
     found = await by_heapsort(4, script, Random(7))
 
@@ -106,34 +104,33 @@ async def test_a_sort_asks_for_no_pair_twice_and_keeps_what_it_asked(order):
 async def test_the_sort_begins_with_an_order_that_the_seed_decides():
     # 0.9 of three puts 3 first, then 0.9 of the two left puts 1 behind 2, that is 3, 1 and 2 …
     script = Script()
-    found = await by_heapsort(3, script, Least(0.9, 0.9, 0.0))
+    found = await by_heapsort(3, script, Prepared(0.9, 0.9))
 
     # … as drawn: 3 for 1, then 1 for 2. Undecided, the last two change places.
     assert (found.order, script.asked) == ((3, 2, 1), [(1, 3), (2, 3), (1, 2)])
 
 
 async def test_neighbours_share_a_rank_only_where_their_comparison_is_undecided():
-    found = await by_heapsort(3, Script((1, 2), (1, 3)), Straight())
+    found = await by_heapsort(3, Script((1, 2), (1, 3)), Prepared())
     assert (found.order, found.ranks) == ((1, 3, 2), (1, 2, 2))
 
-    found = await by_heapsort(3, Script((1, 3), (2, 3)), Straight())
+    found = await by_heapsort(3, Script((1, 3), (2, 3)), Prepared())
     assert (found.order, found.ranks) == ((1, 2, 3), (1, 1, 3))
-    found = await by_heapsort(4, Script(), Straight())
 
-    assert found.order == (1, 4, 3, 2)
+    found = await by_heapsort(4, Script(), Prepared())
+    assert (found.order, found.ranks) == ((1, 4, 3, 2), (1, 2, 2, 2))
     assert (1, 4) not in [(one.first, one.second) for one in found.comparisons]
-    assert found.ranks == (1, 2, 2, 2)
 
 
 async def test_of_all_pairs_wins_decide_and_equal_wins_share_a_rank():
     script = Script((2, 1), (2, 3), (3, 1))
-    found = await by_wins(3, script, Straight())
+    found = await by_wins(3, script, Prepared())
 
     assert script.asked == [(1, 2), (1, 3), (2, 3)]
     assert (found.order, found.ranks) == ((2, 3, 1), (3, 1, 2))
     assert len(found.comparisons) == 3
     # 4 wins twice, 1 and 2 once, 3 never.
-    found = await by_wins(4, Script((4, 1), (4, 2), (1, 3), (2, 3)), Straight())
+    found = await by_wins(4, Script((4, 1), (4, 2), (1, 3), (2, 3)), Prepared())
 
     assert (found.order, found.ranks) == ((4, 1, 2, 3), (2, 2, 4, 1))
 
@@ -161,4 +158,128 @@ def test_a_circle_of_three_preferences_is_intransitive(members, preferred, circl
     every = combinations(range(1, members + 1), 2)
     comparisons = [compared(*pair, chosen.get(pair)) for pair in every]
 
-    assert intransitive(comparisons, members) == circles
+    assert ranking.intransitive(comparisons, members) == circles
+
+
+def test_orders_compared_place_by_place_can_agree_where_the_rankings_are_opposite():
+    # True order (1,3,2): user 1 first, 2 third, 3 second. Predicted (2,3,1): 3, 1, 2.
+    assert ptc(ranks=(3, 1, 2), truth=(1, 3, 2)) == -1
+    assert ptc_published(order=(2, 3, 1), true_order=(1, 3, 2)) == pytest.approx(1 / 3)
+
+    # True order (1,3,4,2), predicted (2,3,4,1).
+    assert ptc(ranks=(4, 1, 2, 3), truth=(1, 4, 2, 3)) == pytest.approx(-2 / 3)
+    assert ptc_published(order=(2, 3, 4, 1), true_order=(1, 3, 4, 2)) == pytest.approx(2 / 3)
+
+
+def test_a_tie_with_the_rest_right_earns_what_breaking_it_at_random_would():
+    broken = [ptc(ranks, (1, 2, 3)) for ranks in ((1, 2, 3), (2, 1, 3))]
+
+    assert broken == pytest.approx([1, 1 / 3])
+    assert ptc((1, 1, 3), (1, 2, 3)) == pytest.approx(0.667, abs=5e-4)
+    assert tau_b((1, 1, 3), (1, 2, 3)) == pytest.approx(0.816, abs=5e-4)
+
+
+def test_who_ties_everybody_scores_nothing():
+    assert ptc((1, 1, 1), (1, 2, 3)) == 0
+    assert tau_b((1, 1, 1), (1, 2, 3)) is None
+    assert ptc((1, 2), (1, 1)) == 0
+    assert tau_b((1, 2), (1, 1)) is None
+    assert ptc_published((1, 1), (1, 2)) is None
+    assert 1 - 1.3 != 2 - 2.3
+    assert ranking.ranks_of(ranking.relative((1.0, 2.0, 5.0), (1.3, 2.3, 3.0))) == (2, 2, 1)
+
+
+@pytest.mark.parametrize("members", [2, 3])
+def test_tau_b_is_that_of_scipy_whatever_ties(members):
+    rankings = list(product(range(members), repeat=members))
+    for one, other in list(product(rankings, rankings))[::7]:
+        if len(set(one)) > 1 and len(set(other)) > 1:
+            assert tau_b(one, other) == pytest.approx(kendalltau(one, other).statistic)
+
+
+@pytest.mark.parametrize("members", [2, 3, 4])
+def test_without_ties_both_are_scipys_tau_of_what_they_compare(members):
+    orders = list(permutations(range(1, members + 1)))
+    for order, true_order in product(orders, repeat=2):
+        ranks, truth = ((np.argsort(one) + 1).tolist() for one in (order, true_order))
+        assert ptc(ranks, truth) == pytest.approx(kendalltau(ranks, truth).statistic)
+        published = kendalltau(order, true_order).statistic
+        assert ptc_published(order, true_order) == pytest.approx(published)
+
+
+@pytest.mark.parametrize(("members", "shown"), [(2, 0.30), (3, 0.189), (4, 0.131)])
+def test_the_published_number_of_a_ranker_falls_with_the_users_of_a_group(members, shown):
+    rng = np.random.default_rng(7)
+    groups = 200_000
+    truth = rng.normal(size=(groups, members))
+    scores = truth + 1.963 * rng.normal(size=(groups, members))
+    orders = list(permutations(range(1, members + 1)))
+    of_rankings, of_orders = (
+        np.array([[of(order, other) for other in orders] for order in orders])
+        for of in (lambda *two: ptc(*map(ranks_of_order, two)), ptc_published)
+    )
+
+    said, true = (
+        (np.argsort(-one)[:, None] + 1 == orders).all(axis=2).argmax(axis=1)
+        for one in (scores, truth)
+    )
+
+    assert of_rankings[said, true].mean() == pytest.approx(0.30, abs=0.005)
+    assert of_orders[said, true].mean() == pytest.approx(shown, abs=0.005)
+
+
+def test_the_published_order_is_a_stable_argsort_turned_round():
+    rng = Random(3)
+    for _ in range(200):
+        scores = [int(4 * rng.random()) for _ in range(4)]
+        expected = (np.argsort(scores, kind="stable") + 1)[::-1]
+        assert ranking.published_order(scores) == tuple(expected.tolist())
+
+
+def test_whom_an_order_leaves_out_for_a_repeated_other_comes_last():
+    assert ranks_of_order((1, 3, 3)) == (1, 3, 2)
+    assert ranks_of_order((4, 4, 1, 1)) == (2, 3, 3, 1)
+
+
+def of_three(item, *told, ranks):
+    """A group of three whose true order is 1, 2, 3, with comparisons such as "12AB"."""
+    group = make_group(*(make_member(str(n), rank=n) for n in (1, 2, 3)), item=item)
+    return group, Compared(order=(1, 2, 3), ranks=ranks, comparisons=make_comparisons(*told))
+
+
+def noted(*pairs, **options):
+    return list(ranking.notes({"compare": make_records(pairs)}, Options(**options)))
+
+
+WHOLE = of_three("a", "12AB", "13AA", "23AA", ranks=(1, 2, 2))
+
+
+def test_the_three_rules_stand_side_by_side_where_many_are_undecided():
+    # Only 1 is preferred to 2. Heapsort recorded 1, then 2 and 3 tied. From the order of numbers,
+    # "not greater" makes 1, 3, 2 of it. By wins 1 is first, and 2 and 3 tie.
+    assert noted(WHOLE, of_three("b", "12AB", "13AB", ranks=(1, 2, 3)), comparing="heapsort") == [
+        "40% of the comparisons are undecided, so that ptc depends on the rule for them (option "
+        "`comparing`, here heapsort); in 1 of 2 groups every pair was compared, and ptc of these "
+        "is: heapsort 0.667, published 0.333, all_pairs 0.667"
+    ]
+
+
+def test_the_rules_are_not_compared_over_a_minority_of_the_groups():
+    parts = [of_three(item, "12AB", "13AA", ranks=(1, 2, 3)) for item in ("b", "c")]
+
+    (note,) = noted(WHOLE, *parts, comparing="heapsort")
+
+    assert note.endswith(
+        "in 1 of 3 groups every pair was compared, too few to compare the rules: "
+        "comparing=all_pairs compares every pair"
+    )
+    assert "published" not in note
+
+
+def test_a_tenth_of_undecided_comparisons_is_not_worth_a_note():
+    decided = [of_three(str(n), "12AB", "13AB", "23AB", ranks=(1, 2, 3)) for n in range(3)]
+
+    assert not noted(*decided)
+    assert not noted(*decided, of_three("x", "12AA", ranks=(1, 1, 3)))
+    assert noted(*decided, of_three("x", "12AA", "13AA", ranks=(1, 1, 1)))
+    assert not list(ranking.notes({}, Options(ask="listwise")))

@@ -4,17 +4,12 @@ import gzip
 import json
 
 import pytest
+from builders.perrecbench import make_group, make_member
 from builders.records import make_records
 from harness_perrecbench.metrics import METRICS, score
 from harness_perrecbench.paper import TABLES, WAYS
 from harness_perrecbench.ranking import ranks_of_order
-from harness_perrecbench.records import (
-    Group,
-    Member,
-    Options,
-    Ranked,
-    Thing,
-)
+from harness_perrecbench.records import Options, Ranked
 
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.task import IntervalSpec
@@ -23,7 +18,6 @@ from harness.scoring.aggregate import Columns, sound
 pytestmark = pytest.mark.real_data
 
 UNREADABLE = "format_not_correct"
-ANY = Thing(title="any")
 
 
 def lines(path):
@@ -31,12 +25,12 @@ def lines(path):
         return [json.loads(line) for line in file]
 
 
-def make_group(item, averages, ranks):
-    members = tuple(
-        Member(id=str(place), average=float(average), common=5.0, shown=(), rank=rank)
+def group_of(item, averages, ranks):
+    members = (
+        make_member(str(place), float(average), rank=rank)
         for place, (average, rank) in enumerate(zip(averages, ranks, strict=True), start=1)
     )
-    return Group(id=item, user=item, query=ANY, members=members)
+    return make_group(*members, item=item)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +44,7 @@ def orders(real_data):
 def groups(real_data, orders):
     """The recorded easy groups, 130 of them with true ranks."""
     return {
-        one["item"]: make_group(
+        one["item"]: group_of(
             one["item"],
             [user["avg"] for user in one["users"]],
             ranks_of_order(orders[one["item"]]) if one["item"] in orders else (None, None),
@@ -63,7 +57,7 @@ def groups(real_data, orders):
 def held_out(real_data):
     """The labelled held-out easy groups."""
     return {
-        str(number): make_group(
+        str(number): group_of(
             str(number), [user["avg"] for user in one["users"]], one["rank_vector"]
         )
         for number, one in enumerate(lines(real_data / "perrecbench/heldout-easy.jsonl.gz"))

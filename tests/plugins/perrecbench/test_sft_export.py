@@ -7,7 +7,8 @@ from pathlib import Path
 import harness_perrecbench.tuning
 import pytest
 import yaml
-from harness_perrecbench.records import Behaviour, Group, Member, Options, Thing
+from builders.perrecbench import make_group, make_member
+from harness_perrecbench.records import Behaviour, Options, Thing
 from harness_perrecbench.tuning import sft_export
 from harness_perrecbench.tuning.sft_export import (
     Export,
@@ -16,6 +17,7 @@ from harness_perrecbench.tuning.sft_export import (
     run,
     training_examples,
 )
+from msgspec.structs import replace
 
 from harness.base.errors import DataError, UsageError
 
@@ -27,46 +29,26 @@ HISTORIES = {
     "eli": [("A", 3.0), ("LAMP", 4.0)],
 }
 TITLES = {"A": "Apple", "B": "Brush", "TEA": "Tea", "LAMP": "Lamp"}
-ANN_TEA = ("ann", 2, 0.5, 3.5)
-BEN_TEA = ("ben", 2, -0.33, 1.33)
-ANN_LAMP = ("ann", 3, -1.5, 3.5)
-CEM_LAMP = ("cem", 1, 0.5, 4.5)
-DOT_LAMP = ("dot", 1, -0.5, 1.5)
-ELI_LAMP = ("eli", 1, 0.5, 3.5)
-LAMP_FOR_TRAINING = {
-    "test_easy": {"TEA": [ANN_TEA, BEN_TEA]}, "held_out_easy": {"LAMP": [CEM_LAMP, DOT_LAMP]},
-}  # fmt: skip
+ANN_TEA, BEN_TEA = ("ann", 2, 0.5), ("ben", 2, -0.33)
+ANN_LAMP, CEM_LAMP = ("ann", 3, -1.5), ("cem", 1, 0.5)
+DOT_LAMP, ELI_LAMP = ("dot", 1, -0.5), ("eli", 1, 0.5)
+TEA, LAMP = {"TEA": [ANN_TEA, BEN_TEA]}, {"LAMP": [CEM_LAMP, DOT_LAMP]}
 
 
 @pytest.fixture
-def write(tmp_path):
+def write(publish):
     """Writes the published files into a folder, from the groups of each of their files."""
 
     def made(**groups):
-        folder = tmp_path / "data"
-        folder.mkdir()
-        fields = ("user_id", "history_len", "relative_rating", "avg_rating")
-        files = {
-            "userid2history": {
-                user: [{"parent_asin": item, "rating": rating} for item, rating in history]
-                for user, history in HISTORIES.items()
-            },
-            "parentasin2item": {item: {"title": title} for item, title in TITLES.items()},
-            "userid2profile": {"cem": "Cem shines.", "dot": "Dot dims."},
-        }
+        items = {item: {"title": title} for item, title in TITLES.items()}
+        profiles = {"cem": "Cem shines.", "dot": "Dot dims."}
         for name, asked in groups.items():
             kind, _, level = name.rpartition("_")
-            files[f"{FILES[kind]}-{level}"] = {
-                item: [[dict(zip(fields, user, strict=True)) for user in users]]
-                for item, users in asked.items()
-            }
-        for name, content in files.items():
-            (folder / f"{name}.json").write_text(json.dumps(content))
+            written = {kind: {item: [users] for item, users in asked.items()}}
+            more = {"items": items, "profiles": profiles, "inside": "data"}
+            publish(HISTORIES, level=level, **written, **more)
 
     return made
-
-
-FILES = {"test": "item2group_avg_diff_sample", "held_out": "held_out"}
 
 
 def settings(tmp_path, **changes):
@@ -91,7 +73,7 @@ def test_a_held_out_group_is_answered_in_each_format_and_equal_users_are_only_ra
     write, tmp_path
 ):
     write(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]},
+        groups_easy=TEA,
         held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]},
         held_out_medium={"LAMP": [CEM_LAMP, DOT_LAMP, ELI_LAMP]},
     )
@@ -117,7 +99,7 @@ def test_a_held_out_group_is_answered_in_each_format_and_equal_users_are_only_ra
 
 
 def test_a_line_is_what_a_run_would_send_and_the_answer(write, tmp_path):
-    write(**LAMP_FOR_TRAINING)
+    write(groups_easy=TEA, held_out_easy=LAMP)
 
     run(settings(tmp_path, profile="full"))
 
@@ -136,8 +118,8 @@ def test_a_line_is_what_a_run_would_send_and_the_answer(write, tmp_path):
 
 def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(write, tmp_path):
     write(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]},
-        held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP], "TEA": [ANN_TEA, BEN_TEA]},
+        groups_easy=TEA,
+        held_out_easy={**LAMP, **TEA},
         # Ann's history before the lamp shows how she rated the tea.
         held_out_medium={"LAMP": [ANN_LAMP, CEM_LAMP, DOT_LAMP]},
     )
@@ -159,9 +141,9 @@ def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(write, t
 
 def test_the_test_groups_of_a_level_that_is_not_exported_count_as_well(write, tmp_path):
     write(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]},
-        held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]},
-        test_medium={"LAMP": [DOT_LAMP, ANN_LAMP, ELI_LAMP]},
+        groups_easy=TEA,
+        held_out_easy=LAMP,
+        groups_medium={"LAMP": [DOT_LAMP, ANN_LAMP, ELI_LAMP]},
     )
 
     counts, _ = rows(run(settings(tmp_path, level="easy")))
@@ -177,21 +159,17 @@ def test_the_test_groups_of_a_level_that_is_not_exported_count_as_well(write, tm
 
 def test_a_thing_of_the_same_name_under_another_id_is_the_same_thing():
     cup = Behaviour(title="Cup", rating=4)
-    ann = Member(id="ann", average=3, common=3, shown=(cup,), rating=4, rank=1)
-    of_test = Group(id="i1", user="i1", query=Thing(title="Cup"), members=(ann,))
-    group = Group(id="i2", user="i2", query=Thing(title="Kettle"), members=(ann,))
-    other_author = Group(id="i3", user="i3", query=Thing(title="Cup", author="Bo"), members=(ann,))
+    ann = make_member("ann", shown=(cup,), rating=4, rank=1)
+    of_test, group = (make_group(ann, item=title, title=title) for title in ("Cup", "Kettle"))
+    other_author = replace(of_test, query=Thing(title="Cup", author="Bo"))
+    [example] = training_examples(group, "pointwise", Options(profile="none"))
 
-    def told(of):
-        [example] = training_examples(of, "pointwise", Options(profile="none"))
-        return example.traces
-
-    assert told(group) & requested_ratings([of_test]) == {("ann", "Cup", None)}
-    assert not told(group) & requested_ratings([other_author])
+    assert example.traces & requested_ratings([of_test]) == {("ann", "Cup", None)}
+    assert not example.traces & requested_ratings([other_author])
 
 
 def test_an_audit_that_finds_a_shared_rating_stops_the_export(write, tmp_path, monkeypatch):
-    write(test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"TEA": [ANN_TEA, BEN_TEA]})
+    write(groups_easy=TEA, held_out_easy=TEA)
     add = Export.add
 
     def careless(export, *rest):
@@ -208,24 +186,20 @@ def test_an_audit_that_finds_a_shared_rating_stops_the_export(write, tmp_path, m
 
 
 def test_the_order_of_three_users_names_them_by_number_and_every_pair_is_asked_both_ways():
-    members = tuple(
-        Member(id=str(rank), average=3, common=3, shown=(), rank=rank) for rank in (2, 3, 1)
+    group = make_group(*(make_member(str(rank), rank=rank) for rank in (2, 3, 1)))
+    ranked, pairs, rated = (
+        [one.answer for one in training_examples(group, form, Options(profile="none"))]
+        for form in ("listwise", "pairwise", "pointwise")
     )
-    group = Group(id="i", user="i", query=Thing(title="Cup"), members=members)
-    options = Options(profile="none")
 
-    [ranked] = training_examples(group, "listwise", options)
-    pairs = [example.answer for example in training_examples(group, "pairwise", options)]
-    rated = [example.answer for example in training_examples(group, "pointwise", options)]
-
-    assert ranked.answer == '{"predicted_ranking": [3, 1, 2]}'
+    assert ranked == ['{"predicted_ranking": [3, 1, 2]}']
     # 1 before 2, 3 before 1, 3 before 2, as pairs (1,2), (1,3), (2,1), (2,3), (3,1), (3,2).
     assert pairs == ["[User A]", "[User B]", "[User B]", "[User B]", "[User A]", "[User A]"]
     assert rated == [None, None, None]
 
 
 def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(write, tmp_path):
-    write(**LAMP_FOR_TRAINING)
+    write(groups_easy=TEA, held_out_easy=LAMP)
     apart = [f"train-{form}.jsonl" for form in ("pointwise", "pairwise", "listwise")]
     mixed = {}
     for name, seed in {"one": 1, "same": 1, "two": 2}.items():
@@ -263,7 +237,7 @@ def test_the_printed_commands_meet_in_one_folder():
 
 
 def test_training_data_that_is_there_is_not_written_over(write, tmp_path):
-    write(**LAMP_FOR_TRAINING)
+    write(groups_easy=TEA, held_out_easy=LAMP)
     (tmp_path / "out").mkdir()
     (tmp_path / "out/train-mixed.jsonl").write_text("mine")
 

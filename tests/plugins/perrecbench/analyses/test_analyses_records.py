@@ -1,30 +1,19 @@
 """Analyses that read what the stages recorded."""
 
-import dataclasses
-
-import msgspec
 import pytest
-from builders.runs import make_line, write_journal
+from builders.perrecbench import make_comparisons, make_group
+from builders.runs import keep_records
 from harness_perrecbench.analyses import answers, domains
-from harness_perrecbench.records import Compared, Comparison, Group, Thing
+from harness_perrecbench.records import Compared
 
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Done
-from harness.runs.manifest import StageEntry
 
 
 def compared(*sides):
     """Comparisons of users 1 and 2 by their two answers, "-" for one that could not be read."""
-    made = tuple(
-        Comparison(
-            first=1,
-            second=2,
-            forth=None if forth == "-" else forth,
-            back=None if back == "-" else back,
-        )
-        for forth, back in sides
-    )
+    made = make_comparisons(*(f"12{one}" for one in sides))
     return Done(Compared(order=(1, 2), ranks=(1, 2), comparisons=made))
 
 
@@ -34,19 +23,8 @@ def recorded(kept):
 
     def make(model, found, **more):
         task = kept(model, dict.fromkeys(found, 1.0), ask="pairwise", **more)
-        stage = StageEntry(name="compare", key="c" * 32, file="1-compare.jsonl", items=len(found))
-        lines = (
-            make_line(
-                number,
-                Group(id=item, user=item, query=Thing(title=f"The {item}"), members=()),
-                outcome,
-                stage=stage.key,
-            )
-            for number, (item, outcome) in enumerate(found.items())
-        )
-        write_journal(task.path / task.entry.folder / stage.file, *lines)
-        entry = msgspec.structs.replace(task.entry, stages=(stage,))
-        return dataclasses.replace(task, entry=entry)
+        groups = (make_group(item=item, title=f"The {item}") for item in found)
+        return keep_records(task, "compare", [*zip(groups, found.values(), strict=True)])
 
     return make
 

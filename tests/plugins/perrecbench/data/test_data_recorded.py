@@ -1,9 +1,9 @@
 """Recorded groups: numbers as printed, labels where they are whole, and what they cannot give."""
 
-import json
 from collections import Counter
 
 import pytest
+from builders.texts import write_json_lines
 from harness_perrecbench.records import Behaviour, Thing
 
 
@@ -15,8 +15,8 @@ def user(name, *, behaviours=4, **more):
     }  # fmt: skip
 
 
-def recorded(item, *users, title=None):
-    return {"level": "easy", "item": item, "query": {"title": title or item}, "users": users}
+def recorded(item, *users):
+    return {"level": "easy", "item": item, "query": {"title": item}, "users": users}
 
 
 def held_out(title, *users, ranks):
@@ -24,30 +24,11 @@ def held_out(title, *users, ranks):
     return {"query": {"title": title}, "users": users, "rank_vector": ranks, "k": 4}
 
 
-@pytest.fixture
-def record(tmp_path):
-    """Writes recorded groups, held-out ones and labels."""
-
-    def write(groups=(), held=(), labels=()):
-        (tmp_path / "labels").mkdir(exist_ok=True)
-        files = {
-            "groups-easy": groups,
-            "heldout-easy": held,
-            "labels/labels-easy": labels,
-        }
-        for name, rows in files.items():
-            if rows:
-                text = "".join(json.dumps(row) + "\n" for row in rows)
-                (tmp_path / f"{name}.jsonl").write_text(text)
-        return tmp_path
-
-    return write
-
-
-def test_printed_numbers_are_numbers(record, load_data):
+def test_printed_numbers_are_numbers(load_data, tmp_path):
     ann = user("ann")
     ann["history"][0] = {"title": "Emma", "author": "Jane Austen", "rating": "2.0"}
-    [group] = load_data(record([recorded("i", ann, user("bob"))]), ask="listwise").groups
+    write_json_lines(tmp_path / "groups-easy.jsonl", [recorded("i", ann, user("bob"))])
+    [group] = load_data(tmp_path, ask="listwise").groups
     assert (group.id, group.user, group.query) == ("i", "i", Thing(title="i"))
     first = group.members[0]
     assert (first.id, first.average, first.common) == ("ann", 3.2, 5.0)
@@ -58,12 +39,12 @@ def test_printed_numbers_are_numbers(record, load_data):
     assert group.overall_average is None
 
 
-def test_only_whole_orders_are_the_truth(record, load_data, tmp_path):
+def test_only_whole_orders_are_the_truth(load_data, tmp_path):
     users = user("ann"), user("bob"), user("cid")
     labels = [{"item": "i", "order": [2, 3, 1]}, {"item": "j", "pairs_prefer": [[1, 2]]}]
-    record([recorded("i", *users), recorded("j", *users)], labels=labels)
-    (tmp_path / "groups-easy.jsonl").rename(tmp_path / "groups-medium.jsonl")
-    (tmp_path / "labels/labels-easy.jsonl").rename(tmp_path / "labels/labels-medium.jsonl")
+    groups = [recorded("i", *users), recorded("j", *users)]
+    write_json_lines(tmp_path / "groups-medium.jsonl", groups)
+    write_json_lines(tmp_path / "labels/labels-medium.jsonl", labels)
     data = load_data(tmp_path, ask="pointwise", level="medium")
     assert {one.id: (one.member.id, one.member.rank) for one in data.singles} == {
         "i/1": ("ann", 3), "i/2": ("bob", 1), "i/3": ("cid", 2),
@@ -72,14 +53,15 @@ def test_only_whole_orders_are_the_truth(record, load_data, tmp_path):
     assert load_data.notes == {"groups without a whole true order": 1}
 
 
-def test_held_out_groups_have_ranks_and_lasting_ids(record, load_data):
+def test_held_out_groups_have_ranks_and_lasting_ids(load_data, tmp_path):
     rows = [
         held_out("i", user("ann"), user("bob"), ranks=[2, 1]),
         held_out("i", user("cid"), user("dan"), ranks=[1, 2]),
     ]
 
     def told(rows, **options):
-        data = load_data(record(held=rows), ask="listwise", split="held_out", **options)
+        write_json_lines(tmp_path / "heldout-easy.jsonl", rows)
+        data = load_data(tmp_path, ask="listwise", split="held_out", **options)
         return {
             (one.id, *(member.id for member in one.members)): [
                 (member.shown[0].title, member.rank) for member in one.members

@@ -13,23 +13,22 @@ PEOPLE = {
 """Twenty ratings stand before p and Bob's q, and more before Ann's q, b3 and r."""
 
 
-def behaviour(user, item, before, rating):
-    return {
-        "user_id": user,
-        "parent_asin": item,
-        "history_len": before,
-        "rating": rating,
-        "timestamp": 1,
-    }
+@pytest.fixture
+def listed(publish):
+    """Writes the published files with a list of behaviours: user, item, ratings before, rating."""
+
+    def write(*behaviours):
+        names = ("user_id", "parent_asin", "history_len", "rating")
+        rows = [dict(zip(names, one, strict=True), timestamp=1) for one in behaviours]
+        folder = publish(PEOPLE)
+        (folder / "sample_behavior.json").write_text(json.dumps(rows))
+        return folder
+
+    return write
 
 
-def listed(folder, *behaviours):
-    (folder / "sample_behavior.json").write_text(json.dumps(behaviours))
-
-
-def test_the_published_list_is_asked_about(publish, load_data):
-    folder = publish(PEOPLE)
-    listed(folder, behaviour("ann", "q", 21, 1.0), behaviour("bob", "q", 20, 5.0))
+def test_the_published_list_is_asked_about(listed, load_data):
+    folder = listed(("ann", "q", 21, 1.0), ("bob", "q", 20, 5.0))
     data = load_data(folder, ask="rating", profile="none")
     ann, bob = sorted(data.singles, key=lambda one: one.id)
     assert (ann.id, ann.user, ann.place, ann.of) == ("q/ann", "ann", 1, 1)
@@ -42,9 +41,8 @@ def test_the_published_list_is_asked_about(publish, load_data):
     assert (ann.member.rank, data.groups) == (None, ())
 
 
-def test_a_behaviour_that_comes_again_counts_once(publish, load_data):
-    folder = publish(PEOPLE)
-    listed(folder, behaviour("bob", "q", 20, 5.0), behaviour("bob", "q", 20, 5.0))
+def test_a_behaviour_that_comes_again_counts_once(listed, load_data):
+    folder = listed(*[("bob", "q", 20, 5.0)] * 2)
     assert len(load_data(folder, ask="rating", profile="none").singles) == 1
     assert load_data.notes == {"behaviours left out as their user and item came before": 1}
 
@@ -53,12 +51,8 @@ def test_behaviours_are_drawn_where_more_than_twenty_came_before_the_first_of_it
     publish, load_data
 ):
     data = load_data(publish(PEOPLE), ask="rating", profile="none")
-    assert {one.id for one in data.singles} == {"q/ann", "r/ann"}
-    assert {one.id: one.member.rating for one in data.singles} == {"q/ann": 1.0, "r/ann": 3.0}
-    assert {one.id: one.member.item_average for one in data.singles} == {
-        "q/ann": 5.0,
-        "r/ann": None,
-    }
+    found = {one.id: (one.member.rating, one.member.item_average) for one in data.singles}
+    assert found == {"q/ann": (1.0, 5.0), "r/ann": (3.0, None)}
 
 
 def test_as_many_are_drawn_as_asked_for_and_a_limit_takes_the_first(publish, load_data):

@@ -1,7 +1,0 @@
-"""The bundled sample is what its generator makes."""
-
-from samples.gistbench import SAMPLE, sample
-
-
-def test_the_generator_makes_the_committed_bytes():
-    assert SAMPLE.read_bytes() == sample().encode()

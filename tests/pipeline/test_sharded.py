@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import threading
@@ -9,12 +10,13 @@ from collections import Counter
 
 import msgspec
 import pytest
-from builders.hosted import Here
+from builders.hosted import Here, Hosted
 from builders.toys import Runs, asked, current_lines, outcomes, toys_installed
 
 from harness.pipeline import run as run_module
 from harness.pipeline.executors import sharded
 from harness.pipeline.executors.shard_worker import ShardWorker
+from harness.pipeline.executors.shards import Collector
 from harness.testing import FaultyServer, faults
 
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
@@ -284,3 +286,23 @@ def test_what_a_killed_command_left_is_taken_over(runs, server, whole, then):
     assert scores_of(done) == whole
     assert not texts & set(asked(server)[before:])
     assert not [*copied.rglob("*.shards")]
+
+
+def test_news_that_come_as_their_shard_is_collected_are_old(runs, server, monkeypatch):
+    runs.words(*WORDS)
+    call, collect = Hosted.call, Collector.collect
+
+    async def late(self, method, *given):
+        found = await call(self, method, *given)
+        await asyncio.sleep(0.1 if method == "news" else 0)
+        return found
+
+    async def slow(self, *given):
+        await asyncio.sleep(0.3)
+        return await collect(self, *given)
+
+    monkeypatch.setattr(Hosted, "call", late)
+    monkeypatch.setattr(Collector, "collect", slow)
+    server.latency = 0.02
+    done = runs.sharded(concurrency=2)
+    assert done.status == "done", done.errors

@@ -376,6 +376,7 @@ class ShardedExecutor(Executor):
                 cost = None if done.short.cost is None else done.short.cost * 1.000001
                 self._short = msgspec.structs.replace(done.short, cost=cost)
             self._count(served, shard.number, done.counts)
+            served.heard[shard.number] = Counts(attempt=sys.maxsize)  # later news are old
         elif done.spent:  # its worker died, with its share
             self._lost_share = True
             served.deaths[shard.number] += 1
@@ -388,7 +389,6 @@ class ShardedExecutor(Executor):
         recorded = await self._collector.collect(
             served.files, shard.number, done.attempts, queue.writer, self._yield_to_loop
         )
-        served.heard[shard.number] = Counts(attempt=sys.maxsize)  # later news are old
         queue.run.progress.in_flight -= shard.items
         lacking = shard.items - len(recorded)
         if done.error is not None:

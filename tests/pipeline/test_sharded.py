@@ -306,3 +306,47 @@ def test_news_that_come_as_their_shard_is_collected_are_old(runs, server, monkey
     server.latency = 0.02
     done = runs.sharded(concurrency=2)
     assert done.status == "done", done.errors
+
+
+class Gone:
+    """A worker whose machine is gone, and which has no room on another one."""
+
+    def __getattr__(self, name):
+        return lambda *given: asyncio.Event().wait()
+
+
+def test_an_error_ends_a_run_though_a_worker_never_comes_back(runs, server, monkeypatch):
+    monkeypatch.setattr(sharded, "ENDING_SECONDS", 0.5)
+    runs.words(*WORDS)
+
+    def strike(request):
+        if request.number == 6:
+            runs.machines.workers[0]._make = Gone
+            runs.machines.workers[0].kill()
+        return faults.status(401) if request.number > 12 else None
+
+    server.faults = strike
+    server.latency = 0.02
+    done = runs.sharded(concurrency=2)
+    assert done.status == "failed" and "the model cannot be used" in str(done.errors[0])
+    assert any("did not end by themselves" in line for line in runs.problems)
+    assert len(current_lines(done.folder, "say")) >= 6
+
+
+def test_a_worker_that_dies_as_the_run_is_stopped_asks_no_more(runs, server, monkeypatch):
+    """It is called for its shards again, in a process that nobody told to stop."""
+    runs.words(*(f"w {number}" for number in range(200)))
+    stop, asked_before = ShardWorker.stop, []
+
+    async def dies(self, error, at_once):
+        if self._begun and self._queues and not asked_before:
+            asked_before.append(server.count)
+            next(one for one in runs.machines.workers if one.object is self).kill()
+        await stop(self, error, at_once)
+
+    monkeypatch.setattr(ShardWorker, "stop", dies)
+    server.faults = lambda request: faults.status(401) if request.number == 20 else None
+    server.latency = 0.05
+    done = runs.sharded(concurrency=2)
+    assert done.status == "failed"
+    assert server.count <= asked_before[0] + 6

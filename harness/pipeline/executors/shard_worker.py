@@ -284,6 +284,8 @@ class ShardWorker:
         """Send no further question; calls in flight may finish, or are dropped at once."""
         if self._begun:
             self._stop(error, at_once=at_once)
+        else:  # a process that was started again, and prepares for a shard
+            self._stopped = self._stopped or error
 
     async def give_up(self, task: str, stage: str) -> None:
         """Begin no further item of a stage."""

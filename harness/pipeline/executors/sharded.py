@@ -129,7 +129,9 @@ class ShardedExecutor(Executor):
         self._again: deque[Shard] = deque()
         self._seats: list[_Seat] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._aside: set[asyncio.Task[None]] = set()
+        self._opening: set[asyncio.Task[None]] = set()
+        self._hands: set[asyncio.Task[None]] = set()
+        self._dropped = asyncio.Event()
         self._room = asyncio.Event()
         self._limits: dict[str, Any] = {}
 
@@ -164,30 +166,41 @@ class ShardedExecutor(Executor):
 
     def _start_work(self) -> None:
         self._room.set()
-        if not self._aside:
-            self._aside.add(self._begin(self._hand_out()))
+        if not self._opening:
+            self._opening.add(self._begin(self._hand_out()))
 
     def _stop_calls(self, error: HarnessError) -> None:
         self._tell("stop", error, False)
 
     def _drop(self) -> None:
-        self._tell("stop", self._stopped_by or HarnessError("the run has ended"), True)
-        for task in self._aside:
+        if not self._dropped.is_set():
+            self._dropped.set()
+            self._tell("stop", self._stopped_by or HarnessError("the run has ended"), True)
+        for task in self._opening:
             task.cancel()
 
     async def _settled(self) -> None:
-        while hands := self._tasks - self._aside:
-            await asyncio.wait(hands)
+        dropped = asyncio.ensure_future(self._dropped.wait())
+        while self._hands and not dropped.done():
+            await asyncio.wait({*self._hands, dropped}, return_when=asyncio.FIRST_COMPLETED)
+        dropped.cancel()
 
     async def _ended(self) -> None:
         try:
             async with asyncio.timeout(ENDING_SECONDS):
-                await self._settled()
+                while self._hands:
+                    await asyncio.wait(self._hands)
+                self._cancel()
                 await asyncio.gather(*(self._close(one) for one in self._seats if one.begun))
         except TimeoutError:
             self._announce("workers did not end by themselves, and are killed", problem=True)
         finally:
+            self._cancel()
             await self._machines.close()
+
+    def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do this at the side; an error of it ends the run."""
@@ -196,6 +209,7 @@ class ShardedExecutor(Executor):
 
         def ended(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
+            self._hands.discard(task)
             self._room.set()
             if not task.cancelled() and (error := task.exception()) is not None:
                 self.worker_ended(error)
@@ -232,7 +246,7 @@ class ShardedExecutor(Executor):
             shard = msgspec.structs.replace(shard, share=self._share())
             seat.in_hand += 1
             seat.alone = shard.by_item
-            self._begin(self._hand(seat, shard))
+            self._hands.add(self._begin(self._hand(seat, shard)))
 
     async def _next_shard(self) -> Shard | None:
         """The next items of the first stage that has some left, in a file; None if none has."""
@@ -270,7 +284,7 @@ class ShardedExecutor(Executor):
         self._seats = [_Seat(worker=one) for one in workers]
         self._seen.opening = len(workers)
         begins = [self._begin(self._ready(seat)) for seat in self._seats]
-        self._aside.update(begins)
+        self._opening.update(begins)
         first = asyncio.FIRST_EXCEPTION
         _, late = await asyncio.wait(begins, timeout=ROOM_SECONDS, return_when=first)
         if late and not self.over:
@@ -286,7 +300,7 @@ class ShardedExecutor(Executor):
         seat.begun = True
         self._seen.opening -= 1
         self._seen.workers += 1
-        self._aside.add(self._begin(self._listen(seat)))
+        self._begin(self._listen(seat))
 
     async def _listen(self, seat: _Seat) -> None:
         """Ask a worker for its news until the run ends."""
@@ -295,7 +309,7 @@ class ShardedExecutor(Executor):
             try:
                 self._hear(seat, await seat.worker.call("news"))
                 if self._stopped_by is not None:  # a process that was started again does not know
-                    await seat.worker.call("stop", self._stopped_by, self._crash is not None)
+                    await seat.worker.call("stop", self._stopped_by, self._dropped.is_set())
             except WorkerDied:
                 continue  # whoever waits for a shard hears of it too
 

@@ -350,3 +350,12 @@ def test_a_worker_that_dies_as_the_run_is_stopped_asks_no_more(runs, server, mon
     done = runs.sharded(concurrency=2)
     assert done.status == "failed"
     assert server.count <= asked_before[0] + 6
+
+
+@pytest.mark.parametrize("bound", [40, 42, 44])
+def test_answers_of_items_that_a_spent_share_left_are_not_asked_for_again(runs, server, bound):
+    runs.words(*(f"w {n}" if n % 5 < 3 else f"twice {n}" for n in range(30)))
+    begun = runs.sharded(max_calls=bound, use_store=False)
+    assert "the budget of calls is spent" in str(begun.errors[0])
+    assert server.count + server.asked_if_thinking == bound
+    assert set(questions(server).values()) == {1}

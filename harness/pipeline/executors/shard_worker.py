@@ -407,8 +407,12 @@ class ShardWorker:
         before: dict[bytes, LackingRecord | None] = {}
         begun: set[str] = set()
         learnt: list[str] = []
-        for name, entries in files.copies(shard.number).memos.items():
+        copies = files.copies(shard.number)
+        for name, entries in copies.memos.items():
             self._memory.learn(name, entries)
+        for answer in copies.answers:
+            self._answers.known[answer.answer.key] = answer
+            learnt.append(answer.answer.key)
         logs = [files.earlier, *(files.log(shard.number, one) for one in range(1, attempt))]
         for one in range(1, attempt):
             before = recorded(files.part(shard.number, one), context.key) | before

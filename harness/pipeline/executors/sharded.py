@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 
 from harness.base.errors import HarnessError, ModelError, StorageError
 from harness.calls.budget import UNITS, budget_spent, combined
+from harness.calls.own_answers import OwnAnswer
 from harness.calls.policy import Budget
 from harness.calls.store import Store
 from harness.calls.usage import UsageBook
@@ -33,6 +34,7 @@ from harness.pipeline.executors.shards import (
     Copies,
     Shard,
     ShardFiles,
+    item_of,
     shard_size,
     write_earlier,
 )
@@ -264,9 +266,13 @@ class ShardedExecutor(Executor):
             self.worked(queue, None)
         return None
 
-    def _cut(self, served: _Served, task: str, stage: str, texts: list[JobText]) -> Shard:
+    def _cut(
+        self, served: _Served, task: str, stage: str, texts: list[JobText],
+        answers: Sequence[OwnAnswer] = (),
+    ) -> Shard:  # fmt: skip
         served.cut += 1
-        copies = Copies(memos=self._memory.copy(f"{served.queue.run.context.memo_key}:"))
+        memos = self._memory.copy(f"{served.queue.run.context.memo_key}:")
+        copies = Copies(memos=memos, answers=answers)
         served.files.write(served.cut, texts, copies)
         return Shard(
             task=task, stage=stage, number=served.cut, items=len(texts), rounds=served.rounds
@@ -400,6 +406,7 @@ class ShardedExecutor(Executor):
             ))  # fmt: skip
             return
         texts = [*served.files.items(shard.number)] if done.spent else []
+        answers = [*served.files.answers(shard.number, done.attempts)] if done.spent else []
         recorded = await self._collector.collect(
             served.files, shard.number, done.attempts, queue.writer, self._yield_to_loop
         )
@@ -411,7 +418,9 @@ class ShardedExecutor(Executor):
             left = [text for text in texts if text.key not in recorded]
             queue.run.progress.in_flight += len(left)
             if left:
-                self._again.append(self._cut(served, shard.task, shard.stage, left))
+                answers = [one for one in answers if item_of(one.asker) not in recorded]
+                again = self._cut(served, shard.task, shard.stage, left, answers)
+                self._again.append(msgspec.structs.replace(again, by_item=shard.by_item))
         elif lacking and queue.run.state is State.RUNNING:
             raise StorageError(
                 "records of a worker are missing",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -60,9 +60,11 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Copies(msgspec.Struct, frozen=True, kw_only=True):
-    """What attempts at a shard start from, beside its items: the stage's memos."""
+    """What attempts at a shard start from, beside its items: the stage's memos, and the answers
+    that its items got in a shard whose share was spent."""
 
     memos: dict[str, dict[str, Entry]] = {}
+    answers: Sequence[OwnAnswer] = ()
 
 
 _read_item = msgspec.json.Decoder(JobText).decode
@@ -119,6 +121,14 @@ class ShardFiles:
     def copies(self, number: int) -> Copies:
         """What attempts at a shard start from."""
         return msgspec.json.decode(self.copies_of(number).read_bytes(), type=Copies)
+
+    def answers(self, number: int, attempts: int) -> Iterator[OwnAnswer]:
+        """The answers that the items of a shard started from, and those that attempts got."""
+        yield from self.copies(number).answers
+        for attempt in range(1, attempts + 1):
+            for line in log_lines(self.log(number, attempt)):
+                if line.answer is not None:
+                    yield line.answer
 
     def forget(self, number: int, attempts: int) -> None:
         """Remove the files of a shard."""

@@ -14,7 +14,7 @@ from builders.hosted import Here, Hosted
 from builders.toys import Runs, asked, current_lines, outcomes, toys_installed
 
 from harness.pipeline import run as run_module
-from harness.pipeline.executors import sharded
+from harness.pipeline.executors import lanes, sharded
 from harness.pipeline.executors.shard_worker import ShardWorker
 from harness.pipeline.executors.shards import Collector
 from harness.testing import FaultyServer, faults
@@ -359,3 +359,14 @@ def test_answers_of_items_that_a_spent_share_left_are_not_asked_for_again(runs, 
     assert "the budget of calls is spent" in str(begun.errors[0])
     assert server.count + server.asked_if_thinking == bound
     assert set(questions(server).values()) == {1}
+
+
+def test_a_shard_that_ends_leaves_another_what_both_have_read(runs, server, monkeypatch):
+    runs.words(*(f"twice {n}" for n in range(16)))
+    begun = runs.sharded(workers=1, max_calls=16 + 2, use_store=False)
+    first = set(questions(server))
+    assert len(first) >= 14
+    monkeypatch.setattr(lanes, "READY", 0)  # small shards, whose items wait for each other
+    done = runs.sharded(workers=1, concurrency=1, use_store=False)
+    assert (done.status, done.folder) == ("done", begun.folder), done.errors
+    assert set(questions(server)[text] for text in first) == {1}

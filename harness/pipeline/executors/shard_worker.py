@@ -454,8 +454,10 @@ class ShardWorker:
         queue.closed.set()
         for asker in queue.askers:
             del self._logs[asker]
+        held = {key for other in self._queues for key in other.learnt}
         for key in queue.learnt:
-            self._answers.known.pop(key, None)
+            if key not in held:
+                self._answers.known.pop(key, None)
         for file in (queue.log, queue.writer):
             try:
                 file.close()

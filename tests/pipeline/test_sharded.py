@@ -370,3 +370,24 @@ def test_a_shard_that_ends_leaves_another_what_both_have_read(runs, server, monk
     done = runs.sharded(workers=1, concurrency=1, use_store=False)
     assert (done.status, done.folder) == ("done", begun.folder), done.errors
     assert set(questions(server)[text] for text in first) == {1}
+
+
+def test_a_call_that_comes_again_to_a_process_that_lives_joins_the_first(
+    runs, server, monkeypatch
+):
+    """A connection that breaks looks like a death."""
+    runs.words(*WORDS)
+    call, first = Hosted.call, []
+
+    async def again(self, method, *given):
+        if method == "work" and not first:
+            first.append(asyncio.ensure_future(call(self, method, *given)))
+            await asyncio.sleep(0.1)
+        return await call(self, method, *given)
+
+    monkeypatch.setattr(Hosted, "call", again)
+    server.latency = 0.05
+    done = runs.sharded(concurrency=2, use_store=False, max_calls=200)
+    assert done.status == "done", done.errors
+    found = questions(server)
+    assert [found[f"say {word}"] for word in WORDS] == [1] * len(WORDS)

@@ -217,6 +217,7 @@ class ShardWorker:
         self._preparing = asyncio.Lock()
         self._prepared = self._begun = False
         self._error: HarnessError | None = None
+        self._works: dict[tuple[str, str, int], asyncio.Task[ShardDone]] = {}
         self._queues: list[ShardQueue] = []
         self._lines: list[tuple[str, bool]] = []
         self._logs: dict[str, JournalWriter] = {}
@@ -238,7 +239,17 @@ class ShardWorker:
         return self._node, self._error
 
     async def work(self, shard: Shard) -> ShardDone:
-        """Work the items of a shard that no attempt has recorded."""
+        """Work the items of a shard that no attempt has recorded.
+
+        A call that comes again, as one whose connection broke, joins the first.
+        """
+        place = shard.task, shard.stage, shard.number
+        if place not in self._works:
+            self._works[place] = asyncio.get_running_loop().create_task(self._work(shard))
+            self._works[place].add_done_callback(lambda task: self._works.pop(place))
+        return await asyncio.shield(self._works[place])
+
+    async def _work(self, shard: Shard) -> ShardDone:
         _, error = await self.ready()
         if error is not None:
             return ShardDone(error=error)

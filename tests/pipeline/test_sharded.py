@@ -391,3 +391,22 @@ def test_a_call_that_comes_again_to_a_process_that_lives_joins_the_first(
     assert done.status == "done", done.errors
     found = questions(server)
     assert [found[f"say {word}"] for word in WORDS] == [1] * len(WORDS)
+
+
+def test_answers_of_an_attempt_without_a_record_outlive_the_command(runs, server, monkeypatch):
+    """Its file of records is there though it is empty: attempts are counted by these files."""
+    runs.words(*(f"twice {n}" for n in range(8)))
+    collect, copied = Collector.collect, runs.folder / "left"
+
+    async def killed_before(self, *given):
+        if not copied.exists():
+            shutil.copytree(runs.place, copied)
+        return await collect(self, *given)
+
+    monkeypatch.setattr(Collector, "collect", killed_before)
+    runs.sharded(workers=1, max_calls=8 + 2, use_store=False)
+    assert len(asked(server)) == 8
+    done = runs.run("local", output_path=copied, use_store=False)
+    assert done.status == "done" and done.folder.parent == copied, done.errors
+    found = questions(server)
+    assert {found[text] for text in found if text.startswith("say")} == {1}

@@ -410,3 +410,24 @@ def test_answers_of_an_attempt_without_a_record_outlive_the_command(runs, server
     assert done.status == "done" and done.folder.parent == copied, done.errors
     found = questions(server)
     assert {found[text] for text in found if text.startswith("say")} == {1}
+
+
+def test_workers_hear_once_of_a_stage_that_is_given_up_and_again_in_a_new_process(
+    runs, server, monkeypatch
+):
+    runs.words(*(f"w {number}" for number in range(2000)))
+    give_up, told = ShardWorker.give_up, []
+
+    async def dies(self, task, stage):
+        told.append(server.count)
+        if len(told) == 1:
+            next(one for one in runs.machines.workers if one.object is self).kill()
+        await give_up(self, task, stage)
+
+    monkeypatch.setattr(ShardWorker, "give_up", dies)
+    server.faults = faults.where("say", faults.status(400))
+    server.latency = 0.01
+    done = runs.sharded(concurrency=4, max_failures={"calls": 0.01})
+    assert done.status == "too_many_failures"
+    assert server.count <= told[0] + 3 * 36  # what was begun
+    assert len(told) < 20

@@ -330,7 +330,10 @@ class ShardedExecutor(Executor):
         seat.engines = news.engines
         self._seen.engines = sum(one.engines for one in self._seats)
         for (task, stage, number), counts in news.counts.items():
-            self._count(self._served[task, stage], number, counts)
+            served = self._served[task, stage]
+            self._count(served, number, counts)
+            if served.queue.run.state is not State.RUNNING:  # as for one that was started again
+                self._begin(_told(seat.worker, "give_up", task, stage))
         for line, problem in news.lines:
             self._announce(line, problem=problem)
 
@@ -470,8 +473,9 @@ class ShardedExecutor(Executor):
             self._served[queue.run.task, queue.run.context.stage.name].files.forget_all()
 
     def _give_up(self, queue: ItemQueue, why: HarnessError) -> None:
+        if queue.run.state is State.RUNNING:
+            self._tell("give_up", queue.run.task, queue.run.context.stage.name)
         super()._give_up(queue, why)
-        self._tell("give_up", queue.run.task, queue.run.context.stage.name)
 
     async def _close(self, seat: _Seat) -> None:
         try:

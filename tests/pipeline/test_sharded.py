@@ -431,3 +431,15 @@ def test_workers_hear_once_of_a_stage_that_is_given_up_and_again_in_a_new_proces
     assert done.status == "too_many_failures"
     assert server.count <= told[0] + 3 * 36  # what was begun
     assert len(told) < 20
+
+
+def test_a_dear_question_that_was_answered_does_not_count_against_cheap_ones(
+    runs, server, monkeypatch
+):
+    monkeypatch.setattr(lanes, "READY", 0)
+    words = [f"{100 * 'a '} {n}" for n in range(15)]
+    runs.words(*words[:2], f"dear {3000 * 'x'}", *words[2:])  # soon
+    price = {"input": 1.0, "output": 2.0}
+    prices = {"openai:candidate": price, "openai:referee": price}
+    done = runs.sharded(max_cost=0.0062, prices=prices, workers=1, concurrency=1)
+    assert done.status == "done", done.errors

@@ -446,6 +446,7 @@ class ShardedExecutor(Executor):
             else min(left.cost, max(left.cost / free, self._short.cost or 0.0)),
         )
         self._left = combined(lambda left, less: left - less, left, share)
+        self._short = Budget()
         return share
 
     def _affordable(self) -> bool:

@@ -13,6 +13,7 @@ import pytest
 from builders.hosted import Here, Hosted
 from builders.toys import Runs, asked, current_lines, outcomes, toys_installed
 
+from harness.base.errors import ModelError
 from harness.pipeline import run as run_module
 from harness.pipeline.executors import lanes, sharded
 from harness.pipeline.executors.shard_worker import ShardWorker
@@ -443,3 +444,16 @@ def test_a_dear_question_that_was_answered_does_not_count_against_cheap_ones(
     prices = {"openai:candidate": price, "openai:referee": price}
     done = runs.sharded(max_cost=0.0062, prices=prices, workers=1, concurrency=1)
     assert done.status == "done", done.errors
+
+
+def test_a_worker_that_dies_as_it_is_closed_fails_no_run(runs, server, monkeypatch):
+    runs.words(*WORDS)
+    call = Hosted.call
+
+    async def unreachable(self, method, *given):
+        if method == "close":
+            raise ModelError("a worker cannot be reached any more")
+        return await call(self, method, *given)
+
+    monkeypatch.setattr(Hosted, "call", unreachable)
+    assert runs.sharded().status == "done"

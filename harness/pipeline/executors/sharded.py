@@ -481,8 +481,8 @@ class ShardedExecutor(Executor):
     async def _close(self, seat: _Seat) -> None:
         try:
             news, error = await seat.worker.call("close")
-        except WorkerDied:
-            return  # and its engine with it
+        except ModelError:
+            return  # it died, and its engine with it
         self._hear(seat, news)
         if error is not None:
             self.worker_ended(error)

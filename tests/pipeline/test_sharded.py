@@ -260,18 +260,23 @@ def test_failures_on_all_workers_are_compared_with_the_limits(runs, server):
 def test_what_a_killed_command_left_is_taken_over(runs, server, whole, then):
     """A copy of the folder as it was at a moment is what a kill leaves."""
     runs.words(*WORDS)
-    copied = runs.folder / "left"
+    copied, taken = runs.folder / "left", threading.Event()
+
+    def copy():  # on the event loop, where all that writes is
+        [place] = runs.place.iterdir()
+        shutil.copytree(place, copied / place.name)
+        recorded.extend(
+            line
+            for path in copied.rglob("*.jsonl")
+            for line in path.read_text().splitlines()
+            if "outcome" in line
+        )
+        taken.set()
 
     def strike(request):
         if request.number == 20:
-            [place] = runs.place.iterdir()
-            shutil.copytree(place, copied / place.name)
-            recorded.extend(
-                line
-                for path in copied.rglob("*.jsonl")
-                for line in path.read_text().splitlines()
-                if "outcome" in line
-            )
+            runs.machines.workers[0]._loop.call_soon_threadsafe(copy)
+            taken.wait()
 
     recorded: list[str] = []
     server.faults = strike
@@ -457,3 +462,15 @@ def test_a_worker_that_dies_as_it_is_closed_fails_no_run(runs, server, monkeypat
 
     monkeypatch.setattr(Hosted, "call", unreachable)
     assert runs.sharded().status == "done"
+
+
+@pytest.mark.parametrize("where", ["_prepare", "_begin"])
+def test_a_crash_of_a_worker_is_told_with_its_node_and_trace(runs, server, monkeypatch, where):
+    def crashes(*given):
+        raise OSError(5, "the disk is gone")
+
+    runs.words(*WORDS)
+    monkeypatch.setattr(ShardWorker, where, crashes)
+    done = runs.sharded()
+    assert (done.status, done.exit_code) == ("failed", 1)
+    assert str(done.errors[0]).startswith("node ") and "the disk is gone" in str(done.errors[0])

@@ -234,8 +234,8 @@ class ShardWorker:
                 collect_rarely()
                 try:
                     await self._prepare()
-                except HarnessError as error:
-                    self._error = errors_of(self._node, error)
+                except Exception as error:
+                    self._error = self._known(error)
         return self._node, self._error
 
     async def work(self, shard: Shard) -> ShardDone:
@@ -265,8 +265,8 @@ class ShardWorker:
             return ShardDone(attempts=attempts, spent=True)
         try:
             queue = self._begin(shard, files, attempts + 1)
-        except HarnessError as failed:
-            return ShardDone(attempts=attempts, error=errors_of(self._node, failed))
+        except Exception as failed:
+            return ShardDone(attempts=attempts, error=self._known(failed))
         self._queues.append(queue)
         self._meter.grant(shard.share)
         self._lanes.add(queue, rounds=shard.rounds, alone=shard.by_item)
@@ -348,11 +348,14 @@ class ShardWorker:
                 error = errors_of(self._node, error)
             self._stop(error, at_once=not ends_gently(error))
         elif error is not None:
+            self._stop(self._known(error), at_once=True)
+
+    def _known(self, error: BaseException) -> HarnessError:
+        """The error, or that of a crash, with its node."""
+        if not isinstance(error, HarnessError):
             trace = "".join(traceback.format_exception(error)[-4:])
-            crash = HarnessError(
-                "the harness itself failed in a worker", where=f"node {self._node}", found=trace
-            )
-            self._stop(crash, at_once=True)
+            error = HarnessError("the harness itself failed in a worker", found=trace)
+        return errors_of(self._node, error)
 
     async def _prepare(self) -> None:
         order, self._contexts, self._engines = read_order(self._order)

@@ -381,6 +381,7 @@ class ShardedExecutor(Executor):
                 raise
             line = f"{died.problem} ({died.found}): its items are worked one by one"
             self._announce(line, problem=True)
+            self._lost_share |= shard.share != Budget()
             attempts = served.files.attempts(shard.number, shard.first)
             self._again.append(msgspec.structs.replace(shard, by_item=True, first=attempts + 1))
             return

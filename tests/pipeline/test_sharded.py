@@ -11,7 +11,7 @@ from collections import Counter
 import msgspec
 import pytest
 from builders.hosted import Here, Hosted
-from builders.toys import Runs, asked, current_lines, outcomes, toys_installed
+from builders.toys import KeepingDisplay, Runs, asked, current_lines, outcomes, toys_installed
 
 from harness.base.errors import ModelError
 from harness.pipeline import run as run_module
@@ -375,12 +375,10 @@ def test_a_shard_that_ends_leaves_another_what_both_have_read(runs, server, monk
     monkeypatch.setattr(lanes, "READY", 0)  # small shards, whose items wait for each other
     done = runs.sharded(workers=1, concurrency=1, use_store=False)
     assert (done.status, done.folder) == ("done", begun.folder), done.errors
-    assert set(questions(server)[text] for text in first) == {1}
+    assert {questions(server)[text] for text in first} == {1}
 
 
-def test_a_call_that_comes_again_to_a_process_that_lives_joins_the_first(
-    runs, server, monkeypatch
-):
+def test_a_call_that_comes_again_to_a_process_that_lives_joins_the_first(runs, server, monkeypatch):
     """A connection that breaks looks like a death."""
     runs.words(*WORDS)
     call, first = Hosted.call, []
@@ -474,3 +472,29 @@ def test_a_crash_of_a_worker_is_told_with_its_node_and_trace(runs, server, monke
     done = runs.sharded()
     assert (done.status, done.exit_code) == ("failed", 1)
     assert str(done.errors[0]).startswith("node ") and "the disk is gone" in str(done.errors[0])
+
+
+@pytest.mark.parametrize("seconds", [0.02, 30.0])
+def test_progress_counts_each_item_and_failure_once_whatever_dies(
+    runs, server, monkeypatch, seconds
+):
+    """Whether anything was heard of an attempt before its worker died, or nothing."""
+    monkeypatch.setattr(sharded, "NEWS_SECONDS", seconds)
+    ended = {}
+    monkeypatch.setattr(
+        KeepingDisplay, "stage_ended", lambda self, one: ended.setdefault(one.stage, one)
+    )
+    runs.words(*(f"w {number}" for number in range(60)))
+    moments = {22: 0, 26: 1, 50: 0}
+
+    def strike(request):
+        if request.number in moments:
+            runs.machines.workers[moments[request.number]].kill()
+        return faults.status(400) if request.number < 20 else None
+
+    server.faults = strike
+    server.latency = 0.05
+    done = runs.sharded(concurrency=2, max_failures={"calls": 1.0}, use_store=False)
+    failed = [line for line in current_lines(done.folder, "say") if "value" not in line["outcome"]]
+    assert (done.status, ended["say"].done) == ("done", 60), done.errors
+    assert ended["say"].failures.total() == len(failed) > 9

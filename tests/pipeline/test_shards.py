@@ -130,6 +130,23 @@ async def test_the_first_record_of_a_key_counts_and_only_whole_lines(files, stor
     assert list(files.folder.iterdir()) == []
 
 
+async def test_files_are_removed_once_all_that_is_in_them_is_on_disk(files, stores, monkeypatch):
+    write(files.part(1, 1), line(1, Broken("KeyError", "x")))
+    write(files.log(1, 1), answer(101, "in flight", asker=f"t/say {key(2)} "))
+    found = []
+
+    def forget(self, number, attempts):
+        other = Store.open(stores[0].path)
+        found.append((files.journal.read_text().count("\n"), other.get(bytes.fromhex(key(101)))))
+        other.close()
+
+    monkeypatch.setattr(ShardFiles, "forget", forget)
+    with JournalWriter(files.journal) as writer:
+        await collector(stores).collect(files, 1, 1, writer, now)
+    [(lines, kept)] = found
+    assert lines == 1 and kept is not None
+
+
 async def test_what_a_kill_leaves_of_a_shard_that_was_collected_is_of_the_first_attempts(
     files, stores, tmp_path, monkeypatch
 ):

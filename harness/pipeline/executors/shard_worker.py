@@ -10,6 +10,7 @@ import socket
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -277,6 +278,9 @@ class ShardWorker:
     async def news(self) -> News:
         """What the worker counted so far, and its lines for the user since the last news."""
         lines, self._lines = tuple(self._lines), []
+        for one in self._queues:  # what is told is not done again if the process dies
+            with suppress(StorageError):  # which the next record raises
+                one.writer.flush()
         if not self._begun:
             return News(life=self._life, counts={}, usage={}, limits={}, lines=lines, engines=0)
         return News(

@@ -11,6 +11,7 @@ import logging
 import os
 import sqlite3
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,7 +50,7 @@ ADD_SUMS = (
 GET = "SELECT value, crc32 FROM replies WHERE key = ?"
 PUT = "INSERT OR REPLACE INTO replies (key, value, crc32) VALUES (?, ?, ?)"
 MEMO_GET = "SELECT value, crc32 FROM memos WHERE name = ? AND key = ?"
-MEMO_ALL = "SELECT name, key FROM memos WHERE name >= ? AND name < ?"
+MEMO_ALL = "SELECT name, key, value, crc32 FROM memos WHERE name >= ? AND name < ?"
 ALL = "SELECT key, value, crc32 FROM replies"
 MEMO_PUT = "INSERT OR REPLACE INTO memos (name, key, value, crc32) VALUES (?, ?, ?, ?)"
 
@@ -154,11 +155,15 @@ class Store:
 
     def memo_all(self, prefix: str) -> dict[str, dict[str, bytes]]:
         """The memo tables whose names begin so, each with all its values."""
-        rows = self._connection.execute(MEMO_ALL, (prefix, prefix + chr(0x10FFFF))).fetchall()
-        names = dict.fromkeys(name for name, _ in rows)
-        return {
-            name: self.memo_known(name, [key for own, key in rows if own == name]) for name in names
-        }
+
+        def read() -> list[tuple[str, str, bytes, int | None]]:
+            return self._connection.execute(MEMO_ALL, (prefix, prefix + chr(0x10FFFF))).fetchall()
+
+        tables: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
+        for name, key, value, kept in self._patiently(lambda: self._with_replacement(read)):
+            if isinstance(value, bytes) and kept in (None, _sum(value, name, key)):
+                tables[name][key] = value
+        return tables
 
     def memo_keep(self, name: str, values: Mapping[str, bytes]) -> dict[str, bytes]:
         """Write values whose keys are new to a memo table; the stored values of all the keys."""

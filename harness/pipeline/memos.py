@@ -101,13 +101,15 @@ class Memory:
     def copy(self, prefix: str) -> dict[str, dict[str, Entry]]:
         """All entries of the tables whose names begin so."""
         tables = {} if self._store is None else self._store.memo_all(prefix)
-        return {name: self._signed(name, found) for name, found in tables.items()}
+        written = {} if self._own is None else self._own.memo_all(_writers(prefix))
+        return {
+            name: _entries(found, written.get(_writers(name), {})) for name, found in tables.items()
+        }
 
     def _signed(self, name: str, found: Mapping[str, bytes]) -> dict[str, Entry]:
         """The values with their writers."""
         written = {} if self._own is None else self._own.memo_known(_writers(name), found)
-        writers = {key: writer.decode() for key, writer in written.items()}
-        return {key: Entry(value.decode(), writers.get(key)) for key, value in found.items()}
+        return _entries(found, written)
 
 
 class CopiedMemory:
@@ -144,6 +146,11 @@ class CopiedMemory:
 
 def _unsigned(values: Mapping[str, str]) -> dict[str, Entry]:
     return {key: Entry(value) for key, value in values.items()}
+
+
+def _entries(found: Mapping[str, bytes], written: Mapping[str, bytes]) -> dict[str, Entry]:
+    writers = {key: writer.decode() for key, writer in written.items()}
+    return {key: Entry(value.decode(), writers.get(key)) for key, value in found.items()}
 
 
 def _writers(name: str) -> str:

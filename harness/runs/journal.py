@@ -36,12 +36,12 @@ class JournalWriter:
     call raises that StorageError, even if the write failed between two calls.
 
     A `new` file, such as a part, must not exist: then nothing else ever appends to it. It is
-    removed if it is closed without a line.
+    removed if it is closed without a line, unless it is `kept`.
     """
 
-    def __init__(self, path: Path, *, new: bool = False) -> None:
+    def __init__(self, path: Path, *, new: bool = False, kept: bool = False) -> None:
         self.path = path
-        self._file = JournalFile(path, new=new)
+        self._file = JournalFile(path, new=new, kept=kept)
         self._closed = False
         self._buffer = bytearray()
         self._rows = 0

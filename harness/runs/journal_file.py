@@ -15,13 +15,13 @@ class JournalFile:
     """A file to which one process appends lines. `broken` says why it takes none any more.
 
     Opening cuts off the line that a crash left unfinished. A `new` file must not exist, and is
-    removed if it is closed without a line. `size` is where the next line begins.
+    removed if it is closed without a line unless it is `kept`. `size` is where the next line begins.
     """
 
-    def __init__(self, path: Path, *, new: bool = False) -> None:
+    def __init__(self, path: Path, *, new: bool = False, kept: bool = False) -> None:
         self.path = path
         self.broken: StorageError | None = None
-        self._new = new
+        self._removed = new and not kept
         self._descriptor: int | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ class JournalFile:
         try:
             if self.broken is None:
                 os.fsync(self._descriptor)
-                if self._new and self.size == 0:
+                if self._removed and self.size == 0:
                     self.path.unlink(missing_ok=True)
                 sync_folder(self.path.parent)
         except OSError as error:

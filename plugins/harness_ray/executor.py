@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.base.errors import ModelError
+from harness.base.errors import HarnessError, ModelError
 from harness.contracts.executor import Executor, ExecutorSettings, Worker, WorkerDied
 from harness.contracts.finding import Finding, good
 from harness.contracts.model import Model
@@ -94,7 +94,7 @@ class RayWorker:
         Ray itself would repeat the call before it has noticed the death, and count that as another
         one.
         """
-        from ray.exceptions import ActorUnavailableError, RayActorError, RayError
+        from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTaskError
 
         deaths = 0
         while True:
@@ -112,6 +112,12 @@ class RayWorker:
                         "the same command continues the run",
                     ) from error
                 await self._there()
+            except RayTaskError as error:
+                raise HarnessError(
+                    "the harness itself failed in a worker",
+                    where=f"worker {self._number}",
+                    found="\n".join(str(error).splitlines()[-4:]),
+                ) from error
             except RayError as error:
                 what = "a worker" if isinstance(error, RayActorError) else "the Ray cluster"
                 raise ModelError(

@@ -86,3 +86,28 @@ def test_a_model_without_a_price_is_asked_nothing_under_a_budget_of_money():
         money(1.0).claim(Identity(kind="openai", name="other"), ASKED)
     by_rule = Identity(kind="baseline", name="default", scope="call")
     assert money(1.0, None).claim(by_rule, ASKED) is not None
+
+
+def test_what_is_given_back_is_neither_used_nor_reserved():
+    meter = Meter(Budget(calls=0, tokens=0, cost=0.0), PRICES)
+    meter.grant(Budget(calls=11, tokens=500, cost=0.01))
+    claim = meter.claim(MODEL, ASKED)
+    assert claim is not None
+    half = meter.give_back(2)
+    assert (half.calls, half.tokens) == (5, 250)
+    assert half.cost == pytest.approx((0.01 - DEAREST) / 2, abs=1e-12)
+    meter.settle(claim, Reply(text="a", usage=Usage(prompt_tokens=200, completion_tokens=90)))
+    rest = meter.give_back(1)
+    assert (rest.calls, rest.tokens) == (5, -40)  # tokens are known afterwards
+    assert rest.cost == pytest.approx(0.01 - 0.0013 - half.cost, abs=1e-12)
+    assert (meter.bound.calls, meter.bound.tokens) == (1, 290)
+    assert meter.bound.cost == pytest.approx(meter.spent, abs=1e-12)
+
+
+def test_tokens_that_are_used_up_pay_for_no_further_call():
+    meter = Meter(Budget(tokens=10))
+    claim = meter.claim(MODEL, ASKED)
+    assert claim is not None
+    meter.settle(claim, Reply(text="a", usage=Usage(prompt_tokens=4, completion_tokens=6)))
+    with pytest.raises(BudgetSpent):
+        meter.claim(MODEL, ASKED)

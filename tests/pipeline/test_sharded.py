@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import threading
@@ -9,12 +10,14 @@ from collections import Counter
 
 import msgspec
 import pytest
-from builders.hosted import Here
-from builders.toys import Runs, asked, current_lines, outcomes, toys_installed
+from builders.hosted import Here, Hosted
+from builders.toys import KeepingDisplay, Runs, asked, current_lines, outcomes, toys_installed
 
+from harness.base.errors import ModelError
 from harness.pipeline import run as run_module
-from harness.pipeline.executors import sharded
+from harness.pipeline.executors import lanes, sharded
 from harness.pipeline.executors.shard_worker import ShardWorker
+from harness.pipeline.executors.shards import Collector
 from harness.testing import FaultyServer, faults
 
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
@@ -257,18 +260,23 @@ def test_failures_on_all_workers_are_compared_with_the_limits(runs, server):
 def test_what_a_killed_command_left_is_taken_over(runs, server, whole, then):
     """A copy of the folder as it was at a moment is what a kill leaves."""
     runs.words(*WORDS)
-    copied = runs.folder / "left"
+    copied, taken = runs.folder / "left", threading.Event()
+
+    def copy():  # on the event loop, where all that writes is
+        [place] = runs.place.iterdir()
+        shutil.copytree(place, copied / place.name)
+        recorded.extend(
+            line
+            for path in copied.rglob("*.jsonl")
+            for line in path.read_text().splitlines()
+            if "outcome" in line
+        )
+        taken.set()
 
     def strike(request):
         if request.number == 20:
-            [place] = runs.place.iterdir()
-            shutil.copytree(place, copied / place.name)
-            recorded.extend(
-                line
-                for path in copied.rglob("*.jsonl")
-                for line in path.read_text().splitlines()
-                if "outcome" in line
-            )
+            runs.machines.workers[0]._loop.call_soon_threadsafe(copy)
+            taken.wait()
 
     recorded: list[str] = []
     server.faults = strike
@@ -284,3 +292,209 @@ def test_what_a_killed_command_left_is_taken_over(runs, server, whole, then):
     assert scores_of(done) == whole
     assert not texts & set(asked(server)[before:])
     assert not [*copied.rglob("*.shards")]
+
+
+def test_news_that_come_as_their_shard_is_collected_are_old(runs, server, monkeypatch):
+    runs.words(*WORDS)
+    call, collect = Hosted.call, Collector.collect
+
+    async def late(self, method, *given):
+        found = await call(self, method, *given)
+        await asyncio.sleep(0.1 if method == "news" else 0)
+        return found
+
+    async def slow(self, *given):
+        await asyncio.sleep(0.3)
+        return await collect(self, *given)
+
+    monkeypatch.setattr(Hosted, "call", late)
+    monkeypatch.setattr(Collector, "collect", slow)
+    server.latency = 0.02
+    done = runs.sharded(concurrency=2)
+    assert done.status == "done", done.errors
+
+
+class Gone:
+    """A worker whose machine is gone, and which has no room on another one."""
+
+    def __getattr__(self, name):
+        return lambda *given: asyncio.Event().wait()
+
+
+def test_an_error_ends_a_run_though_a_worker_never_comes_back(runs, server, monkeypatch):
+    monkeypatch.setattr(sharded, "ENDING_SECONDS", 0.5)
+    runs.words(*WORDS)
+
+    def strike(request):
+        if request.number == 6:
+            runs.machines.workers[0]._make = Gone
+            runs.machines.workers[0].kill()
+        return faults.status(401) if request.number > 12 else None
+
+    server.faults = strike
+    server.latency = 0.02
+    done = runs.sharded(concurrency=2)
+    assert done.status == "failed" and "the model cannot be used" in str(done.errors[0])
+    assert any("did not end by themselves" in line for line in runs.problems)
+    assert len(current_lines(done.folder, "say")) >= 6
+
+
+def test_a_worker_that_dies_as_the_run_is_stopped_asks_no_more(runs, server, monkeypatch):
+    """It is called for its shards again, in a process that nobody told to stop."""
+    runs.words(*(f"w {number}" for number in range(200)))
+    stop, asked_before = ShardWorker.stop, []
+
+    async def dies(self, error, at_once):
+        if self._begun and self._queues and not asked_before:
+            asked_before.append(server.count)
+            next(one for one in runs.machines.workers if one.object is self).kill()
+        await stop(self, error, at_once)
+
+    monkeypatch.setattr(ShardWorker, "stop", dies)
+    server.faults = lambda request: faults.status(401) if request.number == 20 else None
+    server.latency = 0.05
+    done = runs.sharded(concurrency=2)
+    assert done.status == "failed"
+    assert server.count <= asked_before[0] + 6
+
+
+@pytest.mark.parametrize("bound", [40, 42, 44])
+def test_answers_of_items_that_a_spent_share_left_are_not_asked_for_again(runs, server, bound):
+    runs.words(*(f"w {n}" if n % 5 < 3 else f"twice {n}" for n in range(30)))
+    begun = runs.sharded(max_calls=bound, use_store=False)
+    assert "the budget of calls is spent" in str(begun.errors[0])
+    assert server.count + server.asked_if_thinking == bound
+    assert set(questions(server).values()) == {1}
+
+
+def test_a_shard_that_ends_leaves_another_what_both_have_read(runs, server, monkeypatch):
+    runs.words(*(f"twice {n}" for n in range(16)))
+    begun = runs.sharded(workers=1, max_calls=16 + 2, use_store=False)
+    first = set(questions(server))
+    assert len(first) >= 14
+    monkeypatch.setattr(lanes, "READY", 0)  # small shards, whose items wait for each other
+    done = runs.sharded(workers=1, concurrency=1, use_store=False)
+    assert (done.status, done.folder) == ("done", begun.folder), done.errors
+    assert {questions(server)[text] for text in first} == {1}
+
+
+def test_a_call_that_comes_again_to_a_process_that_lives_joins_the_first(runs, server, monkeypatch):
+    """A connection that breaks looks like a death."""
+    runs.words(*WORDS)
+    call, first = Hosted.call, []
+
+    async def again(self, method, *given):
+        if method == "work" and not first:
+            first.append(asyncio.ensure_future(call(self, method, *given)))
+            await asyncio.sleep(0.1)
+        return await call(self, method, *given)
+
+    monkeypatch.setattr(Hosted, "call", again)
+    server.latency = 0.05
+    done = runs.sharded(concurrency=2, use_store=False, max_calls=200)
+    assert done.status == "done", done.errors
+    found = questions(server)
+    assert [found[f"say {word}"] for word in WORDS] == [1] * len(WORDS)
+
+
+def test_answers_of_an_attempt_without_a_record_outlive_the_command(runs, server, monkeypatch):
+    """Its file of records is there though it is empty: attempts are counted by these files."""
+    runs.words(*(f"twice {n}" for n in range(8)))
+    collect, copied = Collector.collect, runs.folder / "left"
+
+    async def killed_before(self, *given):
+        if not copied.exists():
+            shutil.copytree(runs.place, copied)
+        return await collect(self, *given)
+
+    monkeypatch.setattr(Collector, "collect", killed_before)
+    runs.sharded(workers=1, max_calls=8 + 2, use_store=False)
+    assert len(asked(server)) == 8
+    done = runs.run("local", output_path=copied, use_store=False)
+    assert done.status == "done" and done.folder.parent == copied, done.errors
+    found = questions(server)
+    assert {found[text] for text in found if text.startswith("say")} == {1}
+
+
+def test_workers_hear_once_of_a_stage_that_is_given_up_and_again_in_a_new_process(
+    runs, server, monkeypatch
+):
+    runs.words(*(f"w {number}" for number in range(2000)))
+    give_up, told = ShardWorker.give_up, []
+
+    async def dies(self, task, stage):
+        told.append(server.count)
+        if len(told) == 1:
+            next(one for one in runs.machines.workers if one.object is self).kill()
+        await give_up(self, task, stage)
+
+    monkeypatch.setattr(ShardWorker, "give_up", dies)
+    server.faults = faults.where("say", faults.status(400))
+    server.latency = 0.01
+    done = runs.sharded(concurrency=4, max_failures={"calls": 0.01})
+    assert done.status == "too_many_failures"
+    assert server.count <= told[0] + 3 * 36  # what was begun
+    assert len(told) < 20
+
+
+def test_a_dear_question_that_was_answered_does_not_count_against_cheap_ones(
+    runs, server, monkeypatch
+):
+    monkeypatch.setattr(lanes, "READY", 0)
+    words = [f"{100 * 'a '} {n}" for n in range(15)]
+    runs.words(*words[:2], f"dear {3000 * 'x'}", *words[2:])  # soon
+    price = {"input": 1.0, "output": 2.0}
+    prices = {"openai:candidate": price, "openai:referee": price}
+    done = runs.sharded(max_cost=0.0062, prices=prices, workers=1, concurrency=1)
+    assert done.status == "done", done.errors
+
+
+def test_a_worker_that_dies_as_it_is_closed_fails_no_run(runs, server, monkeypatch):
+    runs.words(*WORDS)
+    call = Hosted.call
+
+    async def unreachable(self, method, *given):
+        if method == "close":
+            raise ModelError("a worker cannot be reached any more")
+        return await call(self, method, *given)
+
+    monkeypatch.setattr(Hosted, "call", unreachable)
+    assert runs.sharded().status == "done"
+
+
+@pytest.mark.parametrize("where", ["_prepare", "_begin"])
+def test_a_crash_of_a_worker_is_told_with_its_node_and_trace(runs, server, monkeypatch, where):
+    def crashes(*given):
+        raise OSError(5, "the disk is gone")
+
+    runs.words(*WORDS)
+    monkeypatch.setattr(ShardWorker, where, crashes)
+    done = runs.sharded()
+    assert (done.status, done.exit_code) == ("failed", 1)
+    assert str(done.errors[0]).startswith("node ") and "the disk is gone" in str(done.errors[0])
+
+
+@pytest.mark.parametrize("seconds", [0.02, 30.0])
+def test_progress_counts_each_item_and_failure_once_whatever_dies(
+    runs, server, monkeypatch, seconds
+):
+    """Whether anything was heard of an attempt before its worker died, or nothing."""
+    monkeypatch.setattr(sharded, "NEWS_SECONDS", seconds)
+    ended = {}
+    monkeypatch.setattr(
+        KeepingDisplay, "stage_ended", lambda self, one: ended.setdefault(one.stage, one)
+    )
+    runs.words(*(f"w {number}" for number in range(60)))
+    moments = {22: 0, 26: 1, 50: 0}
+
+    def strike(request):
+        if request.number in moments:
+            runs.machines.workers[moments[request.number]].kill()
+        return faults.status(400) if request.number < 20 else None
+
+    server.faults = strike
+    server.latency = 0.05
+    done = runs.sharded(concurrency=2, max_failures={"calls": 1.0}, use_store=False)
+    failed = [line for line in current_lines(done.folder, "say") if "value" not in line["outcome"]]
+    assert (done.status, ended["say"].done) == ("done", 60), done.errors
+    assert ended["say"].failures.total() == len(failed) > 9

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from harness.base.errors import StorageError
 from harness.calls.own_answers import Answer, OwnAnswer
 from harness.calls.store import Store
 from harness.contracts.model import Reply
@@ -87,6 +89,7 @@ def collector(stores):
         (1_000, 2, 96, False, 63),  # eight a worker
         (5_000_000, 2, 96, False, LARGEST),
         (101, 2, 96, True, 51),
+        (5_000_000, 2, 96, True, 100_000),
     ],
 )
 def test_the_size_of_a_shard(items, workers, width, rounds, size):
@@ -125,6 +128,55 @@ async def test_the_first_record_of_a_key_counts_and_only_whole_lines(files, stor
     assert held[bytes.fromhex(key(1))] is None
     assert held[bytes.fromhex(key(2))].cause == "KeyError"
     assert list(files.folder.iterdir()) == []
+
+
+async def test_files_are_removed_once_all_that_is_in_them_is_on_disk(files, stores, monkeypatch):
+    write(files.part(1, 1), line(1, Broken("KeyError", "x")))
+    write(files.log(1, 1), answer(101, "in flight", asker=f"t/say {key(2)} "))
+    found = []
+
+    def forget(self, number, attempts):
+        other = Store.open(stores[0].path)
+        found.append((files.journal.read_text().count("\n"), other.get(bytes.fromhex(key(101)))))
+        other.close()
+
+    monkeypatch.setattr(ShardFiles, "forget", forget)
+    with JournalWriter(files.journal) as writer:
+        await collector(stores).collect(files, 1, 1, writer, now)
+    [(lines, kept)] = found
+    assert lines == 1 and kept is not None
+
+
+async def test_what_a_kill_leaves_of_a_shard_that_was_collected_is_of_the_first_attempts(
+    files, stores, tmp_path, monkeypatch
+):
+    """One that was cut off and lived on recorded the same item."""
+    files.write(3, [], Copies())
+    for attempt, value in (1, "first"), (2, "second"):
+        write(files.part(3, attempt), line(1, Done(value)))
+        write(files.log(3, attempt), LogLine(begun=key(1)))
+    unlink, removed = Path.unlink, []
+
+    def killed(path, **given):
+        if len(removed) == 3:
+            raise KeyboardInterrupt
+        removed.append(path)
+        unlink(path, **given)
+
+    monkeypatch.setattr(Path, "unlink", killed)
+    with JournalWriter(files.journal) as writer, pytest.raises(KeyboardInterrupt):
+        await collector(stores).collect(files, 3, 2, writer, now)
+    monkeypatch.undo()
+    await collect_left_behind(tmp_path / "run", lambda stack: collector(stores), now)
+    assert '"second"' not in files.journal.read_text() and not files.folder.exists()
+
+
+def test_a_shard_that_cannot_be_written_says_where(files):
+    files.folder.rmdir()
+    files.folder.write_text("")
+    with pytest.raises(StorageError) as caught:
+        files.write(3, [], Copies())
+    assert caught.value.where == str(files.copies_of(3))
 
 
 async def test_answers_stay_with_the_run_as_long_as_their_item_lacks_something(files, stores):

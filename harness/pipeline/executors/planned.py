@@ -61,8 +61,10 @@ class Executor(ABC):
             await self._settled()
         finally:
             self._drop()
-            await self._ended()
-            self._close_journals()
+            try:
+                await self._ended()
+            finally:
+                self._close_journals()
         if self._crash is not None:
             raise self._crash
         if self._stopped_by is not None:

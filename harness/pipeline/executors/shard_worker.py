@@ -10,6 +10,7 @@ import socket
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,7 @@ class ShardWorker:
         self._preparing = asyncio.Lock()
         self._prepared = self._begun = False
         self._error: HarnessError | None = None
+        self._works: dict[tuple[str, str, int], asyncio.Task[ShardDone]] = {}
         self._queues: list[ShardQueue] = []
         self._lines: list[tuple[str, bool]] = []
         self._logs: dict[str, JournalWriter] = {}
@@ -233,12 +235,22 @@ class ShardWorker:
                 collect_rarely()
                 try:
                     await self._prepare()
-                except HarnessError as error:
-                    self._error = errors_of(self._node, error)
+                except Exception as error:
+                    self._error = self._known(error)
         return self._node, self._error
 
     async def work(self, shard: Shard) -> ShardDone:
-        """Work the items of a shard that no attempt has recorded."""
+        """Work the items of a shard that no attempt has recorded.
+
+        A call that comes again, as one whose connection broke, joins the first.
+        """
+        place = shard.task, shard.stage, shard.number
+        if place not in self._works:
+            self._works[place] = asyncio.get_running_loop().create_task(self._work(shard))
+            self._works[place].add_done_callback(lambda task: self._works.pop(place))
+        return await asyncio.shield(self._works[place])
+
+    async def _work(self, shard: Shard) -> ShardDone:
         _, error = await self.ready()
         if error is not None:
             return ShardDone(error=error)
@@ -254,8 +266,8 @@ class ShardWorker:
             return ShardDone(attempts=attempts, spent=True)
         try:
             queue = self._begin(shard, files, attempts + 1)
-        except HarnessError as failed:
-            return ShardDone(attempts=attempts, error=errors_of(self._node, failed))
+        except Exception as failed:
+            return ShardDone(attempts=attempts, error=self._known(failed))
         self._queues.append(queue)
         self._meter.grant(shard.share)
         self._lanes.add(queue, rounds=shard.rounds, alone=shard.by_item)
@@ -266,6 +278,9 @@ class ShardWorker:
     async def news(self) -> News:
         """What the worker counted so far, and its lines for the user since the last news."""
         lines, self._lines = tuple(self._lines), []
+        for one in self._queues:  # what is told is not done again if the process dies
+            with suppress(StorageError):  # which the next record raises
+                one.writer.flush()
         if not self._begun:
             return News(life=self._life, counts={}, usage={}, limits={}, lines=lines, engines=0)
         return News(
@@ -284,6 +299,8 @@ class ShardWorker:
         """Send no further question; calls in flight may finish, or are dropped at once."""
         if self._begun:
             self._stop(error, at_once=at_once)
+        else:  # a process that was started again, and prepares for a shard
+            self._stopped = self._stopped or error
 
     async def give_up(self, task: str, stage: str) -> None:
         """Begin no further item of a stage."""
@@ -335,11 +352,14 @@ class ShardWorker:
                 error = errors_of(self._node, error)
             self._stop(error, at_once=not ends_gently(error))
         elif error is not None:
+            self._stop(self._known(error), at_once=True)
+
+    def _known(self, error: BaseException) -> HarnessError:
+        """The error, or that of a crash, with its node."""
+        if not isinstance(error, HarnessError):
             trace = "".join(traceback.format_exception(error)[-4:])
-            crash = HarnessError(
-                "the harness itself failed in a worker", where=f"node {self._node}", found=trace
-            )
-            self._stop(crash, at_once=True)
+            error = HarnessError("the harness itself failed in a worker", found=trace)
+        return errors_of(self._node, error)
 
     async def _prepare(self) -> None:
         order, self._contexts, self._engines = read_order(self._order)
@@ -405,8 +425,12 @@ class ShardWorker:
         before: dict[bytes, LackingRecord | None] = {}
         begun: set[str] = set()
         learnt: list[str] = []
-        for name, entries in files.copies(shard.number).memos.items():
+        copies = files.copies(shard.number)
+        for name, entries in copies.memos.items():
             self._memory.learn(name, entries)
+        for answer in copies.answers:
+            self._answers.known[answer.answer.key] = answer
+            learnt.append(answer.answer.key)
         logs = [files.earlier, *(files.log(shard.number, one) for one in range(1, attempt))]
         for one in range(1, attempt):
             before = recorded(files.part(shard.number, one), context.key) | before
@@ -430,8 +454,8 @@ class ShardWorker:
                 progress=StageProgress(task=shard.task, stage=shard.stage),
                 state=State.RUNNING,
             ),
-            writer=JournalWriter(part, new=True),
-            log=JournalWriter(files.log(shard.number, attempt), new=True),
+            writer=JournalWriter(part, new=True, kept=True),
+            log=JournalWriter(files.log(shard.number, attempt), new=True, kept=True),
             logs=self._logs,
             shard=shard,
             attempt=attempt,
@@ -448,8 +472,10 @@ class ShardWorker:
         queue.closed.set()
         for asker in queue.askers:
             del self._logs[asker]
+        held = {key for other in self._queues for key in other.learnt}
         for key in queue.learnt:
-            self._answers.known.pop(key, None)
+            if key not in held:
+                self._answers.known.pop(key, None)
         for file in (queue.log, queue.writer):
             try:
                 file.close()

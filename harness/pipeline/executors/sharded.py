@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 
 from harness.base.errors import HarnessError, ModelError, StorageError
 from harness.calls.budget import UNITS, budget_spent, combined
+from harness.calls.own_answers import OwnAnswer
 from harness.calls.policy import Budget
 from harness.calls.store import Store
 from harness.calls.usage import UsageBook
@@ -33,6 +34,7 @@ from harness.pipeline.executors.shards import (
     Copies,
     Shard,
     ShardFiles,
+    item_of,
     shard_size,
     write_earlier,
 )
@@ -129,7 +131,9 @@ class ShardedExecutor(Executor):
         self._again: deque[Shard] = deque()
         self._seats: list[_Seat] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._aside: set[asyncio.Task[None]] = set()
+        self._opening: set[asyncio.Task[None]] = set()
+        self._hands: set[asyncio.Task[None]] = set()
+        self._dropped = asyncio.Event()
         self._room = asyncio.Event()
         self._limits: dict[str, Any] = {}
 
@@ -164,30 +168,41 @@ class ShardedExecutor(Executor):
 
     def _start_work(self) -> None:
         self._room.set()
-        if not self._aside:
-            self._aside.add(self._begin(self._hand_out()))
+        if not self._opening:
+            self._opening.add(self._begin(self._hand_out()))
 
     def _stop_calls(self, error: HarnessError) -> None:
         self._tell("stop", error, False)
 
     def _drop(self) -> None:
-        self._tell("stop", self._stopped_by or HarnessError("the run has ended"), True)
-        for task in self._aside:
+        if not self._dropped.is_set():
+            self._dropped.set()
+            self._tell("stop", self._stopped_by or HarnessError("the run has ended"), True)
+        for task in self._opening:
             task.cancel()
 
     async def _settled(self) -> None:
-        while hands := self._tasks - self._aside:
-            await asyncio.wait(hands)
+        dropped = asyncio.ensure_future(self._dropped.wait())
+        while self._hands and not dropped.done():
+            await asyncio.wait({*self._hands, dropped}, return_when=asyncio.FIRST_COMPLETED)
+        dropped.cancel()
 
     async def _ended(self) -> None:
         try:
             async with asyncio.timeout(ENDING_SECONDS):
-                await self._settled()
+                while self._hands:
+                    await asyncio.wait(self._hands)
+                self._cancel()
                 await asyncio.gather(*(self._close(one) for one in self._seats if one.begun))
         except TimeoutError:
             self._announce("workers did not end by themselves, and are killed", problem=True)
         finally:
+            self._cancel()
             await self._machines.close()
+
+    def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do this at the side; an error of it ends the run."""
@@ -196,6 +211,7 @@ class ShardedExecutor(Executor):
 
         def ended(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
+            self._hands.discard(task)
             self._room.set()
             if not task.cancelled() and (error := task.exception()) is not None:
                 self.worker_ended(error)
@@ -232,7 +248,7 @@ class ShardedExecutor(Executor):
             shard = msgspec.structs.replace(shard, share=self._share())
             seat.in_hand += 1
             seat.alone = shard.by_item
-            self._begin(self._hand(seat, shard))
+            self._hands.add(self._begin(self._hand(seat, shard)))
 
     async def _next_shard(self) -> Shard | None:
         """The next items of the first stage that has some left, in a file; None if none has."""
@@ -250,9 +266,13 @@ class ShardedExecutor(Executor):
             self.worked(queue, None)
         return None
 
-    def _cut(self, served: _Served, task: str, stage: str, texts: list[JobText]) -> Shard:
+    def _cut(
+        self, served: _Served, task: str, stage: str, texts: list[JobText],
+        answers: Sequence[OwnAnswer] = (),
+    ) -> Shard:  # fmt: skip
         served.cut += 1
-        copies = Copies(memos=self._memory.copy(f"{served.queue.run.context.memo_key}:"))
+        memos = self._memory.copy(f"{served.queue.run.context.memo_key}:")
+        copies = Copies(memos=memos, answers=answers)
         served.files.write(served.cut, texts, copies)
         return Shard(
             task=task, stage=stage, number=served.cut, items=len(texts), rounds=served.rounds
@@ -270,7 +290,7 @@ class ShardedExecutor(Executor):
         self._seats = [_Seat(worker=one) for one in workers]
         self._seen.opening = len(workers)
         begins = [self._begin(self._ready(seat)) for seat in self._seats]
-        self._aside.update(begins)
+        self._opening.update(begins)
         first = asyncio.FIRST_EXCEPTION
         _, late = await asyncio.wait(begins, timeout=ROOM_SECONDS, return_when=first)
         if late and not self.over:
@@ -286,7 +306,7 @@ class ShardedExecutor(Executor):
         seat.begun = True
         self._seen.opening -= 1
         self._seen.workers += 1
-        self._aside.add(self._begin(self._listen(seat)))
+        self._begin(self._listen(seat))
 
     async def _listen(self, seat: _Seat) -> None:
         """Ask a worker for its news until the run ends."""
@@ -295,7 +315,7 @@ class ShardedExecutor(Executor):
             try:
                 self._hear(seat, await seat.worker.call("news"))
                 if self._stopped_by is not None:  # a process that was started again does not know
-                    await seat.worker.call("stop", self._stopped_by, self._crash is not None)
+                    await seat.worker.call("stop", self._stopped_by, self._dropped.is_set())
             except WorkerDied:
                 continue  # whoever waits for a shard hears of it too
 
@@ -310,7 +330,10 @@ class ShardedExecutor(Executor):
         seat.engines = news.engines
         self._seen.engines = sum(one.engines for one in self._seats)
         for (task, stage, number), counts in news.counts.items():
-            self._count(self._served[task, stage], number, counts)
+            served = self._served[task, stage]
+            self._count(served, number, counts)
+            if served.queue.run.state is not State.RUNNING:  # as for one that was started again
+                self._begin(_told(seat.worker, "give_up", task, stage))
         for line, problem in news.lines:
             self._announce(line, problem=problem)
 
@@ -358,6 +381,7 @@ class ShardedExecutor(Executor):
                 raise
             line = f"{died.problem} ({died.found}): its items are worked one by one"
             self._announce(line, problem=True)
+            self._lost_share |= shard.share != Budget()
             attempts = served.files.attempts(shard.number, shard.first)
             self._again.append(msgspec.structs.replace(shard, by_item=True, first=attempts + 1))
             return
@@ -376,6 +400,7 @@ class ShardedExecutor(Executor):
                 cost = None if done.short.cost is None else done.short.cost * 1.000001
                 self._short = msgspec.structs.replace(done.short, cost=cost)
             self._count(served, shard.number, done.counts)
+            served.heard[shard.number] = Counts(attempt=sys.maxsize)  # later news are old
         elif done.spent:  # its worker died, with its share
             self._lost_share = True
             served.deaths[shard.number] += 1
@@ -385,10 +410,10 @@ class ShardedExecutor(Executor):
             ))  # fmt: skip
             return
         texts = [*served.files.items(shard.number)] if done.spent else []
+        answers = [*served.files.answers(shard.number, done.attempts)] if done.spent else []
         recorded = await self._collector.collect(
             served.files, shard.number, done.attempts, queue.writer, self._yield_to_loop
         )
-        served.heard[shard.number] = Counts(attempt=sys.maxsize)  # later news are old
         queue.run.progress.in_flight -= shard.items
         lacking = shard.items - len(recorded)
         if done.error is not None:
@@ -397,7 +422,9 @@ class ShardedExecutor(Executor):
             left = [text for text in texts if text.key not in recorded]
             queue.run.progress.in_flight += len(left)
             if left:
-                self._again.append(self._cut(served, shard.task, shard.stage, left))
+                answers = [one for one in answers if item_of(one.asker) not in recorded]
+                again = self._cut(served, shard.task, shard.stage, left, answers)
+                self._again.append(msgspec.structs.replace(again, by_item=shard.by_item))
         elif lacking and queue.run.state is State.RUNNING:
             raise StorageError(
                 "records of a worker are missing",
@@ -420,6 +447,7 @@ class ShardedExecutor(Executor):
             else min(left.cost, max(left.cost / free, self._short.cost or 0.0)),
         )
         self._left = combined(lambda left, less: left - less, left, share)
+        self._short = Budget()
         return share
 
     def _affordable(self) -> bool:
@@ -447,14 +475,15 @@ class ShardedExecutor(Executor):
             self._served[queue.run.task, queue.run.context.stage.name].files.forget_all()
 
     def _give_up(self, queue: ItemQueue, why: HarnessError) -> None:
+        if queue.run.state is State.RUNNING:
+            self._tell("give_up", queue.run.task, queue.run.context.stage.name)
         super()._give_up(queue, why)
-        self._tell("give_up", queue.run.task, queue.run.context.stage.name)
 
     async def _close(self, seat: _Seat) -> None:
         try:
             news, error = await seat.worker.call("close")
-        except WorkerDied:
-            return  # and its engine with it
+        except ModelError:
+            return  # it died, and its engine with it
         self._hear(seat, news)
         if error is not None:
             self.worker_ended(error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,8 +19,10 @@ import msgspec
 from harness.calls.own_answers import OwnAnswer, encoded
 from harness.calls.policy import Budget
 from harness.calls.store import Store
+from harness.pipeline.executors.lanes import ROUND_SIZE
 from harness.pipeline.item_queue import JobText, YieldToLoop
 from harness.pipeline.memos import Entry, Memory
+from harness.runs.atomic_files import storage_error
 from harness.runs.journal import JournalWriter, LackingRecord, open_journal
 from harness.runs.journal_index import OutcomeHead, whole_lines
 
@@ -60,9 +62,11 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Copies(msgspec.Struct, frozen=True, kw_only=True):
-    """What attempts at a shard start from, beside its items: the stage's memos."""
+    """What attempts at a shard start from, beside its items: the stage's memos, and the answers
+    that its items got in a shard whose share was spent."""
 
     memos: dict[str, dict[str, Entry]] = {}
+    answers: Sequence[OwnAnswer] = ()
 
 
 _read_item = msgspec.json.Decoder(JobText).decode
@@ -106,8 +110,11 @@ class ShardFiles:
 
     def write(self, number: int, texts: Iterable[JobText], copies: Copies) -> None:
         """Write what attempts at a shard read."""
-        self.copies_of(number).parent.mkdir(exist_ok=True)
-        self.copies_of(number).write_bytes(msgspec.json.encode(copies))
+        try:
+            self.folder.mkdir(exist_ok=True)
+            self.copies_of(number).write_bytes(msgspec.json.encode(copies))
+        except OSError as error:
+            raise storage_error(self.copies_of(number), error) from error
         with JournalWriter(self.items_of(number), new=True) as writer:
             for text in texts:
                 writer.note(text)
@@ -120,10 +127,19 @@ class ShardFiles:
         """What attempts at a shard start from."""
         return msgspec.json.decode(self.copies_of(number).read_bytes(), type=Copies)
 
-    def forget(self, number: int, attempts: int) -> None:
-        """Remove the files of a shard."""
-        files = [self.items_of(number), self.copies_of(number)]
+    def answers(self, number: int, attempts: int) -> Iterator[OwnAnswer]:
+        """The answers that the items of a shard started from, and those that attempts got."""
+        yield from self.copies(number).answers
         for attempt in range(1, attempts + 1):
+            for line in log_lines(self.log(number, attempt)):
+                if line.answer is not None:
+                    yield line.answer
+
+    def forget(self, number: int, attempts: int) -> None:
+        """Remove the files of a shard; those left by a kill meanwhile are of the first attempts,
+        whose records count."""
+        files = [self.items_of(number), self.copies_of(number)]
+        for attempt in range(attempts, 0, -1):
             files += [self.part(number, attempt), self.log(number, attempt)]
         for file in files:
             file.unlink(missing_ok=True)
@@ -143,13 +159,13 @@ def shard_size(items: int, workers: int, *, width: int, rounds: bool) -> int:
 
     A worker has two shards in hand, so that one fills its lanes as the other one drains: together
     they have as many items as are worked at once, if there are so many. A stage in rounds opens
-    engines by turns, so each worker gets its items at once.
+    engines by turns, so each worker gets its items at once, as many as it may have in flight.
 
     >>> [shard_size(items, 2, width=40, rounds=False) for items in (20, 100, 100_000)]
     [5, 20, 6250]
     """
     if rounds:
-        return -(-items // workers)
+        return min(ROUND_SIZE, -(-items // workers))
     filling = min(-(-width // 2), -(-items // (2 * workers)))
     return min(LARGEST, max(1, filling, -(-items // (PER_WORKER * workers))))
 

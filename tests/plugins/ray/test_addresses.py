@@ -2,15 +2,16 @@
 
 import socket
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 from builders.clusters import ray_folder
 from harness_ray import cluster
 from harness_ray.cluster import Cluster
-from harness_ray.executor import reason_of
+from harness_ray.executor import RayWorker, reason_of
 from harness_ray.places import ClusterError
 
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
 
 
 def refused(address):
@@ -79,3 +80,16 @@ def test_why_a_worker_died_is_a_line():
     lost = "The actor died unexpectedly.\n\tpid: 7\nThe actor is dead because its node has died."
     assert reason_of(Exception(lost)) == "its node has died."
     assert reason_of(Exception("many words " * 40)) == "many words " * 18 + "…"
+
+
+async def test_what_a_worker_raises_is_no_fault_of_the_cluster():
+    from ray.exceptions import RayTaskError
+
+    async def work(shard):
+        trace = "ray::ShardWorker.work() (pid=7, ip=10.0.0.1, repr=<ShardWorker>)\nKeyError: 'gone'"
+        raise RayTaskError("work", trace, KeyError("gone"))
+
+    actor = SimpleNamespace(work=SimpleNamespace(remote=work))
+    with pytest.raises(HarnessError, match="the harness itself failed in a worker") as caught:
+        await RayWorker(actor, 3).call("work", 1)
+    assert caught.value.where == "worker 3" and "KeyError: 'gone'" in caught.value.found

@@ -21,6 +21,8 @@ from harness.cli.settings_sources import EffectiveSettings
 from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
 
 if TYPE_CHECKING:
+    from harness.contracts.executor import Executor
+    from harness.contracts.model import Model
     from harness.pipeline.preflight import Player
     from harness.pipeline.settings import RunSettings
     from harness.registry import Plugins
@@ -114,8 +116,26 @@ async def _findings(
         found.append(bad_by("executor", effective.with_source(error)))
     else:
         if machines is not None:
-            rest.append(look(settings.executor, machines.check, MODEL_SECONDS))
+            models = list(dict.fromkeys(one for each in players for one in each.binding.models))
+            find = partial(_of_machines, machines, settings, models)
+            rest.append(look(settings.executor, find, MODEL_SECONDS))
     return [*first, *found, *await looks(*rest)], ways
+
+
+async def _of_machines(
+    machines: Executor, settings: RunSettings, models: list[Model]
+) -> list[Finding]:
+    """What an executor's machines have, and whether they hold the workers of the run."""
+    from harness.pipeline.executors.choice import join
+
+    found = [*machines.check()]
+    if models and settings.ray_address is not None:
+        try:
+            many = join(machines, settings, models)
+            found.append(good(settings.executor, f"the run has {many} workers there"))
+        finally:
+            await machines.close()
+    return found
 
 
 def installation(distribution: str = DISTRIBUTION) -> Iterator[Finding]:

@@ -169,11 +169,13 @@ def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:
     if executor != LOCAL:
         raise UsageError(
             "the runs of a suite share one process",
-            where=suite.document.where(["options", "executor"], of_key=True),
+            where=suite.document.where(["options", "executor"], of_key=True)
+            if "executor" in suite.file.options
+            else "executor, from a settings file or HARNESS_EXECUTOR",
             found=f"executor: {executor}",
             expected=f"executor: {LOCAL}",
             hint=f"run the models one by one with `harness --executor {executor} …`, then "
-            "`harness report` on their folders",
+            f"`harness report` on their folders; or set HARNESS_EXECUTOR={LOCAL} for the suite",
         )
     plugins = load_plugins()
     check_gates(suite, _selection(suite, planned[0].settings, plugins), plugins)

@@ -15,7 +15,8 @@ class JournalFile:
     """A file to which one process appends lines. `broken` says why it takes none any more.
 
     Opening cuts off the line that a crash left unfinished. A `new` file must not exist, and is
-    removed if it is closed without a line unless it is `kept`. `size` is where the next line begins.
+    removed if it is closed without a line, unless it is `kept`. `size` is where the next line
+    begins.
     """
 
     def __init__(self, path: Path, *, new: bool = False, kept: bool = False) -> None:

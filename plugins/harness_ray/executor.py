@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
+from harness.base import clock
 from harness.base.errors import HarnessError, ModelError
+from harness.base.threads import in_thread
 from harness.contracts.executor import Executor, ExecutorSettings, Worker, WorkerDied
 from harness.contracts.finding import Finding, good
 from harness.contracts.model import Model
-from harness_ray.cluster import Cluster, nodes, ray_package
+from harness_ray.cluster import ADDRESS, Cluster, nodes, ray_package
 from harness_ray.places import said_of, workers_of
 
 RETRIES = 2
@@ -18,6 +22,13 @@ RETRIES = 2
 
 AGAIN_SECONDS = 0.2
 """How often a worker that died is asked whether it was started again."""
+
+ENDING_SECONDS = 20.0
+"""How long this process waits for Ray to leave the cluster."""
+
+LOOK_SECONDS, HEADLESS_SECONDS = 2.0, 20.0
+"""How often it is looked whether the head of the cluster is there, and how long it may be away, as
+if it starts again: after a minute, Ray ends this process."""
 
 AT_ONCE = 1_000
 """The most calls of a worker's methods at a time: shards, news, and what it is told."""
@@ -34,6 +45,7 @@ class RayExecutor(Executor):
         self._cluster = Cluster(settings.address)
         self._gpus = 0
         self._actors: list[Any] = []
+        self._watch: asyncio.Task[None] | None = None
 
     def check(self) -> Iterable[Finding]:
         """What `harness doctor` says of the cluster; ClusterError if no run could use it."""
@@ -71,25 +83,52 @@ class RayExecutor(Executor):
             )
         )
         self._actors = [remote.remote(*each) for each in given]
-        return [RayWorker(actor, number) for number, actor in enumerate(self._actors, 1)]
+        self._watch = asyncio.create_task(until_headless(self._settings.address))
+        return [RayWorker(actor, one, self._watch) for one, actor in enumerate(self._actors, 1)]
 
     async def close(self) -> None:
         """Kill the actors and leave the cluster; a Ray that `join` started ends."""
+        headless = self._watch is not None and self._watch.done()
+        if self._watch is not None:
+            self._watch.cancel()
         actors, self._actors = self._actors, []
-        for actor in actors:
-            ray_package().kill(actor)
-        await asyncio.to_thread(self._cluster.leave)
+
+        def leave() -> None:
+            for actor in () if headless else actors:
+                ray_package().kill(actor)
+            self._cluster.leave()
+
+        with suppress(TimeoutError):  # without a head, Ray may take its time
+            await asyncio.wait_for(in_thread(leave), ENDING_SECONDS)
 
 
 class RayWorker:
     """A worker that is an actor."""
 
-    def __init__(self, actor: Any, number: int) -> None:
+    def __init__(self, actor: Any, number: int, headless: asyncio.Task[None]) -> None:
         self._actor = actor
         self._number = number
+        self._headless = headless
 
     async def call(self, method: str, *given: Any) -> Any:
-        """What this method of the worker returns; WorkerDied once it died three times meanwhile.
+        """What this method of the worker returns; WorkerDied once it died three times meanwhile,
+        ModelError once there is no head any more, without which Ray would wait."""
+        called = asyncio.ensure_future(self._call(method, *given))
+        try:
+            await asyncio.wait({called, self._headless}, return_when=asyncio.FIRST_COMPLETED)
+            if called.done():
+                return called.result()
+        finally:
+            called.cancel()
+        raise ModelError(
+            "the head of the cluster does not answer any more",
+            where=f"worker {self._number}",
+            expected=f"an answer within {HEADLESS_SECONDS:.0f} s",
+            hint="start the cluster again; the same command continues the run",
+        )
+
+    async def _call(self, method: str, *given: Any) -> Any:
+        """What this method of the worker returns, as long as there is a head.
 
         Ray itself would repeat the call before it has noticed the death, and count that as another
         one.
@@ -141,6 +180,24 @@ class RayWorker:
                 return  # the next call says what it is
             else:
                 return
+
+
+async def until_headless(address: str | None) -> None:
+    """Return once the head of the cluster has not answered for long; never from outside, where
+    nothing shows it."""
+    found = ADDRESS.fullmatch(ray_package().get_runtime_context().gcs_address)
+    if found is None or (address or "").startswith("ray://"):
+        await asyncio.Event().wait()
+        return
+    place = found["host"].strip("[]"), int(found["port"])
+    answered = clock.seconds()
+    while clock.seconds() - answered < HEADLESS_SECONDS:
+        try:
+            await in_thread(lambda: socket.create_connection(place, timeout=LOOK_SECONDS).close())
+            answered = clock.seconds()
+        except OSError:
+            pass
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 def reason_of(error: Exception) -> str:

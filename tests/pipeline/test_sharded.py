@@ -231,7 +231,7 @@ def test_what_a_dead_worker_had_of_the_budget_counts_as_spent(runs, server):
     server.faults = strike
     begun = runs.sharded(max_calls=30, concurrency=2)
     assert begun.status == "failed"
-    assert "what workers that died held counts as spent" in str(begun.errors[0])
+    assert "of which workers held that died: they count as spent" in str(begun.errors[0])
     assert 6 < server.count + server.asked_if_thinking < 30
 
 
@@ -445,7 +445,7 @@ def test_a_dear_question_that_was_answered_does_not_count_against_cheap_ones(
     runs.words(*words[:2], f"dear {3000 * 'x'}", *words[2:])  # soon
     price = {"input": 1.0, "output": 2.0}
     prices = {"openai:candidate": price, "openai:referee": price}
-    done = runs.sharded(max_cost=0.0062, prices=prices, workers=1, concurrency=1)
+    done = runs.sharded(max_cost=0.0075, prices=prices, workers=1, concurrency=1)
     assert done.status == "done", done.errors
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 
@@ -165,7 +166,8 @@ def _elsewhere(
         arguments=[(order, keys, seat) for seat in range(run.workers)],
         own=own,
         store=store,
-        left=combined(lambda bound, spent: bound - spent, settings.budget, used),
+        bound=settings.budget,
+        left=combined(operator.sub, settings.budget, used),
         usage=earlier.usage,
         earlier=session > 1,
         seen=run.progress.cluster,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
@@ -70,6 +71,7 @@ class _Seat:
     alone: bool = False
     engines: int = 0
     life: str = ""
+    node: str = ""
 
     def has_room(self, shard: Shard) -> bool:
         most = 1 if shard.by_item else IN_HAND
@@ -92,7 +94,7 @@ class _Served:
 class ShardedExecutor(Executor):
     """Runs every stage of a plan with workers in other processes.
 
-    `arguments` are those of each worker. `left` is what is left of the budget. `usage` has the
+    `arguments` are those of each worker. `left` is what is left of the `bound`. `usage` has the
     counts of calls that were made before, and gets those of the workers. `earlier`: sessions came
     before this one. `seen` shows what is at work.
     """
@@ -107,6 +109,7 @@ class ShardedExecutor(Executor):
         arguments: list[tuple[bytes, RunKeys, int]],
         own: Store,
         store: Store | None,
+        bound: Budget,
         left: Budget,
         usage: UsageBook,
         earlier: bool,
@@ -120,8 +123,7 @@ class ShardedExecutor(Executor):
         self._memory = Memory(store, own)
         self._collector = Collector(own=own, store=store, memory=self._memory)
         self._left = left
-        self._short = Budget()
-        self._lost_share = False
+        self._bound, self._held = bound, combined(operator.sub, left, left)
         self._killers = 0
         self._usage = usage
         self._earlier = earlier
@@ -236,7 +238,7 @@ class ShardedExecutor(Executor):
                 await self._open()
             if self.over:
                 return
-            while (seat := self._roomiest(shard)) is None or not self._affordable():
+            while (seat := self._roomiest(shard)) is None or not self._affordable(shard):
                 self._room.clear()
                 await self._room.wait()
                 if self.over:
@@ -245,7 +247,7 @@ class ShardedExecutor(Executor):
             if run.state is not State.RUNNING:
                 run.progress.in_flight -= shard.items
                 continue
-            shard = msgspec.structs.replace(shard, share=self._share())
+            shard = msgspec.structs.replace(shard, share=self._share(shard))
             seat.in_hand += 1
             seat.alone = shard.by_item
             self._hands.add(self._begin(self._hand(seat, shard)))
@@ -298,9 +300,12 @@ class ShardedExecutor(Executor):
             self._announce(f"{many} have not begun: they start slowly, or wait for room")
             if len(late) == len(workers):
                 await asyncio.wait(begins, return_when=asyncio.FIRST_COMPLETED)
+        if not self.over:
+            begun = [seat.node for seat in self._seats if seat.begun]
+            self._announce(f"{len(begun)} of {len(workers)} workers have begun: {', '.join(begun)}")
 
     async def _ready(self, seat: _Seat) -> None:
-        _, error = await seat.worker.call("ready")
+        seat.node, error = await seat.worker.call("ready")
         if error is not None:
             raise error
         seat.begun = True
@@ -381,7 +386,7 @@ class ShardedExecutor(Executor):
                 raise
             line = f"{died.problem} ({died.found}): its items are worked one by one"
             self._announce(line, problem=True)
-            self._lost_share |= shard.share != Budget()
+            self._held = combined(operator.add, self._held, shard.share)
             attempts = served.files.attempts(shard.number, shard.first)
             self._again.append(msgspec.structs.replace(shard, by_item=True, first=attempts + 1))
             return
@@ -394,15 +399,12 @@ class ShardedExecutor(Executor):
     async def _take_back(self, served: _Served, shard: Shard, done: ShardDone) -> None:
         """Collect a shard; items that a spent share left are handed out again."""
         queue = served.queue
-        self._left = combined(lambda left, more: left + more, self._left, done.returned)
+        self._left = combined(operator.add, self._left, done.returned)
         if done.counts is not None:
-            if done.spent:  # with a little more, as sums of shares are rounded
-                cost = None if done.short.cost is None else done.short.cost * 1.000001
-                self._short = msgspec.structs.replace(done.short, cost=cost)
             self._count(served, shard.number, done.counts)
             served.heard[shard.number] = Counts(attempt=sys.maxsize)  # later news are old
         elif done.spent:  # its worker died, with its share
-            self._lost_share = True
+            self._held = combined(operator.add, self._held, shard.share)
             served.deaths[shard.number] += 1
             self._again.append(msgspec.structs.replace(
                 shard, first=done.attempts + 1,
@@ -424,7 +426,11 @@ class ShardedExecutor(Executor):
             if left:
                 answers = [one for one in answers if item_of(one.asker) not in recorded]
                 again = self._cut(served, shard.task, shard.stage, left, answers)
-                self._again.append(msgspec.structs.replace(again, by_item=shard.by_item))
+                # With a little more, as sums of shares are rounded.
+                needed = Budget(cost=done.short.cost and done.short.cost * 1.000001)
+                self._again.append(
+                    msgspec.structs.replace(again, by_item=shard.by_item, share=needed)
+                )
         elif lacking and queue.run.state is State.RUNNING:
             raise StorageError(
                 "records of a worker are missing",
@@ -435,38 +441,41 @@ class ShardedExecutor(Executor):
             )
         self.worked(queue, None)
 
-    def _share(self) -> Budget:
-        """What a shard may use: what is left, divided by the shards that may be in hand yet."""
+    def _share(self, shard: Shard) -> Budget:
+        """What a shard may use: of what is left, the part that its items are of those left, and no
+        more than what is left divided by the shards that may be in hand yet."""
         free = sum(IN_HAND - one.in_hand for one in self._seats)
+        waiting = self._served[shard.task, shard.stage].queue.left
+        part = min(1 / free, shard.items / (shard.items + waiting))
         left = self._left
         share = Budget(
-            calls=None if left.calls is None else max(left.calls // free, min(left.calls, 1)),
-            tokens=None if left.tokens is None else max(left.tokens // free, min(left.tokens, 1)),
+            calls=None if left.calls is None else max(int(left.calls * part), 1),
+            tokens=None if left.tokens is None else max(int(left.tokens * part), 1),
             cost=None
             if left.cost is None
-            else min(left.cost, max(left.cost / free, self._short.cost or 0.0)),
+            else min(left.cost, max(left.cost * part, shard.share.cost or 0.0)),
         )
-        self._left = combined(lambda left, less: left - less, left, share)
-        self._short = Budget()
+        self._left = combined(operator.sub, left, share)
         return share
 
-    def _affordable(self) -> bool:
+    def _affordable(self, shard: Shard) -> bool:
         """Whether what is left pays for a call; False while shards in hand may return some.
 
         BudgetSpent if nothing will come back.
         """
-        needed = Budget(calls=1, tokens=1, cost=self._short.cost)
-        rest = combined(lambda left, need: left - need, self._left, needed)
+        needed = Budget(calls=1, tokens=1, cost=shard.share.cost)
+        rest = combined(operator.sub, self._left, needed)
         lacking = next((unit for unit in UNITS if (getattr(rest, unit) or 0) < 0), None)
         if lacking is None:
             return True
         if not any(one.in_hand for one in self._seats):
-            found = f"{max(0, getattr(self._left, lacking)):g} {lacking} left"
+            bound, left = getattr(self._bound, lacking), getattr(self._left, lacking)
+            found = f"{bound - left:.4g} of {bound:.4g} {lacking}"
+            if held := getattr(self._held, lacking):
+                found += f", {held:.4g} of which workers held that died: they count as spent"
             if lacking == "cost":
                 found += f", and the next call may cost {needed.cost:.4g}"
-            if self._lost_share:
-                found += "; what workers that died held counts as spent"
-            raise budget_spent(lacking, found, "enough for one call more")
+            raise budget_spent(lacking, found, f"at most {bound:.4g}")
         return False
 
     def _end(self, queue: ItemQueue, state: State) -> None:

@@ -39,7 +39,8 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     """Some items of a stage, in file `number`; attempts count from `first`.
 
     A shard in `rounds` has all its items in flight at once. One `by_item` works them one after the
-    other, since some item of it may end its worker. `share` is what it may use of the budget.
+    other, since some item of it may end its worker. `share` is what it may use of the budget, or
+    needs of it at least.
     """
 
     task: str

@@ -1,5 +1,6 @@
 """Addresses at which no cluster is, and what Ray raises, in words; no Ray is started."""
 
+import asyncio
 import socket
 from functools import cache
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from harness_ray.cluster import Cluster
 from harness_ray.executor import RayWorker, reason_of
 from harness_ray.places import ClusterError
 
-from harness.base.errors import HarnessError, UsageError
+from harness.base.errors import HarnessError, ModelError, UsageError
 
 
 def refused(address):
@@ -90,6 +91,17 @@ async def test_what_a_worker_raises_is_no_fault_of_the_cluster():
         raise RayTaskError("work", trace, KeyError("gone"))
 
     actor = SimpleNamespace(work=SimpleNamespace(remote=work))
+    headless = asyncio.create_task(asyncio.sleep(60))
     with pytest.raises(HarnessError, match="the harness itself failed in a worker") as caught:
-        await RayWorker(actor, 3).call("work", 1)
+        await RayWorker(actor, 3, headless).call("work", 1)
     assert caught.value.where == "worker 3" and "KeyError: 'gone'" in caught.value.found
+
+
+async def test_a_call_ends_once_there_is_no_head_any_more():
+    async def work(shard):
+        await asyncio.Event().wait()
+
+    actor = SimpleNamespace(work=SimpleNamespace(remote=work))
+    headless = asyncio.create_task(asyncio.sleep(0))
+    with pytest.raises(ModelError, match="the head of the cluster does not answer any more"):
+        await RayWorker(actor, 3, headless).call("work", 1)

@@ -5,6 +5,7 @@ They are for readers in other languages. A test compares them with the types.
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,21 @@ def schema_text(name: str) -> str:
     """The content that the schema file of that name must have."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **msgspec.json.schema(FILES[name]),
+        **clean(msgspec.json.schema(FILES[name])),
     }
     return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+
+
+def clean(schema: Any) -> Any:
+    """The schema with its descriptions as every version of msgspec may have them."""
+    if isinstance(schema, dict):
+        return {
+            name: cleandoc(value)
+            if name == "description" and isinstance(value, str)
+            else clean(value)
+            for name, value in schema.items()
+        }
+    return [clean(one) for one in schema] if isinstance(schema, list) else schema
 
 
 def schema_file(name: str) -> Path:

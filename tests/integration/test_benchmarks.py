@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 SCORED_OVER_HTTP = """
@@ -37,13 +35,6 @@ def python(*arguments: str) -> None:
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-
-
-def test_the_command_hands_all_items_to_workers_that_only_count(tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-    driver = BENCHMARKS / "contenders" / "harness_driver.py"
-    python(str(driver), "--count", "1000", "--folder", str(tmp_path))
-    assert json.loads((tmp_path / "driver.json").read_text())["items"] == 1000
 
 
 def test_the_server_that_answers_by_rule_is_asked_all_of_gistbench(tmp_path: Path) -> None:

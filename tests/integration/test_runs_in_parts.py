@@ -48,7 +48,7 @@ def all_of(path: Path, scratch: Path) -> Iterator[Any]:
         yield [list(row.items()) for row in table.rows()]
     yield list(samples_of(task))
     samples = read_samples([task])
-    yield samples.units, samples.problems, pack(samples, most=None, size=10**9).blocks
+    yield samples.units, samples.problems, pack(samples, most=None, size=10**9)
     yield [(one.id, one.prompts, one.replies) for one in program.load(path).samples()]
     yield said_before(folder, manifest)
 

@@ -156,9 +156,12 @@ class Meter:
 
     def _lacking(self, cost: float) -> Unit | None:
         """The first unit of which the next attempt would need more than the bound."""
-        wanted = Budget(calls=self.calls + 1, tokens=self.tokens + 1, cost=cost)
-        left = combined(operator.sub, self.bound, wanted)
-        return next((unit for unit in UNITS if (getattr(left, unit) or 0) < 0), None)
+        bound = self.bound
+        if bound.calls is not None and self.calls >= bound.calls:
+            return "calls"
+        if bound.tokens is not None and self.tokens >= bound.tokens:
+            return "tokens"
+        return "cost" if bound.cost is not None and cost > bound.cost else None
 
     def _refused(self, unit: Unit, most: float = 0.0) -> BudgetSpent:
         self.short = Budget(

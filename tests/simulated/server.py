@@ -40,12 +40,14 @@ class Attempt:
 
 @dataclass
 class Session:
-    """What one session sent and was billed, and the answers that it got, by their id."""
+    """What one session sent and was billed, what it has in flight, and the answers that it got, by
+    their id. What is left of a session that crashed ends in its own account."""
 
     calls: int = 0
     tokens: int = 0
     money: float = 0.0
     attempts: list[Attempt] = field(default_factory=list)
+    in_flight: Counter[str] = field(default_factory=Counter)
     answered: dict[str, tuple[str, float]] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
 
@@ -66,7 +68,6 @@ class Server:
         )  # fmt: skip
         self.session = Session()
         self.sessions: list[Session] = []
-        self.in_flight: Counter[str] = Counter()
         self.budget: Any = None
         self.left: dict[str, list[str]] = {}
         self.forbidden: dict[str, str] = {}
@@ -77,10 +78,9 @@ class Server:
         self.number = 0
 
     def begin(self, budget: Any) -> Session:
-        """The account of another session; nothing is in flight any more."""
+        """The account of another session."""
         self.session, self.answers = Session(), set()
         self.sessions.append(self.session)
-        self.in_flight.clear()
         self.budget = budget
         return self.session
 
@@ -89,8 +89,8 @@ class Server:
         session = self.session
         question = question_of(name, request)
         self._arrived(session, name, limit, question)
-        self.in_flight[name] += 1
-        self.in_flight[question] += 1
+        session.in_flight[name] += 1
+        session.in_flight[question] += 1
         try:
             if now() < self.gone_until:
                 raise CallError("connection", "refused", retryable=True)
@@ -116,8 +116,8 @@ class Server:
                 self._bill(session, name, reply.usage)
             raise self._error(fault, session, name, reply.usage)
         finally:
-            self.in_flight[name] -= 1
-            self.in_flight[question] -= 1
+            session.in_flight[name] -= 1
+            session.in_flight[question] -= 1
 
     def _arrived(self, session: Session, name: str, limit: int, question: str) -> None:
         """Count an attempt, and note what must not have been sent."""
@@ -127,12 +127,12 @@ class Server:
             session.broken.append(f"{question!r} was asked, but {self.forbidden[question]}")
         if self.wired:
             return  # it learns later than the client that an attempt is over
-        if self.in_flight[question]:
+        if session.in_flight[question]:
             session.broken.append(f"{question!r} was asked while it was being asked")
         if question in self.answers:
             session.broken.append(f"{question!r} was asked again in one session")
-        if self.in_flight[name] >= limit:
-            session.broken.append(f"{name}: {self.in_flight[name] + 1} in flight, limit {limit}")
+        if session.in_flight[name] >= limit:
+            session.broken.append(f"{name}: {session.in_flight[name] + 1} in flight, limit {limit}")
         budget = self.budget
         if budget.calls is not None and session.calls > budget.calls:
             session.broken.append(f"{session.calls} calls, at most {budget.calls}")

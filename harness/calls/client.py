@@ -60,8 +60,7 @@ class _ModelState:
             self.limiter.dismiss(reason)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A call as it was asked; `key` is that of its answer."""
 
     key: str

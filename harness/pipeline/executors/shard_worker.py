@@ -32,7 +32,6 @@ from harness.pipeline.executors.shards import LogLine, Shard, ShardFiles, log_li
 from harness.pipeline.executors.work_order import (
     RunKeys,
     WorkOrder,
-    errors_of,
     read_order,
     share_concurrency,
 )
@@ -316,7 +315,7 @@ class ShardWorker:
                 try:
                     await closes()
                 except HarnessError as error:
-                    failed = failed or errors_of(self._node, error)
+                    failed = failed or self._known(error)
             if self._store is not None:
                 self._store.close()
         return await self.news(), failed
@@ -349,17 +348,19 @@ class ShardWorker:
                 self._ending = asyncio.get_running_loop().create_task(self._renew())
         elif isinstance(error, HarnessError):
             if isinstance(error, (ModelError, StorageError)):
-                error = errors_of(self._node, error)
+                error = self._known(error)
             self._stop(error, at_once=not ends_gently(error))
         elif error is not None:
             self._stop(self._known(error), at_once=True)
 
     def _known(self, error: BaseException) -> HarnessError:
-        """The error, or that of a crash, with its node."""
+        """The error, or that of a crash, which says from now on that it is about this node."""
         if not isinstance(error, HarnessError):
             trace = "".join(traceback.format_exception(error)[-4:])
             error = HarnessError("the harness itself failed in a worker", found=trace)
-        return errors_of(self._node, error)
+        if self._node not in (error.where or ""):
+            error.where = ", ".join(filter(None, (f"node {self._node}", error.where)))
+        return error
 
     async def _prepare(self) -> None:
         order, self._contexts, self._engines = read_order(self._order)
@@ -480,7 +481,7 @@ class ShardWorker:
             try:
                 file.close()
             except StorageError as failed:
-                error = error or errors_of(self._node, failed)
+                error = error or self._known(failed)
         return ShardDone(
             attempts=queue.attempt,
             counts=queue.counts(),
@@ -512,7 +513,7 @@ class ShardWorker:
         try:
             await self._gate.close()
         except HarnessError as error:
-            self._stop(errors_of(self._node, error), at_once=True)
+            self._stop(self._known(error), at_once=True)
             return
         earlier = self._client
         self._again()

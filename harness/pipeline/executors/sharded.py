@@ -40,7 +40,7 @@ from harness.pipeline.executors.shards import (
     write_earlier,
 )
 from harness.pipeline.executors.work_order import RunKeys
-from harness.pipeline.item_queue import ItemQueue, Job, JobText
+from harness.pipeline.item_queue import ItemQueue, JobText
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import State
 from harness.pipeline.progress import ClusterProgress
@@ -147,10 +147,6 @@ class ShardedExecutor(Executor):
         """The history of each worker's limiters, as it last reported it."""
         return dict(self._limits)
 
-    def put_off(self, job: Job, question: object) -> None:
-        """Never called: no question is put off here."""
-        raise AssertionError(question)
-
     @property
     def _busy(self) -> bool:
         return any(one.queue.run.state is State.RUNNING for one in self._served.values())
@@ -254,7 +250,7 @@ class ShardedExecutor(Executor):
 
     async def _next_shard(self) -> Shard | None:
         """The next items of the first stage that has some left, in a file; None if none has."""
-        for (task, stage), served in list(self._served.items()):
+        for served in list(self._served.values()):
             run, queue = served.queue.run, served.queue
             if run.state is not State.RUNNING or queue.exhausted:
                 continue
@@ -264,20 +260,24 @@ class ShardedExecutor(Executor):
                 texts.append(text)
             run.progress.in_flight += len(texts) - 1
             if texts:
-                return self._cut(served, task, stage, texts)
+                return self._cut(served, texts)
             self.worked(queue, None)
         return None
 
     def _cut(
-        self, served: _Served, task: str, stage: str, texts: list[JobText],
-        answers: Sequence[OwnAnswer] = (),
-    ) -> Shard:  # fmt: skip
+        self, served: _Served, texts: list[JobText], answers: Sequence[OwnAnswer] = ()
+    ) -> Shard:
+        """A new shard of these items, whose files are written."""
+        context = served.queue.run.context
         served.cut += 1
-        memos = self._memory.copy(f"{served.queue.run.context.memo_key}:")
-        copies = Copies(memos=memos, answers=answers)
+        copies = Copies(memos=self._memory.copy(f"{context.memo_key}:"), answers=answers)
         served.files.write(served.cut, texts, copies)
         return Shard(
-            task=task, stage=stage, number=served.cut, items=len(texts), rounds=served.rounds
+            task=context.task.name,
+            stage=context.stage.name,
+            number=served.cut,
+            items=len(texts),
+            rounds=served.rounds,
         )
 
     def _roomiest(self, shard: Shard) -> _Seat | None:
@@ -425,7 +425,7 @@ class ShardedExecutor(Executor):
             queue.run.progress.in_flight += len(left)
             if left:
                 answers = [one for one in answers if item_of(one.asker) not in recorded]
-                again = self._cut(served, shard.task, shard.stage, left, answers)
+                again = self._cut(served, left, answers)
                 # With a little more, as sums of shares are rounded.
                 needed = Budget(cost=done.short.cost and done.short.cost * 1.000001)
                 self._again.append(

@@ -253,10 +253,3 @@ def _differences(here: Any, there: Any, name: str = "") -> Iterator[tuple[str, A
             yield from _differences(here.get(key), there.get(key), f"{name}.{key}".strip("."))
     elif here != there:
         yield name, here, there
-
-
-def errors_of(node: str, error: HarnessError) -> HarnessError:
-    """The error, which says from now on that it is about this node."""
-    if node not in (error.where or ""):
-        error.where = ", ".join(filter(None, (f"node {node}", error.where)))
-    return error

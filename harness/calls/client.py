@@ -170,10 +170,11 @@ class Client:
             stage=stage,
             asker=asker,
         )
-        began, key, use = _now(), question.key, self.usage.of(stage, role)
+        key, use = question.key, self.usage.of(stage, role)
         use.calls += 1
         if model.identity.scope == "call":
             return await self._call(model, question, use)
+        began = _now()
         own = self._own.earlier(key)
         if own is not None and own.asker == asker and key not in self._given:
             return self._again(own, asker, use)

@@ -32,7 +32,7 @@ PREPARE_SECONDS = 120.0
 """Ample for data that is in the cache; a first download may take longer."""
 
 EXCLUDED = (
-    "dry_run", "rescore_only", "print_server_command", "resume", "fresh", "retry_failures",
+    "dry_run", "print_server_command", "resume", "fresh", "retry_failures",
     "check_servers",
 )  # fmt: skip
 

@@ -44,13 +44,6 @@ def run(effective: EffectiveSettings, /, **options: Any) -> int:
     """Run tasks and print the results. `harness --help` lists the other commands."""
     settings = settings_from(with_resumed_run(options))
     print_settings(effective, quiet=options["quiet"])
-    if options["rescore_only"]:
-        from harness.cli.score import rescore_only
-
-        for other in ("dry_run", "resume", "fresh", "retry_failures"):
-            if options[other]:
-                raise UsageError(f"--rescore_only cannot be combined with --{other}")
-        return rescore_only(settings, json=options["json"])
     if options["print_server_command"]:
         return _print_server_commands(settings)
     if options["dry_run"]:

@@ -141,10 +141,6 @@ def _how_to_run() -> Iterator[Option]:
     yield switch("dry_run", "print the first prompts and expected calls and exit")
     yield switch("check_servers", "with --dry_run: also ask whether each model can be used")
     yield switch(
-        "rescore_only",
-        "call no model: score the newest finished run of this command with the --set options",
-    )
-    yield switch(
         "print_server_command",
         "print the server commands and exit",
     )

@@ -10,29 +10,20 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import DataError, HarnessError, UsageError, one_of
-from harness.base.redaction import redacted_args, without_key_material
+from harness.base.errors import HarnessError, one_of
 from harness.cli.command import command, option
-from harness.cli.kept_runs import kept_runs, named_runs, open_run, runs_argument, tag_option
+from harness.cli.kept_runs import named_runs, open_run, runs_argument, tag_option
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import changes_from, tags_from
 from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
-    from harness.contracts.task import Task
-    from harness.pipeline.settings import RunSettings
-    from harness.registry import Plugins
     from harness.runs.manifest import Manifest
     from harness.runs.run_folder import RunFolder
     from harness.scoring.finished_task import FinishedTask
     from harness.scoring.rescore import Rescoring
 
-
-MAY_DIFFER = ("changes", "fresh")
-"""Options that may differ between a run and the command that scores it with --rescore_only."""
-
-MOST_LISTED = 5
 
 COMPARES = "`harness compare RUN…` compares runs, and takes the options of comparisons"
 MOVED = dict.fromkeys(("--compare", "--oracle", "--export_oracle", "--force", "--output"), COMPARES)
@@ -165,7 +156,7 @@ def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -
 def rescored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
     """Score all runs with changed options, into files that last as long as the context."""
     from harness.registry import load_plugins
-    from harness.scoring.rescore import rescoring
+    from harness.scoring.rescore import rescore, rescoring
     from harness.tasks.changes import apply_changes
 
     asked = [
@@ -182,10 +173,16 @@ def rescored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]
         rescorings[number].append(rescoring(task, then, benchmark))
     labels = labels_of_runs(runs)
     with TemporaryDirectory(prefix="harness-score-") as scratch:
-        for number, each in enumerate(runs):
-            into = Path(scratch, str(number))
-            into.mkdir()
-            _rescore_run(each, rescorings[number], labels, into=into)
+        for number, run in enumerate(runs):
+            for place, way in enumerate(rescorings[number]):
+                assert run.opened is not None  # a rescoring is of a task of an opened run
+                folder, manifest = run.opened
+                file = Path(scratch, f"{number}-{place}.jsonl")
+                label = labels[manifest.run_id]
+                try:
+                    run.kept.append(rescore(file, folder, manifest, way, label=label))
+                except HarnessError as error:
+                    run.errors.append(error)
         yield
 
 
@@ -218,95 +215,3 @@ def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
                 run.errors.append(error)
     finally:
         folder.unlock()
-
-
-def _rescore_run(
-    run: NamedRun, rescorings: Sequence[Rescoring], labels: Mapping[str, str], *, into: Path
-) -> None:
-    from harness.scoring.rescore import rescore
-
-    if run.opened is None:
-        return
-    folder, manifest = run.opened
-    for number, way in enumerate(rescorings):
-        try:
-            file = into / f"{number}.jsonl"
-            run.kept.append(rescore(file, folder, manifest, way, label=labels[manifest.run_id]))
-        except HarnessError as error:
-            run.errors.append(error)
-
-
-def rescore_only(settings: RunSettings, *, json: bool) -> int:
-    """Score the newest finished run of these settings, and print it; the exit code."""
-    from harness.registry import load_plugins
-    from harness.registry.task_catalogue import Catalogue
-    from harness.tasks.changes import apply_changes
-    from harness.tasks.repeats import repeat_of
-
-    plugins = load_plugins()
-    chosen = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks).tasks
-    changed = apply_changes(chosen, settings.changes, benchmark=plugins.benchmark)
-    wanted = [repeat_of(task, k) for k in range(1, settings.num_repeats + 1) for task in changed]
-    folder, manifest, rescorings = _find(settings, wanted, plugins)
-    run = NamedRun(named=str(folder.path), opened=(folder, manifest))
-    with TemporaryDirectory(prefix="harness-score-") as scratch:
-        _rescore_run(run, rescorings, {manifest.run_id: manifest.label}, into=Path(scratch))
-        if json:
-            print_json({"runs": [run.as_json()]})
-        else:
-            other = any(how.changed for how in rescorings)
-            _print_run(run, changed=other, part=len(rescorings) < len(manifest.tasks))
-    print_error(*run.errors)
-    return run.errors[0].exit_code if run.errors else 0
-
-
-def _find(
-    settings: RunSettings, wanted: Sequence[Task], plugins: Plugins
-) -> tuple[RunFolder, Manifest, list[Rescoring]]:
-    """The newest finished run that only needs scoring; otherwise an error that lists the runs."""
-    from harness.scoring.comparable import describe_differences, differences
-    from harness.scoring.rescore import rescoring
-
-    asked = _that_must_match(without_key_material(redacted_args(settings.asked())))
-    first: HarnessError | None = None
-    others = []
-    for folder, manifest in kept_runs(settings.output_path):
-        different = differences(_that_must_match(manifest.asked), asked)
-        if different:
-            others.append(f"{folder.path.name}: {'; '.join(describe_differences(different))}")
-        elif manifest.status != "done":
-            others.append(f"{folder.path.name}: not finished ({manifest.status})")
-        elif absent := [task.name for task in wanted if task.name not in manifest.tasks]:
-            others.append(f"{folder.path.name}: without task {', '.join(absent)}")
-        else:
-            try:
-                return (
-                    folder,
-                    manifest,
-                    [
-                        rescoring(
-                            manifest.tasks[task.name].task(),
-                            task,
-                            plugins.benchmark(task.benchmark),
-                        )
-                        for task in wanted
-                    ],
-                )
-            except UsageError as error:
-                first = first or error
-    if first is not None:
-        raise first
-    more = [f"and {len(others) - MOST_LISTED} more"] if len(others) > MOST_LISTED else []
-    raise DataError(
-        "no finished run has these settings",
-        where=str(settings.output_path),
-        found="\n            ".join([*others[:MOST_LISTED], *more]) or "no run",
-        expected=f"a run of {', '.join(settings.tasks)} with the same model, roles, data, limit, "
-        "seed and sampling",
-        hint="make a run with the same command without --rescore_only, or give the folder of the "
-        "runs with --output_path",
-    )
-
-
-def _that_must_match(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in asked.items() if name not in MAY_DIFFER}

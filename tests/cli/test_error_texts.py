@@ -77,8 +77,6 @@ expected: name=value,name=value\
 the candidate is given by --model
 expected: --model KIND --model_args …\
 """)),
-    "--model baseline --rescore_only --fresh": (2, UsageError, None, None,
-        snapshot('--rescore_only cannot be combined with --fresh')),
     "tasks --all books": (2, UsageError, None, "books",
         snapshot("--all cannot be combined with names")),
     "--model baseline --max_cost 0": (2, UsageError, None, "0.0",

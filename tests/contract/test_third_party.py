@@ -62,10 +62,10 @@ def test_another_judge_their_group_and_a_matrix_that_is_scored_otherwise(user):
     assert numbers(judged, "kept") == {"acme_borrowed": ((1 + 3 / 4 + 1 + 1 / 2) / 4,)}
     by_least = numbers(user.said(*RUN, "--tasks", "tag:by_least"), "grounded")
     assert by_least == {"borrowed_least1": (3 / 4,), "borrowed_least2": (0,)}
-    assert "mean of 2" in user.said("harness", "run", "--tasks", "ours_and_theirs")
-    command = (*RUN, "--tasks", "tag:by_least", "--rescore_only", "--set", "least=2")
-    [again] = json.loads(user.said(*command))["runs"]
+    scored = user.said("harness", "score", "latest", "--set", "least=2", "--json")
+    [again] = json.loads(scored)["runs"]
     assert set(numbers(json.dumps(again), "grounded").values()) == {(0,)}
+    assert "mean of 2" in user.said("harness", "run", "--tasks", "ours_and_theirs")
 
 
 def test_the_tools(user):

@@ -62,7 +62,7 @@ def chosen() -> list[tuple[dict[str, Any], str]]:
         for command in group["commands"]
         if "{" not in command
         # Their messages name the newest run, or the cache that the hub's library knows.
-        and not command.endswith(("nowhere", "nowhere x.jsonl", "--rescore_only"))
+        and not command.endswith(("nowhere", "nowhere x.jsonl"))
         and command not in ("tasks", "data describe")
         and not command.startswith(LEFT_OUT)
     ]

@@ -48,21 +48,17 @@ def test_stored_verdicts_are_scored_under_another_threshold_and_the_run_stays_as
 ):
     usual = gist.run().ok()
     asked, kept = served.count, gist.files(gist.folder / "runs")
-    for arguments in (
-        gist.arguments("--rescore_only", *STRICTER),
-        [*gist.arguments()[:3], "score", f"runs/{gist.folders[0].name}", *STRICTER, "--json"],
-    ):
-        done = gist.command(arguments).ok()
-        (run,) = done.json["runs"]
-        (summary,) = run["summaries"]
-        before = usual.summary(TASK)["metrics"]["mean_ig_p"]["value"]
-        after = summary["metrics"]["mean_ig_p"]["value"]
-        # The first model has an eye for four topics. Of what it names of each of eight people
-        # 3 of 4, 2 of 3, 2 of 2, 1 of 1, 1 of 1, 2 of 2, 2 of 3 and 3 of 4 are proven. The second
-        # topic of a person, which has two likes and nothing else, is so no longer.
-        assert before == pytest.approx((0.75 + 2 / 3 + 4 + 2 / 3 + 0.75) / 8)
-        assert after == pytest.approx((0.5 + 1 / 3 + 0.5 + 1 + 1 + 1 + 2 / 3 + 0.5) / 8)
-        assert "changed by --set" in str(summary["not_comparable_because"])
+    score = [*gist.arguments()[:3], "score", f"runs/{gist.folders[0].name}", *STRICTER, "--json"]
+    (run,) = gist.command(score).ok().json["runs"]
+    (summary,) = run["summaries"]
+    before = usual.summary(TASK)["metrics"]["mean_ig_p"]["value"]
+    after = summary["metrics"]["mean_ig_p"]["value"]
+    # The first model has an eye for four topics. Of what it names of each of eight people
+    # 3 of 4, 2 of 3, 2 of 2, 1 of 1, 1 of 1, 2 of 2, 2 of 3 and 3 of 4 are proven. The second
+    # topic of a person, which has two likes and nothing else, is so no longer.
+    assert before == pytest.approx((0.75 + 2 / 3 + 4 + 2 / 3 + 0.75) / 8)
+    assert after == pytest.approx((0.5 + 1 / 3 + 0.5 + 1 + 1 + 1 + 2 / 3 + 0.5) / 8)
+    assert "changed by --set" in str(summary["not_comparable_because"])
     assert served.count == asked
     assert gist.files(gist.folder / "runs") == kept
 

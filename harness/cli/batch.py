@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.runs.run_folder import RunFolder
 
 EXCLUDED = (
-    "dry_run", "check_servers", "print_server_command", "retry_failures",
+    "dry_run", "print_server_command", "retry_failures",
 )  # fmt: skip
 
 UNFINISHED = 4

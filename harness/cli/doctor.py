@@ -33,7 +33,6 @@ PREPARE_SECONDS = 120.0
 
 EXCLUDED = (
     "dry_run", "print_server_command", "resume", "fresh", "retry_failures",
-    "check_servers",
 )  # fmt: skip
 
 

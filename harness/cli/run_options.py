@@ -139,7 +139,6 @@ def _how_to_run() -> Iterator[Option]:
 
     yield setting("output_path", "DIR", "the folder for runs (runs)", type=PATH, default="runs")
     yield switch("dry_run", "print the first prompts and expected calls and exit")
-    yield switch("check_servers", "with --dry_run: also ask whether each model can be used")
     yield switch(
         "print_server_command",
         "print the server commands and exit",

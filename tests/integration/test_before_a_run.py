@@ -51,11 +51,7 @@ def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
     harness.run("--judge", judge_at(serve().url), *args).ok()
 
 
-def test_a_dry_run_asks_servers_only_if_told(harness, dead):
+def test_a_dry_run_asks_no_server(harness, dead):
     harness.url = dead
     ended = harness.run("--judge", "lexical", "--dry_run")
     assert (ended.code, "cannot be reached" in ended.err) == (0, False)
-    ended = harness.run("--judge", "lexical", "--dry_run", "--check_servers")
-    assert (ended.code, "cannot be reached" in ended.err) == (1, True)
-    ended = harness.run("--judge", "lexical", "--check_servers")
-    assert ended.code == 2

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from harness.pipeline.run import RunResult
     from harness.runs.run_folder import RunFolder
 
-EXCLUDED = (
-    "dry_run", "print_server_command", "retry_failures",
-)  # fmt: skip
+EXCLUDED = ("dry_run", "retry_failures")
 
 UNFINISHED = 4
 """The exit code while batches are unfinished."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import HarnessError, UsageError
+from harness.base.redaction import safe_text
 from harness.cli.command import Option, command
 from harness.cli.output import print_json
 from harness.cli.run_options import RunCommand, settings_from
@@ -31,9 +33,7 @@ DISTRIBUTION = "user-understanding-harness"
 PREPARE_SECONDS = 120.0
 """Ample for data that is in the cache; a first download may take longer."""
 
-EXCLUDED = (
-    "dry_run", "print_server_command", "resume", "fresh", "retry_failures",
-)  # fmt: skip
+EXCLUDED = ("dry_run", "resume", "fresh", "retry_failures")
 
 
 class DoctorCommand(RunCommand):
@@ -60,31 +60,36 @@ class DoctorCommand(RunCommand):
 @click.pass_obj
 def doctor(effective: EffectiveSettings, /, **options: Any) -> int:
     """Check what a run needs: installation, plugins, settings, data, the model of every role with
-    its server or weights, disks, the store. Takes the options of a run; starts no server. A model
-    is asked one small question if its server does not list it, or with --ask. The exit code is 1 if
-    something would prevent the run.
+    its server or weights, disks, the store. Takes the options of a run; starts no server, and
+    prints the commands of those that the run would start. A model is asked one small question if
+    its server does not list it, or with --ask. The exit code is 1 if something would prevent the
+    run.
     """
     import asyncio
 
     for other in EXCLUDED:
         if options[other]:
             raise UsageError(f"--{other} cannot be used with `harness doctor`")
-    found, ways = asyncio.run(_findings(SimpleNamespace(**options), effective, options))
+    found, ways, servers = asyncio.run(_findings(SimpleNamespace(**options), effective, options))
     if options["json"]:
-        print_json({"findings": found})
+        print_json({"findings": found, "servers": servers})
     else:
         from harness.reporting.finding_tables import print_findings
 
         print_findings([one for one in found if one.state != "good" or not options["quiet"]])
         for line in ways:
             print(line)
+        for one in servers:
+            print(f"  {one['model']} starts:\n    {one['command']}")
     return 1 if any(one.state == "bad" for one in found) else 0
 
 
 async def _findings(
     args: SimpleNamespace, effective: EffectiveSettings, options: dict[str, Any]
-) -> tuple[list[Finding], list[str]]:
-    """All findings, and the lines of commands that work instead of this run."""
+) -> tuple[list[Finding], list[str], list[dict[str, str]]]:
+    """All findings, the lines of commands that work instead of this run, and the command of each
+    server that the run would start."""
+    from harness.base.threads import in_thread
     from harness.pipeline.executors.choice import machines_of
     from harness.pipeline.preflight import (
         MODEL_SECONDS,
@@ -92,6 +97,7 @@ async def _findings(
         look,
         look_at_disks,
         looks,
+        models_of,
     )
     from harness.registry import load_plugins
 
@@ -104,7 +110,8 @@ async def _findings(
         settings = settings_from(options, whole=False)
         found, players, ways = await _of_tasks(settings, load_plugins(), effective)
     except HarnessError as error:
-        return [*first, bad_by("options", effective.with_source(error))], []
+        return [*first, bad_by("options", effective.with_source(error))], [], []
+    models = list(models_of(players))
     file = settings.store_file
     rest = [findings_about(players, ask=args.ask), look_at_disks(settings)]
     if file is not None:
@@ -115,10 +122,21 @@ async def _findings(
         found.append(bad_by("executor", effective.with_source(error)))
     else:
         if machines is not None:
-            models = list(dict.fromkeys(one for each in players for one in each.binding.models))
             find = partial(_of_machines, machines, settings, models)
             rest.append(look(settings.executor, find, MODEL_SECONDS))
-    return [*first, *found, *await looks(*rest)], ways
+    servers = await in_thread(lambda: list(_servers(models)))
+    return [*first, *found, *await looks(*rest)], ways, servers
+
+
+def _servers(models: list[Model]) -> Iterator[dict[str, str]]:
+    """Each model that would start a server, and the command for it."""
+    for model in models:
+        try:
+            command = model.server_command()
+        except HarnessError:  # a finding about the model says why its server cannot start
+            continue
+        if command is not None:
+            yield {"model": model.identity.label, "command": safe_text(shlex.join(command))}
 
 
 async def _of_machines(

@@ -44,8 +44,6 @@ def run(effective: EffectiveSettings, /, **options: Any) -> int:
     """Run tasks and print the results. `harness --help` lists the other commands."""
     settings = settings_from(with_resumed_run(options))
     print_settings(effective, quiet=options["quiet"])
-    if options["print_server_command"]:
-        return _print_server_commands(settings)
     if options["dry_run"]:
         return _dry_run(settings, json=options["json"], named_in=effective.named_in())
     printed = {name: options[name] for name in ("quiet", "verbose", "json")}
@@ -132,29 +130,4 @@ def _dry_run(settings: RunSettings, *, json: bool, named_in: Mapping[str, str]) 
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(forecast)).decode() + "\n")
     else:
         print_forecast(forecast)
-    return 0
-
-
-def _print_server_commands(settings: RunSettings) -> int:
-    import shlex
-
-    from harness.pipeline.preparation import prepare
-    from harness.registry import load_plugins
-
-    prepared = prepare(settings, load_plugins())
-    models = dict.fromkeys(
-        model
-        for task in prepared.tasks
-        for binding in task.bindings.values()
-        for model in binding.models
-    )
-    commands = [command for model in models if (command := model.server_command()) is not None]
-    if not commands:
-        raise UsageError(
-            "none of the models starts a server",
-            found=settings.model,
-            expected="a model that starts one, such as --model vllm",
-        )
-    for command in commands:
-        print(shlex.join(command))
     return 0

@@ -139,10 +139,6 @@ def _how_to_run() -> Iterator[Option]:
 
     yield setting("output_path", "DIR", "the folder for runs (runs)", type=PATH, default="runs")
     yield switch("dry_run", "print the first prompts and expected calls and exit")
-    yield switch(
-        "print_server_command",
-        "print the server commands and exit",
-    )
     yield Option(
         ["--resume"], metavar="RUN", type=PATH, help="continue this run",
         candidates="runs", section=section,

@@ -427,7 +427,7 @@ class Model(ABC):
         return None
 
     def server_command(self) -> Sequence[str] | None:
-        """The command line for `--print_server_command`; None if the model starts no server.
+        """The command line for `harness doctor`; None if the model starts no server.
 
         `["acme-serve", "--weights", "weights/small"]`
         """

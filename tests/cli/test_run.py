@@ -15,7 +15,7 @@ from harness.pipeline.settings import OF_EXECUTOR, FailureLimits, RunSettings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {
-    "dry_run", "quiet", "verbose", "json", "print_server_command",
+    "dry_run", "quiet", "verbose", "json",
     "strict_plugins",
 }  # fmt: skip
 """The options that change what is shown or done, and nothing that a run is asked."""

@@ -59,7 +59,7 @@ def test_the_nearest_layer_wins(settings, monkeypatch):
 def test_every_option_of_a_run_is_a_setting_or_meant_for_one_command():
     settable = {one.name for one in run_options() if isinstance(one, Setting)}
     assert {one.name for one in run_options()} - settable == {
-        "dry_run", "print_server_command", "resume", "fresh",
+        "dry_run", "resume", "fresh",
         "retry_failures", "verbose", "json", "version", "download",
     }  # fmt: skip
     assert {"model", "judge", "role", "store", "max_calls"} <= settable

@@ -96,8 +96,7 @@ def test_a_key_in_an_argument_is_refused_and_not_repeated(folder, capsys, monkey
         if known:  # nothing but its variable tells that this text is a key
             monkeypatch.setenv("OUR_SERVICE_KEY", KEY)
         run = ["--model", kind, "--model_args", given, "--tasks", "interests", "--data", "sample"]
-        more = ["--print_server_command"] if kind in ("vllm", "hf") else []
-        assert main([*run, "--judge", "lexical", *more]) == 2, (kind, name)
+        assert main([*run, "--judge", "lexical"]) == 2, (kind, name)
         if not known:
             judge = ["--judge", f"{kind}:{given}"]
             assert main([*run[:1], "baseline", *run[4:], *judge]) == 2, (kind, name)
@@ -156,7 +155,7 @@ def test_a_key_in_its_place_is_sent_and_neither_written_nor_printed(
             ["show", str(done), "--failures"], ["score", str(done)],
             ["export", str(done), "--format", "lm-eval", "--output_path", "exported"],
             ["doctor", "--ask", *run], ["config", *run], [*run, "--dry_run"],
-            [*run, "--print_server_command"], ["batch", "write", *run, "--out", "asked.jsonl"],
+            ["batch", "write", *run, "--out", "asked.jsonl"],
         ):  # fmt: skip
             main(words)
     learnt = json.loads((done / "manifest.json").read_text())["sessions"][0]["limits"]

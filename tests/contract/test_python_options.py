@@ -9,7 +9,7 @@ import harness
 from harness.cli.run_options import run_options
 
 OF_THE_COMMAND_LINE = {
-    "dry_run", "print_server_command",  # they run nothing
+    "dry_run",  # it runs nothing
     "verbose", "json", "version", "strict_plugins",  # they are about what is printed
 }  # fmt: skip
 OPTIONS = {option.name: option for option in run_options()}

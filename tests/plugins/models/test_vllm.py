@@ -391,14 +391,14 @@ def test_another_process_on_the_gpu_ends_the_run(printed, smi, folder, tmp_path,
 
 
 def test_the_command_shows_how_a_server_would_be_started(folder, printed):
-    shown = printed(*run_of(folder), "--print_server_command").out
-    assert shown.startswith(f"{sys.executable} -m vllm.entrypoints.openai.api_server --uds SOCKET")
-    assert shown.endswith("--max-model-len 100000\n")
-
-
-def test_a_model_that_starts_no_server_has_no_command(printed):
-    said = printed("--model", "baseline", *RUN, "--print_server_command", code=2).err
-    assert "none of the models starts a server" in said
+    told = printed("doctor", "--json", *run_of(folder), code=1).out
+    [server] = json.loads(told)["servers"]
+    command = server["command"]
+    assert server["model"] == "vllm:tiny"
+    assert command.startswith(f"{sys.executable} -m vllm.entrypoints.openai.api_server --uds SOCK")
+    assert command.endswith("--max-model-len 100000")
+    shown = printed("doctor", *run_of(folder), code=1).out
+    assert shown.endswith(f"  vllm:tiny starts:\n    {command}\n")
 
 
 def test_addresses_and_logs_are_no_part_of_an_identity(folder, package):

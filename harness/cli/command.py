@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 PATH = click.Path(path_type=Path)
-STRICT_PLUGINS = "stop if a plugin is broken, a hook is misspelt or a name is registered twice"
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -83,11 +82,9 @@ json_option = option("--json", is_flag=True, help="as one JSON document")
 
 
 class Command(click.Command):
-    """A command with `--strict_plugins`, and help in sections.
+    """A command with help in sections.
 
-    A command with `reports_plugins` takes the option and reports plugin problems itself; for all
-    others the plugins are checked before the command runs. `moved` has a hint for each option that
-    another command has now.
+    `moved` has a hint for each option that another command has now.
     """
 
     def __init__(
@@ -95,15 +92,11 @@ class Command(click.Command):
         name: str | None = None,
         *,
         options_metavar: str = "[OPTION…]",
-        reports_plugins: bool = False,
         moved: Mapping[str, str] | None = None,
         **attrs: Any,
     ) -> None:
         super().__init__(name, context_settings=CONTEXT, options_metavar=options_metavar, **attrs)
-        self.reports_plugins = reports_plugins
         self.moved = moved or {}
-        if all(param.name != "strict_plugins" for param in self.params):
-            self.params.append(Option(["--strict_plugins"], is_flag=True, help=STRICT_PLUGINS))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line; every error of click has its context."""
@@ -135,14 +128,6 @@ class Command(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as they are, so that they can be copied."""
         formatter.write(f"\n{self.epilog}\n" if self.epilog else "")
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Check the plugins if `--strict_plugins` is given, then run the command."""
-        if not self.reports_plugins and ctx.params.pop("strict_plugins"):
-            from harness.registry import load_plugins
-
-            load_plugins().check_problems()
-        return super().invoke(ctx)
 
 
 class CommandGroup(Command, click.Group):

@@ -54,7 +54,6 @@ class DoctorCommand(RunCommand):
     "harness doctor --json",
     cls=DoctorCommand,
     options_metavar="[--ask] [--json] [OPTION OF A RUN…]",
-    reports_plugins=True,
     params=[Option(["--ask"], is_flag=True, help="ask each model one small question")],
 )
 @click.pass_obj
@@ -103,7 +102,7 @@ async def _findings(
 
     first = await looks(
         look("installation", installation),
-        look("plugins", partial(plugins, strict=args.strict_plugins)),
+        look("plugins", plugins),
         look("settings", partial(_of_settings, effective)),
     )
     try:
@@ -176,7 +175,7 @@ def installation(distribution: str = DISTRIBUTION) -> Iterator[Finding]:
     yield good(about, f"harness {metadata.version(distribution)}; {python}; {system}")
 
 
-def plugins(*, strict: bool) -> Iterator[Finding]:
+def plugins() -> Iterator[Finding]:
     """The loaded plugins, the broken plugins, and the problems of plugins."""
     from harness.registry import load_plugins
 
@@ -188,9 +187,8 @@ def plugins(*, strict: bool) -> Iterator[Finding]:
             f"`harness plugins {broken.entry_point}` shows the traceback; install another "
             f"version of {broken.distribution}, or uninstall it",
         )
-    finding = bad if strict else doubtful
     for problem in loaded.problems:
-        yield finding("plugins", problem, "`harness plugins NAME` shows the details of one")
+        yield doubtful("plugins", problem, "`harness plugins NAME` shows the details of one")
     if loaded.loaded:
         names = ", ".join(f"{one.entry_point} {one.version}".rstrip() for one in loaded.loaded)
         yield good("plugins", names)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError, UnknownName, did_you_mean
-from harness.cli.command import argument, command, json_option
+from harness.cli.command import argument, command, json_option, option
 from harness.cli.output import Row, print_error, print_json, print_sections
 from harness.registry import (
     BrokenPlugin,
@@ -21,17 +21,16 @@ if TYPE_CHECKING:
     from harness.registry.registrations import Registration
 
 
-@command(
-    "harness plugins",
-    "harness plugins interests",
-    "harness plugins --strict_plugins",
-    reports_plugins=True,
-)
+@command("harness plugins", "harness plugins interests", "harness plugins --strict_plugins")
 @argument(
     "names", metavar="NAME", nargs=-1, help="a plugin or a distribution",
     candidates="plugin_names",
 )  # fmt: skip
 @json_option
+@option(
+    "--strict_plugins", is_flag=True,
+    help="fail if a plugin is broken, a hook is misspelt or a name is registered twice",
+)  # fmt: skip
 def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
     """List the installed plugins and what each registered; broken plugins come first. For each
     NAME, show everything that the plugin registered, or its traceback.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import UsageError
-from harness.cli.command import PATH, STRICT_PLUGINS, Command, Option, option
+from harness.cli.command import PATH, Command, Option, option
 from harness.cli.setting import PREFIX, Setting, data_of
 
 if TYPE_CHECKING:
@@ -190,7 +190,6 @@ def _output() -> Iterator[Option]:
         ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
         help="print the version and exit", section=section,
     )  # fmt: skip
-    yield _setting("strict_plugins", None, STRICT_PLUGINS)
 
 
 def _setting(name: str, metavar: str | None = None, help: str = "", **attrs: Any) -> Setting:

@@ -55,7 +55,7 @@ def options_of(kind: type[msgspec.Struct], *, own: Sequence[click.Parameter] = (
                 "these",
             )
         options += _options(field, shape, text)
-    taken = {name for param in own for name in param.opts} | {"--help", "--strict_plugins"}
+    taken = {name for param in own for name in param.opts} | {"--help"}
     for option in options:
         if not taken.isdisjoint(option.opts):
             raise PluginError(

@@ -14,10 +14,7 @@ from harness.pipeline.failure_limits import limits_of
 from harness.pipeline.settings import OF_EXECUTOR, FailureLimits, RunSettings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
-SHOWN_ONLY = {
-    "dry_run", "quiet", "verbose", "json",
-    "strict_plugins",
-}  # fmt: skip
+SHOWN_ONLY = {"dry_run", "quiet", "verbose", "json"}
 """The options that change what is shown or done, and nothing that a run is asked."""
 
 SOURCES = "file_hosts"

@@ -114,13 +114,6 @@ def test_what_has_names_is_overridden_name_by_name(settings):
     assert asked.changes == {"window": 9, "least": 2}
 
 
-def test_settings_may_refuse_plugins_that_are_not_in_order(settings, site, monkeypatch, printed):
-    site.install("broken", {"broken": "broken_plugin"}, {"broken_plugin.py": "1 / 0"})
-    settings.write('strict_plugins = true\nmodel = "baseline"\ntasks = "t"')
-    assert "--strict_plugins" in printed("run", code=1).err
-    assert settings.asked("run", "--no-strict-plugins").model == "baseline"
-
-
 @pytest.mark.parametrize("word", ["false", "0", "off", "No"])
 def test_a_switch_of_a_file_can_be_taken_back(settings, monkeypatch, word):
     settings.write("structured = true")

@@ -10,7 +10,7 @@ from harness.cli.run_options import run_options
 
 OF_THE_COMMAND_LINE = {
     "dry_run",  # it runs nothing
-    "verbose", "json", "version", "strict_plugins",  # they are about what is printed
+    "verbose", "json", "version",  # they are about what is printed
 }  # fmt: skip
 OPTIONS = {option.name: option for option in run_options()}
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import HarnessError, PluginError, TaskError, UsageError, did_you_mean
+from harness.base.errors import PluginError, TaskError, UsageError, did_you_mean
 from harness.base.hashing import digest
 from harness.calls.engines import SharedEngines, overlap
 from harness.calls.usage import player_name
@@ -18,15 +18,13 @@ from harness.contracts.model import Model, ModelSettings
 from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import Task
 from harness.pipeline.specs import Spec, hosts_in, parse_spec, split_members
-from harness.registry.missing_packages import hint_for
+from harness.registry import made
 from harness.tasks.locate import locate
 
 if TYPE_CHECKING:
     from harness.pipeline.settings import RunSettings
-    from harness.registry import Plugins, Registration
+    from harness.registry import Plugins
 
-S = TypeVar("S")
-T = TypeVar("T")
 
 JUDGE = "judge"
 IDENTITY_ARGS = frozenset({
@@ -531,17 +529,3 @@ def giving_option(role: str) -> str:
 def option_of(role: str) -> str:
     """The option that binds a role."""
     return "--judge SPEC" if role == JUDGE else f"--role {role}=SPEC"
-
-
-def made(registration: Registration[Callable[[S], T]], settings: S) -> T:
-    """The model or judge that a plugin makes; PluginError with the plugin's name if it fails."""
-    try:
-        return registration.factory(settings)
-    except HarnessError:
-        raise
-    except Exception as error:
-        raise PluginError(
-            f"{registration.name!r} cannot be made",
-            found=f"{type(error).__name__}: {error}",
-            hint=hint_for(error, registration.origin.distribution),
-        ) from error

@@ -19,3 +19,4 @@ from harness.registry.registry import BrokenPlugin as BrokenPlugin
 from harness.registry.registry import LoadedPlugin as LoadedPlugin
 from harness.registry.registry import Plugins as Plugins
 from harness.registry.registry import Source as Source
+from harness.registry.registry import made as made

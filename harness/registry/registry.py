@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pluggy
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
 
 R = TypeVar("R", bound=Registration[Any])
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,17 +121,7 @@ class Plugins(Registries):
         """The benchmark of that name; PluginError where no plugin registered it."""
         if name not in self._made:
             registration = self._registered(self.benchmarks, name)
-            try:
-                benchmark = registration.factory()
-            except HarnessError:
-                raise
-            except Exception as error:
-                raise PluginError(
-                    f"the benchmark {name!r} cannot be made",
-                    where=str(registration.origin),
-                    found=line_of(error),
-                    hint=hint_for(error, registration.origin.distribution),
-                ) from error
+            benchmark = made(registration)
             if benchmark.name != name:
                 raise PluginError(
                     f"the benchmark registered as {name!r} has the name {benchmark.name!r}",
@@ -242,6 +235,21 @@ class Plugins(Registries):
             or (f"HARNESS_PLUGINS leaves out {left_out}" if left_out else None)
             or (kinds if registry is self.models else None),
         )
+
+
+def made(registration: Registration[Callable[P, T]], *given: P.args, **named: P.kwargs) -> T:
+    """What a plugin makes; PluginError with the plugin's name if it fails."""
+    try:
+        return registration.factory(*given, **named)
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"{registration.name!r} cannot be made",
+            where=str(registration.origin),
+            found=line_of(error),
+            hint=hint_for(error, registration.origin.distribution),
+        ) from error
 
 
 def line_of(error: BaseException) -> str:

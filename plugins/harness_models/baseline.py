@@ -55,8 +55,10 @@ class BaselineModel(Model):
         return Reply(text=text)
 
     def _find(self, key: tuple[str, str, str]) -> Respondent:
+        from harness.registry import made
+
         try:
-            respond = self._plugins.respondent(*key, self._name).factory()
+            respond = made(self._plugins.respondent(*key, self._name))
         except PluginError as error:
             raise CallError("not_found", str(error), fatal=True) from error
         self._respondents[key] = respond

@@ -217,9 +217,9 @@ def test_factories_that_break_and_settings_of_another_type(site, raised):
     given = {"tasks": ["interests"], "model": "broken"}
     bind = RoleBinder(make_settings(given), site.plugins()).bind_given
     found = "ZeroDivisionError: integer division or modulo by zero"
-    assert raised(PluginError, bind, "candidate", found=found) == snapshot(
-        "'broken' cannot be made"
-    )
+    assert raised(
+        PluginError, bind, "candidate", where="plugin 'broken' of broken-models", found=found
+    ) == snapshot("'broken' cannot be made")
     found = "Expected `int | null`, got `str` - at `$.limit`"
     assert raised(UsageError, make_settings, {**given, "limit": "many"}, found=found) == snapshot(
         "a setting cannot be used"

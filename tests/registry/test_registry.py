@@ -144,13 +144,9 @@ def test_a_missing_respondent_names_those_there_are(site):
         *((f"from harness import hookimpl\n@hookimpl\ndef {hook}(register):\n    {call}", line)
           for hook, call, line in (
               ("register_models", "register(5, str)",
-               "PluginError: 5 was registered with 5 as its name"),
-              ("register_benchmarks", "register('x', None)",
-               "PluginError: 'x' was registered with None, no function"),
-              ("register_models", "register('x', str, arguments={'a': 7})",
-               "PluginError: 'x' is described with 7, which is no text"),
-              ("register_respondents", "register(5, 'name', 'candidate', str)",
-               "PluginError: 'default' was registered with 5 as its benchmark"),
+               "PluginError: 5 was registered with 5, which is no text"),
+              ("register_models", "register('x', str, description=7)",
+               "PluginError: 'x' was registered with 7, which is no text"),
           )),
         (
             "from harness import hookimpl\n@hookimpl\ndef register_models(register):\n"
@@ -170,6 +166,29 @@ def test_a_broken_plugin_costs_itself_alone(films, source, line):
     assert "Traceback" in broken.traceback
     assert plugins.benchmark("films").name == "films"
     assert "half" not in plugins.models
+
+
+def test_a_wrong_registration_fails_where_it_is_used_and_names_its_plugin(films):
+    films.install("wrong-one", {"wrong": "wrong"}, {"wrong.py": """
+from harness import hookimpl
+
+@hookimpl
+def register_benchmarks(register):
+    register("x", None)
+
+@hookimpl
+def register_respondents(register):
+    register(5, "name", "candidate", str)
+"""})  # fmt: skip
+    plugins = films.plugins()
+    assert (plugins.broken, plugins.problems) == ((), ())
+    assert plugins.benchmark("films").name == "films"
+    with pytest.raises(PluginError) as caught:
+        plugins.benchmark("x")
+    assert str(caught.value) == (
+        "plugin 'wrong' of wrong-one: 'x' cannot be made\n"
+        "  found:    TypeError: 'NoneType' object is not callable"
+    )
 
 
 def test_what_a_broken_plugin_says_holds_no_secret(site, monkeypatch):

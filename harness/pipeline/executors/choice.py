@@ -30,7 +30,7 @@ from harness.pipeline.progress import ClusterProgress
 from harness.pipeline.resume import LockedFolder
 from harness.pipeline.session import Session
 from harness.pipeline.settings import LOCAL, RunSettings
-from harness.registry import Plugins
+from harness.registry import Plugins, made
 from harness.runs.atomic_files import RUNS
 
 
@@ -38,10 +38,11 @@ def machines_of(settings: RunSettings, plugins: Plugins) -> Machines | None:
     """The executor that the settings name; None for this process."""
     if settings.executor == LOCAL:
         return None
-    return plugins.executor(settings.executor).factory(
+    return made(
+        plugins.executor(settings.executor),
         ExecutorSettings(
             address=settings.ray_address, workers=settings.workers, engines=settings.engines
-        )
+        ),
     )
 
 

@@ -1,8 +1,7 @@
 """Pins the versions of a plugin's stages, judges and respondents to hashes of their code.
 
-The code is the module of the stage, judge or respondent and all modules of the same package that it
-imports, directly or not. Formatting, comments, docstrings and imports for type checkers do not
-count.
+The code is the text of the modules that hold the functions and types of a stage, the class of a
+judge or the function of a respondent; modules that these import do not count.
 
 Only these versions represent code in keys, so a version must change with its code. `python -m
 harness.testing.versions PLUGIN FILE` writes the pins of a plugin to a file and prints the changes;
@@ -12,10 +11,8 @@ harness.testing.versions PLUGIN FILE` writes the pins of a plugin to a file and 
 from __future__ import annotations
 
 import argparse
-import ast
 import functools
 import hashlib
-import importlib.util
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -85,32 +82,23 @@ def _parts_of(on: JudgeInput) -> JudgeParts:
 
 
 def code_of(*parts: Any, package: str) -> str:
-    """The hash of the modules of functions and types, and of the package's modules they import.
+    """The hash of the modules of functions and types.
 
     PluginError where none of the parts is in the package, since the pin would never change.
     """
-    waiting = sorted({module for part in parts for module in _modules_of(part, package)})
-    if not waiting:
+    modules = sorted({module for part in parts for module in _modules_of(part, package)})
+    if not modules:
         raise PluginError(
             f"no code of {package} can be found to pin",
             found=", ".join(map(repr, parts)),
             expected="functions and classes of the plugin's own package",
         )
-    reached: dict[str, str] = {}
-    while waiting:
-        module = waiting.pop()
-        file = None if module in reached else _file_of(module)
-        if file is not None:
-            tree = runtime_tree(file.read_text("utf-8"))
-            reached[module] = normal(tree)
-            holder = module if file.name == "__init__.py" else module.rpartition(".")[0]
-            waiting += [name for name in _imports(tree, holder) if top_level(name) == package]
-    return hash_of(f"{module} = {text}" for module, text in sorted(reached.items()))
+    return hash_of(Path(str(sys.modules[module].__file__)) for module in modules)
 
 
-def hash_of(texts: Iterable[str]) -> str:
-    """A hash over texts in their order."""
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
+def hash_of(files: Iterable[Path]) -> str:
+    """A hash over files in their order."""
+    return hashlib.sha256(b"\n".join(file.read_bytes() for file in files)).hexdigest()[:32]
 
 
 def _modules_of(part: Any, package: str) -> Iterator[str]:
@@ -123,65 +111,6 @@ def _modules_of(part: Any, package: str) -> Iterator[str]:
             yield from _modules_of(inner, package)
     elif isinstance(part, FunctionType | type) and top_level(part.__module__) == package:
         yield part.__module__
-
-
-def _file_of(module: str) -> Path | None:
-    """The Python file of a module, found without importing it; None for a name of no module."""
-    package, *inner = module.split(".")
-    spec = importlib.util.find_spec(package)
-    if spec is None:
-        return None
-    if not inner:
-        return Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
-    places = [Path(folder, *inner) for folder in spec.submodule_search_locations or ()]
-    files = [file for at in places for file in (at.with_suffix(".py"), at / "__init__.py")]
-    return next((file for file in files if file.is_file()), None)
-
-
-def _imports(tree: ast.Module, holder: str) -> Iterator[str]:
-    """Every name that a module in the package `holder` imports: modules and their contents."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            relative = "." * node.level + (node.module or "")
-            source = importlib.util.resolve_name(relative, holder)
-            yield source
-            yield from (f"{source}.{alias.name}" for alias in node.names)
-
-
-class _Runtime(ast.NodeTransformer):
-    """Removes code without an effect at run time: docstrings, and blocks for type checkers."""
-
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return None if text else self.generic_visit(node)
-
-    def visit_If(self, node: ast.If) -> Any:
-        self.generic_visit(node)
-        checking = ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-        return node.orelse if checking else node
-
-
-@functools.cache
-def runtime_tree(source: str) -> ast.Module:
-    """The syntax tree of a module's source, without code that has no effect at run time."""
-    tree: ast.Module = _Runtime().visit(ast.parse(source))
-    return tree
-
-
-def normal(node: Any) -> str:
-    """A syntax tree as text without positions, identical under every Python version."""
-    if isinstance(node, list):
-        return "[" + ",".join(map(normal, node)) + "]"
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    parts = [
-        f"{field}={normal(value)}"
-        for field, value in ast.iter_fields(node)
-        if field not in {"type_comment", "kind", "ctx"} and value is not None and value != []
-    ]
-    return f"{type(node).__name__}({','.join(parts)})"
 
 
 def pin_problems(before: Pins, now: Pins, *, command: str) -> list[str]:

@@ -20,7 +20,7 @@ from harness.base.errors import TaskError
 
 TAG = "tag:yaml.org,2002:"
 
-LARGEST = 1_000_000
+LARGEST = 10_000_000
 """The most values and characters of a file, with each alias counted as what it stands for."""
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

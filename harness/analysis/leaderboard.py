@@ -19,7 +19,7 @@ from harness.base.hashing import digest
 from harness.contracts.identity import path_parts
 from harness.contracts.stage import CANDIDATE
 from harness.runs.run_folder import plain_name, slug
-from harness.scoring.comparable import settings_of
+from harness.scoring.comparable import named_differences, settings_of
 from harness.scoring.comparison import compare, main_of
 from harness.scoring.comparison_document import Comparison
 from harness.scoring.finished_task import FinishedTask
@@ -28,7 +28,6 @@ from harness.scoring.paired_differences import Difference, holm_adjusted
 from harness.scoring.rank_intervals import RankInterval, rank_intervals
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult
-from harness.scoring.unlike_runs import unlike
 from harness.tasks.repeats import task_and_repeat
 
 FORMAT = 1
@@ -188,8 +187,8 @@ def _boards(name: str, tasks: Sequence[FinishedTask], taken: set[str]) -> Iterat
     for kind in order:
         # Pages that are comparable with published results and others are told apart anyway.
         like = [other for other in order if other[0] == kind[0] and other != kind]
-        why = unlike(kinds[kind][-1], kinds[like[0]][-1]) if like else None
-        differ[kind] = why.short if why else ""
+        why = _differences(kinds[kind][-1], kinds[like[0]][-1]) if like else ()
+        differ[kind] = why[0].partition(" against ")[0] if why else ""
     pages = {order[0]: _plain(name)}
     for kind in order[1:]:
         page = f"{_plain(name)}-{slug(differ[kind] or 'not comparable', longest=40)}"
@@ -209,9 +208,12 @@ def _boards(name: str, tasks: Sequence[FinishedTask], taken: set[str]) -> Iterat
         yield _board(pages[kind], kinds[kind], apart, differs=differ[kind])
 
 
+def _differences(task: FinishedTask, other: FinishedTask) -> tuple[str, ...]:
+    return named_differences(settings_of(task), settings_of(other))
+
+
 def _why_apart(task: FinishedTask, other: FinishedTask) -> tuple[str, ...]:
-    why = unlike(task, other)
-    reasons = why.because if why else ()
+    reasons = _differences(task, other)
     if task.summary.comparable is not other.summary.comparable:
         stamps = task.summary.not_comparable_because or other.summary.not_comparable_because
         one = "these" if not task.summary.comparable else "those here"

@@ -11,7 +11,7 @@ from rich.text import Text
 from harness.reporting.comparison_tables import labels_shown, signed_interval
 from harness.reporting.short_table import WIDTH
 from harness.reporting.tables import result_console
-from harness.reporting.text import clean_text, signed, wrapped_whole
+from harness.reporting.text import clean_text, number, signed, wrapped_whole
 from harness.scoring.comparison_document import ComparisonDocument
 
 WORDS = {True: "holds", False: "does not hold", None: "undecided"}
@@ -38,11 +38,8 @@ def print_gates(
         if gate.undecided is None:
             difference = f"{signed(gate.value)} {signed_interval(gate.interval)}".rstrip()
             said = [difference, f"bound {gate.bound:+g}"]
-        if gate.undecided is None and gate.people_needed is not None:
-            said.append(
-                f"the interval is too wide: about {gate.people_needed:,} people would be needed, "
-                f"{gate.users:,} are here"
-            )
+        if gate.holds is False and gate.least_seen:
+            said.append(f"{gate.users:,} people can show {number(gate.least_seen)}")
         line = f"gate {WORDS[gate.holds]}: {': '.join(parts)}: {', '.join(said)}"
         for row in wrapped_whole(line, width, "  "):
             console.print(Text(row, style=STYLES[gate.holds]), soft_wrap=True)

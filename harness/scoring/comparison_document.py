@@ -112,9 +112,8 @@ class DecidedGate(msgspec.Struct, frozen=True, kw_only=True):
     """A gate on the difference `first` − `second`, of which the second is the base.
 
     It `holds` if the interval lies wholly above the bound, or below it if not `above`; None if this
-    cannot be decided, for the reason `undecided`. `people_needed` is about how many people an
-    interval needs that would lie there, if only its width is in the way. `labels` are by run those
-    of the two.
+    cannot be decided, for the reason `undecided`. `least_seen` is the smallest difference that
+    these people can show. `labels` are by run those of the two.
     """
 
     gate: str
@@ -131,7 +130,7 @@ class DecidedGate(msgspec.Struct, frozen=True, kw_only=True):
     users: int = 0
     holds: bool | None
     undecided: str | None = None
-    people_needed: int | None = None
+    least_seen: float | None = None
 
 
 class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from harness.scoring.comparable import NoneComparable
 from harness.scoring.comparison_document import Comparison, ComparisonDocument, DecidedGate
 from harness.scoring.group_means import tasks_of_group
 from harness.scoring.grouping import grouped
+from harness.scoring.paired_differences import least_shown
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 WHERE = "--gate"
 EXPECTED = "TASK.METRIC>BOUND, or < for a metric that is better when lower"
-MOST_TIMES = 1e9
-"""Of so many times as many people nothing is said."""
-
 _GATE = re.compile(r"\s*([^\s<>]+\.[^\s<>]+)\s*([<>])\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
 
 
@@ -211,13 +209,6 @@ def _decided(gate: Gate, runs: Sequence[GatedRun], found: Difference) -> Decided
     assert found.value is not None and found.interval is not None
     low, high = found.interval
     holds = low > gate.bound if gate.above else high < gate.bound
-    right_side = found.value > gate.bound if gate.above else found.value < gate.bound
-    needed = None
-    if right_side and not holds:
-        arm = found.value - low if gate.above else high - found.value
-        # The width shrinks with the root of the number of people.
-        times = (arm / (found.value - gate.bound)) ** 2
-        needed = math.floor(found.users * times) + 1 if times < MOST_TIMES else None
     return DecidedGate(
         **_about(gate, runs),
         value=found.value,
@@ -225,7 +216,7 @@ def _decided(gate: Gate, runs: Sequence[GatedRun], found: Difference) -> Decided
         confidence=found.confidence,
         users=found.users,
         holds=holds,
-        people_needed=needed,
+        least_seen=least_shown(found),
     )
 
 

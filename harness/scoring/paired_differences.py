@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -124,6 +125,29 @@ def _difference(
         exact=isinstance(test, PValue) and test.exact,
         no_p=None if isinstance(test, PValue) else test.reason,
     )
+
+
+POWER = 0.8
+"""How often people show a difference as large as `least_seen`."""
+
+
+def least_seen(se: float, n: int, *, confidence: float = 0.95) -> float:
+    """The smallest difference that n people can show; `se` is the standard error of one.
+
+    `least_seen(0.3, 200)` is 0.059.
+    """
+    z = NormalDist().inv_cdf
+    return (z((1.0 + confidence) / 2.0) + z(POWER)) * se / math.sqrt(n)
+
+
+def least_shown(difference: Difference) -> float | None:
+    """The smallest difference that these people can show, by the width of their interval."""
+    if difference.interval is None:
+        return None
+    low, high = difference.interval
+    of_all = (high - low) / 2.0 / NormalDist().inv_cdf((1.0 + difference.confidence) / 2.0)
+    se = of_all * math.sqrt(difference.users)
+    return least_seen(se, difference.users, confidence=difference.confidence)
 
 
 def is_established(difference: Difference) -> bool:

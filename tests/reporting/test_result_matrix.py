@@ -112,7 +112,7 @@ def test_a_leader_that_was_not_tested_against_another_run_is_not_marked():
     summaries = [make_summary(name, metrics={"ptc": make_metric(0.5, n=4)}) for name in "tu"]
     better = make_summary("t", metrics={"ptc": make_metric(0.7, n=4)})
     runs = [make_run("old", *summaries), make_run("new", better, summaries[1])]
-    apart = Untested(task="t", run="old", other="new", because=(), needed=())
+    apart = Untested(task="t", run="old", other="new", because=())
     lines = lines_of(runs, NOTHING._replace(untested=(apart,)))
     assert [(line.name, line.untested, line.best) for line in lines] == [
         ("t", ("old",), None), ("u", (), None),
@@ -181,7 +181,7 @@ def test_metrics_of_a_task_that_disagree_and_a_missing_test_are_said_at_its_row(
              replace(make_line("quiz", old=0.2, new=0.1), metric="tau", first=False)]  # fmt: skip
     found, _ = table(lines, untested={"quiz": [("old", "new")]})
     assert found.rows[1] == [
-        "Not tested: old against new; “What to look at next” says what would help. The metrics "
+        "Not tested: old against new; “What to look at next” says why. The metrics "
         "disagree: new leads by ptc, old leads by tau. Decide which one your question is about."
     ]
     agreeing = [lines[0], replace(lines[1], values={"old": value(0.1), "new": value(0.2)})]

@@ -51,6 +51,7 @@ from harness.scoring.compared_methods import compare_methods
 from harness.scoring.compared_tasks import compare_tasks
 from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.gates import GatedRun, decided, gates_of, metrics_by_task
+from harness.scoring.paired_differences import least_seen
 
 PEOPLE = ("ann", "bob", "cid", "dan", "eve", "fay")
 OLD, NEW = (0, 0, 1, 0, 1, 0), (1, 1, 1, 1, 0, 0)
@@ -318,18 +319,17 @@ def test_a_gate_is_on_the_interval_and_does_not_hold_on_its_edge(tmp_path):
         runs, f"t.hits>{low - 1e-9!r}", f"t.hits>{low!r}", f"t.hits>{low + 1e-9!r}"
     )
     assert [one.holds for one in (below, at, above)] == [True, False, False]
-    assert (below.people_needed, at.people_needed) == (None, 7)
     (upper,) = gated(runs, f"t.errors<{high!r}")
     assert (upper.holds, upper.above, upper.users) == (False, False, 6)
 
 
-def test_where_only_the_width_is_in_the_way_the_people_needed_are_named(tmp_path):
+def test_the_smallest_difference_that_so_many_people_can_show_is_of_power_80_percent(tmp_path):
+    # With a deviation of 0.3, 283 people show 0.05 in 80% of samples, and 1,766 show 0.02.
+    assert [round(least_seen(0.3, n), 4) for n in (200, 283, 1766)] == [0.0594, 0.05, 0.02]
     (gate,) = gated(two_runs(tmp_path), "t.hits>0")
-    arm = gate.value - gate.interval[0]
+    low, high = gate.interval
     assert gate.holds is False
-    assert gate.people_needed == int(6 * (arm / gate.value) ** 2) + 1
-    (missed,) = gated(two_runs(tmp_path / "2", old=NEW, new=OLD), "t.hits>0")
-    assert (missed.holds, missed.people_needed) == (False, None)
+    assert gate.least_seen == pytest.approx((high - low) / 2 * (1.959964 + 0.841621) / 1.959964)
 
 
 @pytest.mark.parametrize(

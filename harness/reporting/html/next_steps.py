@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.untested import ways_to_test
+from harness.reporting.html.untested import reasons_untested
 from harness.reporting.tables import failed_members, missing_share, thought_out
-from harness.reporting.text import reasons, share
-from harness.scoring.paired_differences import is_established
+from harness.reporting.text import number, reasons, share
+from harness.scoring.paired_differences import is_established, least_shown
 from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
 
@@ -63,8 +63,8 @@ class Doubt(NamedTuple):
 def look_next(runs: Sequence[ReportedRun], found: Differences) -> Html:
     """What the numbers leave open, the worst first, with the part of the page that says more."""
     untested = (
-        Doubt(UNLIKE, f"Not tested are differences on {', '.join(tasks)}. {way}.", "provenance")
-        for way, tasks in ways_to_test(found.untested).items()
+        Doubt(UNLIKE, f"Not tested are differences on {', '.join(tasks)}. {why}.", "provenance")
+        for why, tasks in reasons_untested(found.untested).items()
     )
     every = (one for run in runs for one in _of_run(run))
     doubts = sorted([*every, *untested, *_undecided(found)], key=lambda one: -one.weight)
@@ -130,13 +130,14 @@ def _troubles(run: ReportedRun) -> Iterator[Trouble]:
 
 
 def _undecided(found: Differences) -> Iterator[Doubt]:
-    every = [each for _, each, _ in found.tested() if each.interval is not None]
-    undecided = [each.n for each in every if not is_established(each)]
+    every = [(task, each) for task, each, _ in found.tested() if each.interval is not None]
+    undecided = [(task, each) for task, each in every if not is_established(each)]
+    can_show = [
+        f"{each.users:,} people can show {number(least)} in {each.metric} on {task}"
+        for task, each in undecided
+        if (least := least_shown(each))
+    ]
     if undecided:
-        least, most = min(undecided), max(undecided)
-        people = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-        what = (
-            f"{len(undecided):,} of {len(every):,} comparisons establish no difference on {people} "
-            "units: more units would narrow the intervals."
-        )
-        yield Doubt(UNLIKE, what, "differences")
+        said = f"{len(undecided):,} of {len(every):,} comparisons establish no difference"
+        what = "; ".join([said, *dict.fromkeys(can_show)][: MOST_TASKS + 1])
+        yield Doubt(UNLIKE, f"{what}.", "differences")

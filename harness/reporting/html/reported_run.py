@@ -14,7 +14,6 @@ from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
 from harness.scoring.score_run import read_summary
 from harness.scoring.summary import TaskSummary
-from harness.scoring.unlike_runs import unlike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +97,8 @@ def _refused(tasks: Sequence[FinishedTask]) -> dict[str, dict[str, None]]:
     """The runs that cannot be compared with most of the others in one of their tasks, and why."""
     named: dict[str, dict[str, list[str]]] = {}
     for name, of_task in grouped((task.task.name, task) for task in tasks).items():
-        found = comparison_set(of_task)
-        known = {task.run: task for task in of_task}
-        for each in found.refused:
-            why = unlike(known[each.run], found.reference)
-            for line in why.because if why else each.because:
+        for each in comparison_set(of_task).refused:
+            for line in each.because:
                 named.setdefault(each.run, {}).setdefault(line, []).append(name)
     return {
         run: {f"{line} ({', '.join(names)})": None for line, names in lines.items()}

@@ -200,7 +200,7 @@ def _of_task(
         named = ", ".join(f"{run} against {other}" for run, other in pairs)
         none = {*map(frozenset, every)} <= {*map(frozenset, pairs)} and len(pairs) > 1
         said = f"Not tested: {'any two of these runs' if none else named}"
-        yield f"{said}; “What to look at next” says what would help."
+        yield f"{said}; “What to look at next” says why."
     led = {line.metric: line.leader() for line in lines}
     leaders = {metric: leader for metric, leader in led.items() if leader is not None}
     if len({*leaders.values()}) > 1:

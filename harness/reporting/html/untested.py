@@ -1,4 +1,4 @@
-"""The runs of a task that were not compared, and what would make them comparable."""
+"""The runs of a task that were not compared, and why."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from harness.scoring.comparable import named_differences, settings_of
 from harness.scoring.comparison_document import Compared
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
-from harness.scoring.unlike_runs import unlike
 from harness.tasks.repeats import task_and_repeat
 
 ALONE = "`harness compare` tests these two without the others"
 
 
 class Untested(NamedTuple):
-    """A run that was not compared with another one of a task, why, and what both must be given."""
+    """A run that was not compared with another one of a task, and why."""
 
     task: str
     run: str
     other: str
     because: tuple[str, ...]
-    needed: tuple[str, ...]
 
 
 def untested_of(
@@ -33,18 +32,15 @@ def untested_of(
     known = {task.run: task for task in tasks}
     best = known[against or found.comparison.runs[0].run]
     refused = found.comparison.refused
-    apart = [known[each.run] for each in refused if unlike(known[each.run], best)]
     pairs = [(known[each.run], best, each.because) for each in refused]
-    pairs += [(second, first, (ALONE,)) for first, second in combinations(apart, 2)]
-    for run, other, alone in pairs:
-        why = unlike(run, other)
-        yield Untested(
-            task=task_and_repeat(found.comparison.task)[0],
-            run=run.label,
-            other=other.label,
-            because=why.because if why else alone,
-            needed=why.needed if why else (),
-        )
+    agree_in = {run: settings_of(known[run]) for run in (best.run, *(one.run for one in refused))}
+    apart = [known[each.run] for each in refused if agree_in[each.run] != agree_in[best.run]]
+    for first, second in combinations(apart, 2):
+        why = named_differences(agree_in[second.run], agree_in[first.run])
+        pairs.append((second, first, why or (ALONE,)))
+    for run, other, because in pairs:
+        task = task_and_repeat(found.comparison.task)[0]
+        yield Untested(task=task, run=run.label, other=other.label, because=because)
 
 
 def untested_pairs(untested: Sequence[Untested]) -> dict[str, list[tuple[str, str]]]:
@@ -53,12 +49,10 @@ def untested_pairs(untested: Sequence[Untested]) -> dict[str, list[tuple[str, st
     return {task: list(dict.fromkeys(pairs)) for task, pairs in found.items()}
 
 
-def ways_to_test(untested: Sequence[Untested]) -> Mapping[str, list[str]]:
-    """What would make runs comparable, or why nothing would, with the tasks that it is about."""
-    found: dict[str, dict[str, None]] = {}
-    for one in untested:
-        way = f"{one.run} is not compared with {one.other}: {'; '.join(one.because)}"
-        if one.needed:
-            way = f"To test them, give all runs {' and '.join(one.needed)}"
-        found.setdefault(way, {})[one.task] = None
-    return {way: list(tasks) for way, tasks in found.items()}
+def reasons_untested(untested: Sequence[Untested]) -> Mapping[str, list[str]]:
+    """Why runs were not compared, with the tasks that each reason is about."""
+    found = grouped(
+        (f"{one.run} is not compared with {one.other}: {'; '.join(one.because)}", one.task)
+        for one in untested
+    )
+    return {why: list(dict.fromkeys(tasks)) for why, tasks in found.items()}

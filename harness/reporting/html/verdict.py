@@ -156,7 +156,7 @@ def _limits(
         )
     if apart := untested_pairs(found.untested):
         named = _of([*apart], len(tasks))
-        yield f"Not tested: {named}; “What to look at next” says what would help."
+        yield f"Not tested: {named}; “What to look at next” says why."
 
 
 def _of(names: Sequence[str], of: int) -> str:

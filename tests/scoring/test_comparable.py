@@ -1,4 +1,4 @@
-"""In what two runs differ besides their candidate, and what makes them agree."""
+"""In what two runs differ besides their candidate."""
 
 import pytest
 from builders.runs import keep_task, make_task
@@ -6,8 +6,7 @@ from builders.stages import make_benchmark, make_stage
 
 from harness.contracts.task import RoleSpec
 from harness.runs.manifest import RoleEntry, StageEntry
-from harness.scoring.comparable import comparison_set
-from harness.scoring.unlike_runs import unlike
+from harness.scoring.comparable import comparison_set, named_differences, settings_of
 
 BENCHMARK = make_benchmark(make_stage("ask", roles=("candidate", "predictor")))
 
@@ -35,33 +34,27 @@ def run(tmp_path):
     return of
 
 
+def unlike(one, other):
+    return named_differences(settings_of(one), settings_of(other))
+
+
 def test_a_role_that_follows_the_candidate_is_part_of_it_unless_the_user_named_it(run):
     follows = {"same_as": "candidate"}
     one = run("a", predictor="a", noise=0.5, **follows)
     other = run("b", predictor="b", **follows)
-    assert unlike(one, other) is None
+    assert unlike(one, other) == ()
     assert {task.run for task in comparison_set([one, other]).members} == {"a", "b"}
     hot = run("d", predictor="d", heat=1, **follows)
-    assert unlike(hot, one).because == ("predictor's temperature in ask 1 against 0",)
+    assert unlike(hot, one) == ("predictor's temperature in ask 1 against 0",)
     named = run("c", predictor="b", named=["predictor"], **follows)
-    found = unlike(one, named)
-    assert found.because[0] == "predictor the candidate against b"
-    assert found.needed[0] == "the same predictor (--role predictor=SPEC)"
+    assert unlike(one, named)[0] == "predictor's name the candidate against b"
     assert comparison_set([one, other, named]).refused[0].because[0] == (
         "predictor's name b against the candidate"
     )
-    assert unlike(run("a", predictor="a", same_as="judge"), run("b", predictor="b")) is not None
+    assert unlike(run("a", predictor="a", same_as="judge"), run("b", predictor="b")) != ()
 
 
-def test_a_role_that_another_model_plays_is_named_once_without_its_details(run):
-    found = unlike(run("a", predictor="a", noise=0.5), run("b", predictor="b"))
-    assert found.because == ("predictor a against b",)
-    assert found.short == "predictor a"
-    assert found.needed == ("the same predictor (--role predictor=SPEC)",)
-
-
-def test_settings_have_the_option_that_sets_them(run):
-    found = unlike(run("a", limit=5, seed=1, data="f"), run("b", limit=9, data="g"))
-    assert found.needed == ("the same data (--data)", "the same --limit", "the same --seed")
-    assert found.because == ("data f against g", "limit 5 against 9", "seed 1 against 0")
-    assert found.short == "data f"
+def test_settings_that_differ_are_named(run):
+    assert unlike(run("a", limit=5, seed=1, data="f"), run("b", limit=9, data="g")) == (
+        "data f against g", "limit 5 against 9", "seed 1 against 0",
+    )  # fmt: skip

@@ -43,12 +43,8 @@ class HarnessError(Exception):
     def __str__(self) -> str:
         problem = _cut(self.problem)
         parts = [f"{_cut(self.where)}: {problem}" if self.where else problem]
-        if self.found is not None:
-            parts.append(f"  found:    {_cut(self.found)}")
-        if self.expected is not None:
-            parts.append(f"  expected: {_cut(self.expected)}")
-        if self.hint is not None:
-            parts.append(f"  to do:    {_cut(self.hint)}")
+        rest = {"found:   ": self.found, "expected:": self.expected, "to do:   ": self.hint}
+        parts += [f"  {name} {_cut(text)}" for name, text in rest.items() if text is not None]
         # An error repeats its input, which may hold keys.
         from harness.base.redaction import safe_text
 
@@ -127,16 +123,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
 
 def one_of(
-    name: str,
-    names: Iterable[str],
-    problem: str,
-    kind: type[HarnessError] = UsageError,
-    *,
-    listed: str = "{}",
-    none: str | None = None,
-    hint: str | None = None,
-    **parts: str | None,
-) -> str:
+    name: str, names: Iterable[str], problem: str, kind: type[HarnessError] = UsageError, *,
+    listed: str = "{}", none: str | None = None, hint: str | None = None, **parts: str | None,
+) -> str:  # fmt: skip
     """The name, if it is one of `names`; otherwise an error with them and the nearest one.
 
     `none` is expected if there are no names, `hint` is what to do if none is near.

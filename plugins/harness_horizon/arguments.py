@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.base.errors import UsageError, did_you_mean
+from harness.base.errors import UsageError, one_of
 from harness.contracts.model import ModelSettings
 
 
@@ -13,14 +13,8 @@ def read_arguments(
 ) -> tuple[str, int]:
     """The device and the requests in flight; UsageError for unknown arguments and wrong values."""
     for name in settings.args:
-        if name not in known:
-            raise UsageError(
-                f"the model '{kind}' has no argument {name!r}",
-                where="--model_args",
-                found=name,
-                expected=", ".join(known),
-                hint=did_you_mean(name, known),
-            )
+        problem = f"the model '{kind}' has no argument {name!r}"
+        one_of(name, known, problem, where="--model_args", found=name)
     device = settings.args.get("device", "auto")
     if device not in ("auto", "cpu", "cuda"):
         raise UsageError("there is no such device", found=device, expected="auto, cpu or cuda")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from harness.base.errors import PluginError, UsageError, did_you_mean
+from harness.base.errors import PluginError, one_of
 from harness.base.hashing import stable_int
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
@@ -74,25 +74,17 @@ def make(settings: ModelSettings) -> Model:
     from harness.registry import load_plugins
 
     for key in settings.args:
-        if key != "respondent":
-            raise UsageError(
-                f"the model 'baseline' has no argument {key!r}",
-                where="--model_args",
-                found=key,
-                expected="respondent=NAME",
-                hint=did_you_mean(key, ["respondent"]),
-            )
+        one_of(
+            key, ["respondent"], f"the model 'baseline' has no argument {key!r}",
+            where="--model_args", found=key, listed="respondent=NAME",
+        )  # fmt: skip
     plugins = load_plugins()
     name = settings.args.get("respondent", DEFAULT)
     known = sorted({key[3] for key in plugins.respondents})
-    if name not in known:
-        raise UsageError(
-            f"no plugin registers a respondent named {name!r}",
-            where="--model_args",
-            found=name,
-            expected=", ".join(known) or "a plugin that registers one",
-            hint=did_you_mean(name, known),
-        )
+    one_of(
+        name, known, f"no plugin registers a respondent named {name!r}", where="--model_args",
+        found=name, none="a plugin that registers one",
+    )  # fmt: skip
     return BaselineModel(name=name, concurrency=settings.concurrency, plugins=plugins)
 
 

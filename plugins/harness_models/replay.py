@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from harness.base.errors import DataError, ModelError, UsageError, did_you_mean
+from harness.base.errors import DataError, ModelError, UsageError, one_of
 from harness.base.hashing import canonical, digest_bytes
 from harness.contracts.identity import RECORDED, Identity
 from harness.contracts.model import (
@@ -39,13 +39,8 @@ def make(settings: ModelSettings) -> Model:
     """The replay model of a recording; UsageError unless the arguments name exactly one."""
     args = settings.args
     for name in args:
-        if name not in ARGUMENTS:
-            raise UsageError(
-                f"a replay model has no argument {name!r}",
-                where="--model_args",
-                expected=", ".join(ARGUMENTS),
-                hint=did_you_mean(name, ARGUMENTS),
-            )
+        problem = f"a replay model has no argument {name!r}"
+        one_of(name, ARGUMENTS, problem, where="--model_args")
     if ("run" in args) == ("file" in args):
         raise UsageError(
             "a replay model needs one recording",
@@ -350,13 +345,8 @@ def _identity_of(manifest: Manifest, role: str, path: Path) -> dict[str, Any]:
         for name, entry in manifest.roles.items()
         if name.rpartition("/")[2] == role
     }
-    if role not in models:
-        raise UsageError(
-            f"no model had the role {role!r} in this run",
-            where=str(path),
-            expected="role= one of " + ", ".join(models),
-            hint=did_you_mean(role, models),
-        )
+    problem = f"no model had the role {role!r} in this run"
+    one_of(role, models, problem, where=str(path), listed="role= one of {}")
     if len(several) > 1:
         raise UsageError(
             f"several models had the role {role!r} in this run",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from harness.analysis.percentages import share
-from harness.base.errors import UsageError, did_you_mean
+from harness.base.errors import UsageError, one_of
 from harness.contracts.report import Axis, Bars, Figure, Line, Report, Rule, Sheet
 from harness_gistbench.analyses.compared_runs import Run, TableOptions, compare, grouped, published
 from harness_gistbench.categories import categories, describe_taxonomy
@@ -58,12 +58,7 @@ def coverage(tasks: Sequence[FinishedTask], options: CoverageOptions) -> Report:
     chosen = options.model
     if chosen is None:
         chosen = max(models, key=lambda model: len(models[model].categories))
-    if chosen not in models:
-        raise UsageError(
-            f"there is no model {chosen!r} among the runs",
-            expected=f"one of {', '.join(models)}",
-            hint=did_you_mean(chosen, models),
-        )
+    one_of(chosen, models, f"there is no model {chosen!r} among the runs", listed="one of {}")
     together = {dataset: reach(group) for dataset, group in compared.by_dataset().items()}
     alone = grouped((run for run in compared.runs if run.model == chosen), lambda run: run.dataset)
     single = {dataset: reach(group) for dataset, group in alone.items()}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.command import argument, command, json_option
+from harness.cli.command import Command, argument, command, json_option
 from harness.cli.output import print_json, print_rows, print_sections
 from harness.registry import load_plugins
 
@@ -28,33 +27,25 @@ WRAPS = {
 """What a judge wraps, and how its SPEC names it."""
 
 
-name_argument = partial(
-    argument, "name", metavar="NAME", required=False, help="one kind, with its arguments"
-)
+def _lister(name: str, of: str, *, example: str, candidates: str) -> Command:
+    @command(
+        f"harness {name}", f"harness {name} {example}", name=name,
+        help=f"List the kinds of {of}, or show the NAME of one with the meaning of its arguments.",
+    )  # fmt: skip
+    @argument(
+        "kind", metavar="NAME", required=False, help="one kind, with its arguments",
+        candidates=candidates,
+    )  # fmt: skip
+    @json_option
+    def show(kind: str | None, json: bool) -> int:
+        return _show(name, kind, json=json)
+
+    return show
 
 
-@command("harness models", "harness models openai")
-@name_argument(candidates="model_kinds")
-@json_option
-def models(name: str | None, json: bool) -> int:
-    """List the kinds of model, or show the NAME of one with the meaning of its arguments."""
-    return _show("models", name, json=json)
-
-
-@command("harness judges", "harness judges lexical")
-@name_argument(candidates="judge_kinds")
-@json_option
-def judges(name: str | None, json: bool) -> int:
-    """List the kinds of judge, or show the NAME of one with the meaning of its arguments."""
-    return _show("judges", name, json=json)
-
-
-@command("harness embedders", "harness embedders hashing")
-@name_argument(candidates="embedder_kinds")
-@json_option
-def embedders(name: str | None, json: bool) -> int:
-    """List the kinds of embedder, or show the NAME of one with the meaning of its arguments."""
-    return _show("embedders", name, json=json)
+models = _lister("models", "model", example="openai", candidates="model_kinds")
+judges = _lister("judges", "judge", example="lexical", candidates="judge_kinds")
+embedders = _lister("embedders", "embedder", example="hashing", candidates="embedder_kinds")
 
 
 def _show(command: str, name: str | None, *, json: bool) -> int:
@@ -67,27 +58,28 @@ def _show(command: str, name: str | None, *, json: bool) -> int:
         "embedders": (plugins.embedders, plugins.embedder),
     }
     registry, find = known[command]
-    named = find(name) if name else None
-    kinds: Sequence[Kind] = usable(registry) if named is None else [named]
+    kinds: Sequence[Kind] = [find(name)] if name else usable(registry)
     if json:
         print_json({command: [_as_json(one) for one in kinds]})
-    elif named is not None:
-        wraps = WRAPS.get(getattr(named, "on", ""), "")
-        about = [
-            ("about", named.description),
-            ("plugin", f"{named.origin.plugin} of {named.origin.distribution}"),
-            ("wraps", wraps.format(name=named.name)),
-        ]
-        arguments = [*named.arguments.items()]
-        shown = [row for row in about if row[1]]
-        print_sections([(named.name, shown), ("arguments", arguments)])
-        if not arguments:
-            print("  its plugin declares no arguments")
+    elif name:
+        _print_page(kinds[0])
     elif kinds:
         print_rows([(one.name, _summary(one)) for one in kinds])
     else:
         print("  no installed plugin has one")
     return 0
+
+
+def _print_page(kind: Kind) -> None:
+    about = [
+        ("about", kind.description),
+        ("plugin", f"{kind.origin.plugin} of {kind.origin.distribution}"),
+        ("wraps", WRAPS.get(getattr(kind, "on", ""), "").format(name=kind.name)),
+    ]
+    arguments = [*kind.arguments.items()]
+    print_sections([(kind.name, [row for row in about if row[1]]), ("arguments", arguments)])
+    if not arguments:
+        print("  its plugin declares no arguments")
 
 
 def _as_json(kind: Kind) -> dict[str, Any]:

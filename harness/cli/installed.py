@@ -1,0 +1,394 @@
+"""What is installed: `harness plugins`, `models`, `judges`, `embedders` and `prompts`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.base.errors import HarnessError, UnknownName, did_you_mean, one_of
+from harness.cli.command import Command, argument, command, json_option, option
+from harness.cli.output import Row, print_error, print_json, print_rows, print_sections
+from harness.registry import (
+    BrokenPlugin,
+    DataToolRegistration,
+    LoadedPlugin,
+    RespondentRegistration,
+    load_plugins,
+)
+from harness.reporting.text import clean_text
+
+if TYPE_CHECKING:
+    from harness.prompts import Templates
+    from harness.registry import (
+        EmbedderRegistration,
+        JudgeRegistration,
+        ModelRegistration,
+        Plugins,
+        Registration,
+        Registry,
+        Source,
+    )
+    from harness.registry.task_catalogue import Entry
+
+    Kind = ModelRegistration | JudgeRegistration | EmbedderRegistration
+
+
+WRAPS = {
+    "model": "a model: {name}:openai:model=NAME,base_url=URL",
+    "judges": "judges: {name}:openai:model=A,base_url=URL+openai:model=B,base_url=URL",
+}
+"""What a judge wraps, and how its SPEC names it."""
+
+
+def _lister(name: str, of: str, *, example: str, candidates: str) -> Command:
+    @command(
+        f"harness {name}", f"harness {name} {example}", name=name,
+        help=f"List the kinds of {of}, or show the NAME of one with the meaning of its arguments.",
+    )  # fmt: skip
+    @argument(
+        "kind", metavar="NAME", required=False, help="one kind, with its arguments",
+        candidates=candidates,
+    )  # fmt: skip
+    @json_option
+    def show(kind: str | None, json: bool) -> int:
+        return _show_kinds(name, kind, json=json)
+
+    return show
+
+
+models = _lister("models", "model", example="openai", candidates="model_kinds")
+judges = _lister("judges", "judge", example="lexical", candidates="judge_kinds")
+embedders = _lister("embedders", "embedder", example="hashing", candidates="embedder_kinds")
+
+
+def _show_kinds(command: str, name: str | None, *, json: bool) -> int:
+    from harness.cli.tools import usable
+
+    plugins = load_plugins()
+    known: dict[str, tuple[Registry[str, Any], Callable[[str], Kind]]] = {
+        "models": (plugins.models, plugins.model),
+        "judges": (plugins.judges, plugins.judge),
+        "embedders": (plugins.embedders, plugins.embedder),
+    }
+    registry, find = known[command]
+    kinds: Sequence[Kind] = [find(name)] if name else usable(registry)
+    if json:
+        print_json({command: [_kind_document(one) for one in kinds]})
+    elif name:
+        _print_kind(kinds[0])
+    elif kinds:
+        rows = []
+        for one in kinds:
+            arguments = f"arguments {', '.join(one.arguments)}" if one.arguments else ""
+            parts = [one.description, arguments, f"plugin {one.origin.plugin}"]
+            rows.append((one.name, "; ".join(filter(None, parts))))
+        print_rows(rows)
+    else:
+        print("  no installed plugin has one")
+    return 0
+
+
+def _print_kind(kind: Kind) -> None:
+    about = [
+        ("about", kind.description),
+        ("plugin", f"{kind.origin.plugin} of {kind.origin.distribution}"),
+        ("wraps", WRAPS.get(getattr(kind, "on", ""), "").format(name=kind.name)),
+    ]
+    arguments = [*kind.arguments.items()]
+    print_sections([(kind.name, [row for row in about if row[1]]), ("arguments", arguments)])
+    if not arguments:
+        print("  its plugin declares no arguments")
+
+
+def _kind_document(kind: Kind) -> dict[str, Any]:
+    wraps = getattr(kind, "on", None)
+    return {
+        "name": kind.name,
+        "plugin": kind.origin.plugin,
+        "distribution": kind.origin.distribution,
+        "description": kind.description,
+        "arguments": dict(kind.arguments),
+        **({} if wraps is None else {"on": wraps}),
+    }
+
+
+@command("harness plugins", "harness plugins interests", "harness plugins --strict_plugins")
+@argument(
+    "names", metavar="NAME", nargs=-1, help="a plugin or a distribution",
+    candidates="plugin_names",
+)  # fmt: skip
+@json_option
+@option(
+    "--strict_plugins", is_flag=True,
+    help="fail if a plugin is broken, a hook is misspelt or a name is registered twice",
+)  # fmt: skip
+def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
+    """List the installed plugins and what each registered; broken plugins come first. For each
+    NAME, show everything that the plugin registered, or its traceback.
+    """
+    plugins = load_plugins()
+    chosen = _chosen_plugins(plugins, names)
+    if json:
+        print_json(_plugins_document(plugins, chosen))
+    elif names:
+        print_sections(section for one in chosen for section in _plugin_page(one, plugins))
+    else:
+        left_out = [(one.entry_point, _origin(one)) for one in plugins.left_out]
+        print_sections([
+            ("broken", [(one.entry_point, f"{_origin(one)}; {one.error}")
+                        for one in plugins.broken]),
+            ("plugins", [(one.entry_point, _plugin_summary(one, plugins))
+                         for one in plugins.loaded]),
+            ("left out by HARNESS_PLUGINS", left_out),
+        ])  # fmt: skip
+        print_error(*plugins.problems)
+    if strict_plugins:
+        plugins.check_problems()
+    return 0
+
+
+def _chosen_plugins(plugins: Plugins, names: Sequence[str]) -> list[Source]:
+    everything: list[Source] = [*plugins.broken, *plugins.loaded, *plugins.left_out]
+    known = {word for one in everything for word in (one.entry_point, one.distribution)}
+    listed = f"one of {', '.join(sorted({one.entry_point for one in everything}))}"
+    for name in names:
+        one_of(name, known, f"there is no plugin {name!r}", UnknownName, listed=listed)
+    return [
+        one for one in everything if not names or {one.entry_point, one.distribution} & {*names}
+    ]
+
+
+def _plugin_summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
+    from harness.base.resources import top_level
+
+    registered = plugins.registered_by(plugin)
+    hooks = []
+    for hook in plugin.hooks:
+        kind = hook.removeprefix("register_")
+        hooks.append(hook if kind == hook else f"{hook} ({len(registered.get(kind, ()))})")
+    package = top_level(plugin.module)
+    tasks = any(one.name == package and one.task_configs is not None for one in plugins.bundles)
+    without = "task files only" if tasks else "implements no hook"
+    return f"{_origin(plugin)}; {', '.join(hooks) or without}"
+
+
+def _plugin_page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
+    yield "plugin", [(one.entry_point, _origin(one))]
+    if isinstance(one, LoadedPlugin):
+        yield "hooks", [(hook, "") for hook in one.hooks]
+        for kind, registrations in plugins.registered_by(one).items():
+            rows = [_row(one) for one in registrations]
+            if kind == "benchmarks":
+                rows = [(name, _about(name, plugins)) for name, _ in rows]
+            yield kind.replace("_", " "), rows
+        yield "problems", [(line, "") for line in plugins.problems_of(one)]
+    elif isinstance(one, BrokenPlugin):
+        yield "could not be loaded", [(line, "") for line in one.traceback.rstrip().split("\n")]
+    else:
+        yield "left out", [("HARNESS_PLUGINS does not name it", "")]
+
+
+def _row(registration: Registration[Any]) -> Row:
+    if isinstance(registration, RespondentRegistration):
+        benchmark, prompt, role, name = registration.key
+        return f"{benchmark}/{prompt}.{role}", f"{name}, version {registration.version}"
+    if isinstance(registration, DataToolRegistration):
+        return f"{registration.command} {registration.name}", registration.description
+    return registration.name, registration.description
+
+
+def _about(benchmark: str, plugins: Plugins) -> str:
+    """The description of a benchmark, or why the benchmark cannot be used."""
+    try:
+        return plugins.benchmark(benchmark).description
+    except HarnessError as error:
+        return f"cannot be used: {error.problem}"
+
+
+def _plugins_document(plugins: Plugins, chosen: Sequence[Source]) -> dict[str, Any]:
+    return {
+        "plugins": [
+            {
+                **_source(one),
+                "hooks": list(one.hooks),
+                "registered": {
+                    kind: [
+                        dict(zip(("name", "description"), _row(each), strict=True))
+                        for each in registrations
+                    ]
+                    for kind, registrations in plugins.registered_by(one).items()
+                },
+                "problems": list(plugins.problems_of(one)),
+            }
+            for one in chosen
+            if isinstance(one, LoadedPlugin)
+        ],
+        "broken": [
+            {**_source(one), "error": one.error, "traceback": one.traceback}
+            for one in chosen
+            if isinstance(one, BrokenPlugin)
+        ],
+        "left_out": [
+            _source(one) for one in chosen if not isinstance(one, (LoadedPlugin, BrokenPlugin))
+        ],
+        "problems": list(plugins.problems),
+    }
+
+
+def _source(one: Source) -> dict[str, str]:
+    return {
+        "plugin": one.entry_point,
+        "distribution": one.distribution,
+        "version": one.version,
+        "module": one.module,
+    }
+
+
+def _origin(one: Source) -> str:
+    return f"{one.distribution} {one.version}".rstrip() + f", {one.module}"
+
+
+NOT_DESCRIBED = "not described; variables.yaml next to the prompt can describe it"
+
+
+@command("harness prompts 'rate*'", "harness prompts interests/name.candidate")
+@argument(
+    "patterns", metavar="PATTERN", nargs=-1, help="a name, part or glob",
+    candidates="prompts",
+)  # fmt: skip
+@json_option
+def prompts(patterns: Sequence[str], json: bool) -> int:
+    """List prompts as BENCHMARK/PROMPT.ROLE, all or those that match a PATTERN. For the full name
+    of a prompt, show its text, its variables and the tasks that use it.
+    """
+    from harness.pipeline.preparation import prompt_folders
+    from harness.prompts import Templates
+    from harness.tasks.load import shown
+
+    plugins = load_plugins()
+    templates = Templates(prompt_folders(plugins))
+    files = templates.everything()
+    full, others = _chosen_prompts(patterns, files)
+    if json:
+        pages = [_prompt_document(name, files[name], plugins) for name in others]
+        print_json(
+            {"prompts": [*(_prompt_page(name, templates, plugins) for name in full), *pages]}
+        )
+        return 0
+    for name in full:
+        _print_prompt(_prompt_page(name, templates, plugins))
+    for benchmark in dict.fromkeys(name.partition("/")[0] for name in others):
+        print(f"{benchmark}:")
+        own = [name for name in others if name.startswith(f"{benchmark}/")]
+        rows = [(name.partition("/")[2], " and ".join(map(shown, files[name]))) for name in own]
+        print_rows(rows)
+    print_error(*plugins.broken)
+    return 0
+
+
+def _chosen_prompts(
+    patterns: Sequence[str], files: Mapping[str, tuple[Path, ...]]
+) -> tuple[list[str], list[str]]:
+    if not patterns:
+        return [], list(files)
+    full: dict[str, None] = {}
+    others: dict[str, None] = {}
+    for pattern in patterns:
+        name = pattern.removesuffix(".j2")
+        exact = [one for one in files if one == name or one.partition("/")[2] == name]
+        found = [one for one in files if name in one or fnmatchcase(one, name)]
+        if not found:
+            known = [*files, *(one.partition("/")[2] for one in files)]
+            raise UnknownName(
+                f"no prompt matches {pattern!r}",
+                hint=did_you_mean(name, known) or "`harness prompts` lists all prompts",
+            )
+        if len(exact) == 1:
+            full[exact[0]] = None
+        else:
+            others.update(dict.fromkeys(exact or found))
+    return list(full), [name for name in files if name in others and name not in full]
+
+
+def _prompt_document(name: str, files: Sequence[Path], plugins: Plugins) -> dict[str, Any]:
+    benchmark, _, rest = name.partition("/")
+    prompt, _, role = rest.rpartition(".")
+    packages = [(one.name, one.prompts) for one in plugins.bundles if one.prompts is not None]
+    return {
+        "name": name,
+        "benchmark": benchmark,
+        "prompt": prompt,
+        "role": role,
+        "files": list(map(str, files)),
+        "sources": [
+            next(name for name, at in packages if file.is_relative_to(at)) for file in files
+        ],
+    }
+
+
+def _prompt_page(name: str, templates: Templates, plugins: Plugins) -> dict[str, Any]:
+    from harness.prompts.variable_docs import meanings
+
+    benchmark, _, rest = name.partition("/")
+    prompt, _, role = rest.rpartition(".")
+    template = templates.need(benchmark, prompt, role)
+    return {
+        **_prompt_document(name, [template.file], plugins),
+        "digest": template.digest,
+        "variables": meanings(template.file, template.variables),
+        "stages": _stages_that_use(benchmark, prompt, role, plugins),
+        "tasks": _tasks_that_use(benchmark, rest, plugins),
+        "text": template.file.read_text("utf-8-sig"),
+    }
+
+
+def _stages_that_use(benchmark: str, prompt: str, role: str, plugins: Plugins) -> list[str]:
+    try:
+        stages = plugins.benchmark(benchmark).stages
+    except HarnessError as error:
+        print_error(error)
+        return []
+    return [
+        stage.name
+        for stage in stages
+        if prompt in stage.templates and role in (*stage.roles, *stage.judges)
+    ]
+
+
+def _tasks_that_use(benchmark: str, name: str, plugins: Plugins) -> list[str]:
+    """The tasks whose options use the prompt, with families of tasks as one entry."""
+    from harness.cli.tasks import folded
+    from harness.registry.task_catalogue import Catalogue
+    from harness.tasks.options import typed_options
+
+    catalogue = Catalogue(plugins)
+    using: list[Entry] = []
+    for entry in catalogue.entries:
+        if entry.benchmark == benchmark and not entry.abstract and entry.members is None:
+            try:
+                (task,) = catalogue.select([entry.name]).tasks
+                known = plugins.benchmark(task.benchmark)
+                options = typed_options(task, known.options)
+                asked = {one for stage in known.stages for one in stage.asked(options)}
+                using += [entry] if name in asked and name not in task.prompts else []
+            except HarnessError as error:
+                print_error(error)
+    return [entry.name for entry in folded(using)]
+
+
+def _print_prompt(page: Mapping[str, Any]) -> None:
+    from harness.tasks.load import shown
+
+    about = {
+        "file": shown(Path(page["files"][0])),
+        "from": page["sources"][0],
+        "digest": page["digest"],
+        "stages": ", ".join(page["stages"]) or "none uses it",
+        "tasks": ", ".join(page["tasks"]) or "none uses it",
+    }
+    variables = {name: meaning or NOT_DESCRIBED for name, meaning in page["variables"].items()}
+    print_sections([(page["name"], [*about.items()]), ("variables", [*variables.items()])])
+    print("template:")
+    print(clean_text(page["text"].removesuffix("\n"), lines=True))

@@ -35,7 +35,6 @@ COMMANDS = {
     "batch": "batch",
     "export": "export",
     "suite": "suite",
-    "leaderboard": "leaderboard",
     "new-plugin": "scaffold",
     "run": "run",
 }
@@ -44,6 +43,7 @@ COMMANDS = {
 RENAMED = {
     "requests": "`harness batch write` takes the same options",
     "replies": "`harness batch read` takes the same run and files",
+    "leaderboard": "`harness report RUN… --rank` writes a page of ranks",
     "ls": "`harness tasks` lists the tasks",
 }
 """The hint for each former name of a command."""
@@ -63,7 +63,6 @@ Find out whether a language model understands people. Try it without a model:
   harness compare RUN…            which run is better, and how sure that is
   harness report RUN…             one page about runs, for a browser or paper
   harness suite FILE              models × tasks × seeds with one command
-  harness leaderboard DIR -o SITE pages that rank the models of many runs
   harness score RUN…              score runs again; calls no model
   harness analyse [NAME RUN…]     analyses of finished runs
   harness export RUN… --out DIR   results as CSV, Parquet or lm-eval's files

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from harness.base.errors import UsageError, did_you_mean
+from harness.base.errors import one_of
 from harness.contracts.report import Axis, Figure, Report, Sheet, Spans
 from harness.scoring.grouping import grouped
 
@@ -65,13 +65,8 @@ def rows_by_metric(tasks: Sequence[FinishedTask], wanted: Sequence[str]) -> dict
 
     known = dict.fromkeys(name for task in tasks for name in task.summary.metrics)
     for name in wanted:
-        if name not in known:
-            raise UsageError(
-                f"no task of the runs has a metric {name!r}",
-                where="--metric",
-                expected=f"one of {', '.join(known)}",
-                hint=did_you_mean(name, known),
-            )
+        problem = f"no task of the runs has a metric {name!r}"
+        one_of(name, known, problem, where="--metric", listed="one of {}")
     order = list(dict.fromkeys(task.task.name for task in tasks))
     found: dict[str, list[Row]] = defaultdict(list)
     for task in sorted(tasks, key=lambda each: order.index(each.task.name)):

@@ -126,13 +126,23 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean {by_folded[near[0]]!r}?" if near else None
 
 
-def one_of(name: str, names: Iterable[str], what: str) -> str:
-    """The name, if it is one of `names`; UsageError with the nearest name otherwise."""
+def one_of(
+    name: str,
+    names: Iterable[str],
+    problem: str,
+    kind: type[HarnessError] = UsageError,
+    *,
+    listed: str = "{}",
+    none: str | None = None,
+    hint: str | None = None,
+    **parts: str | None,
+) -> str:
+    """The name, if it is one of `names`; otherwise an error with them and the nearest one.
+
+    `none` is expected if there are no names, `hint` is what to do if none is near.
+    """
     known = list(names)
     if name in known:
         return name
-    raise UsageError(
-        f"the run has no {what} {name!r}",
-        expected=", ".join(known) or f"a run with a {what}",
-        hint=did_you_mean(name, known),
-    )
+    expected = listed.format(", ".join(known)) if known else none
+    raise kind(problem, expected=expected, hint=did_you_mean(name, known) or hint, **parts)

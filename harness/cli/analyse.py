@@ -193,9 +193,8 @@ def _select(
                     found.exit_code = error.exit_code
     if only and found.names:
         for name in only:
-            one_of(
-                name, found.names, f"task of {_describe_benchmark(registration.benchmark)} named"
-            )
+            of = _describe_benchmark(registration.benchmark)
+            one_of(name, found.names, f"the run has no task of {of} named {name!r}")
     return found
 
 

@@ -156,7 +156,7 @@ def _methods(args: SimpleNamespace) -> int:
     (run,) = runs
     if run.opened is not None:
         for name in names if args.against is None else [*names, args.against]:
-            one_of(name, run.opened[1].tasks, "task")
+            one_of(name, run.opened[1].tasks, f"the run has no task {name!r}")
         run.benchmarks = {name: run.benchmarks[name] for name in names if name in run.benchmarks}
         read_finished(run, labels_of_runs(runs))
     found = ComparedTasks([], [], [])

@@ -73,7 +73,7 @@ def _tasks(
             errors.append(DataError("the run has no tasks", where=str(folder.path)))
         for name in manifest.tasks if only is None else [only]:
             try:
-                one_of(name, manifest.tasks, "task")
+                one_of(name, manifest.tasks, f"the run has no task {name!r}")
                 benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
                 tasks.append(finished_task(folder, manifest, name, benchmark, label=label))
             except HarnessError as error:

@@ -171,8 +171,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def with_command(arguments: list[str]) -> list[str]:
     """The arguments after the command, which is `run` if an option comes first.
 
-    `help COMMAND` and `version` are options here. The spellings of lm-evaluation-harness are
-    translated.
+    `help COMMAND` and `version` are options here. Options may have their names of
+    lm-evaluation-harness.
     """
     first = arguments[0] if arguments and arguments not in HELP else ""
     if first == "help":
@@ -181,12 +181,10 @@ def with_command(arguments: list[str]) -> list[str]:
         return ["run", "--version"]
     if not (first.startswith("-") or first == "run"):
         return arguments
-    from harness.cli.lm_eval_spellings import translate
+    from harness.cli.lm_eval_spellings import with_our_names
 
-    translated, notes = translate(with_underscores(arguments))
-    for note in notes:
-        print_error(f"note: {note}")
-    return ["run", *translated]
+    words = arguments[1:] if first == "run" else arguments
+    return ["run", *with_our_names(with_underscores(words))]
 
 
 def with_underscores(arguments: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import HarnessError, UnknownName, did_you_mean
+from harness.base.errors import HarnessError, UnknownName, one_of
 from harness.cli.command import argument, command, json_option, option
 from harness.cli.output import Row, print_error, print_json, print_sections
 from harness.registry import (
@@ -52,13 +52,9 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
 def _chosen(plugins: Plugins, names: Sequence[str]) -> list[Source]:
     everything: list[Source] = [*plugins.broken, *plugins.loaded, *plugins.left_out]
     known = {word for one in everything for word in (one.entry_point, one.distribution)}
+    listed = f"one of {', '.join(sorted({one.entry_point for one in everything}))}"
     for name in names:
-        if name not in known:
-            raise UnknownName(
-                f"there is no plugin {name!r}",
-                expected=f"one of {', '.join(sorted({one.entry_point for one in everything}))}",
-                hint=did_you_mean(name, known),
-            )
+        one_of(name, known, f"there is no plugin {name!r}", UnknownName, listed=listed)
     return [
         one for one in everything if not names or {one.entry_point, one.distribution} & {*names}
     ]

@@ -141,7 +141,7 @@ def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -
         runs.append(NamedRun(named=name, opened=(folder, manifest)))
     held = {name for run in runs if run.opened for name in run.opened[1].tasks}
     if only is not None and held:
-        one_of(only, sorted(held), "task")
+        one_of(only, sorted(held), f"the run has no task {only!r}")
     for run in runs:
         for name, entry in run.opened[1].tasks.items() if run.opened else ():
             if only in (None, name):

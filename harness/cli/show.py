@@ -85,14 +85,16 @@ def show(**options: Any) -> int:
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
     tasks = manifest.tasks
     if args.task is not None:
-        tasks = {args.task: tasks[one_of(args.task, tasks, "task")]}
+        one_of(args.task, tasks, f"the run has no task {args.task!r}", none="a run with a task")
+        tasks = {args.task: tasks[args.task]}
     places = [
         Place(name, stage, folder.path / entry.folder / stage.file)
         for name, entry in tasks.items()
         for stage in entry.stages
     ]
     if args.stage is not None:
-        one_of(args.stage, dict.fromkeys(place.stage.name for place in places), "stage")
+        names = dict.fromkeys(place.stage.name for place in places)
+        one_of(args.stage, names, f"the run has no stage {args.stage!r}", none="a run with a stage")
         places = [place for place in places if place.stage.name == args.stage]
     return places
 

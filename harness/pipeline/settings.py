@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from harness.base.errors import UsageError, did_you_mean
+from harness.base.errors import UsageError, one_of
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import PriceTable, price_table
 from harness.pipeline.specs import checked_label, parse_args, parse_spec, without_labels
@@ -126,12 +126,7 @@ def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSetting
     """
     given = _with_budget(given)
     for name in given:
-        if name not in RunSettings.__struct_fields__:
-            raise UsageError(
-                f"no setting is named {name!r}",
-                expected=", ".join(RunSettings.__struct_fields__),
-                hint=did_you_mean(name, RunSettings.__struct_fields__),
-            )
+        one_of(name, RunSettings.__struct_fields__, f"no setting is named {name!r}")
     values: dict[str, Any] = msgspec.to_builtins(dict(given), enc_hook=str)
     tasks = values.get("tasks") or ()
     tasks = [tasks] if isinstance(tasks, str) else list(tasks)

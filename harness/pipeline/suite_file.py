@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from harness.base.errors import TaskError, did_you_mean
+from harness.base.errors import TaskError, one_of
 from harness.base.home import expanded
 from harness.contracts.task import Key, Text, Texts
 from harness.pipeline.specs import LABEL
@@ -79,13 +79,8 @@ class Suite:
         found = tuple(one for one in self.candidates if only in (None, one.name, one.entry))
         if not found:
             known = [*dict.fromkeys(n for one in self.candidates for n in (one.entry, one.name))]
-            raise TaskError(
-                "the suite has no such model",
-                where="--only",
-                found=only,
-                expected=", ".join(known),
-                hint=did_you_mean(str(only), known),
-            )
+            problem = "the suite has no such model"
+            one_of(str(only), known, problem, TaskError, where="--only", found=only)
         return found
 
 
@@ -110,14 +105,11 @@ def read_suite(path: Path) -> Suite:
                 expected="a name for each model, as its runs are called so in tables",
             )
         places[one.name] = one.where
-    if file.against is not None and file.against not in places:
-        raise TaskError(
-            "`against` names no model of the suite",
-            where=document.where(["against"]),
-            found=file.against,
-            expected=", ".join(places),
-            hint=did_you_mean(file.against, places),
-        )
+    if file.against is not None:
+        one_of(
+            file.against, places, "`against` names no model of the suite", TaskError,
+            where=document.where(["against"]), found=file.against,
+        )  # fmt: skip
     if file.gates and file.against is None:
         raise TaskError(
             "gates need `against`",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import PromptError, did_you_mean
+from harness.base.errors import PromptError, did_you_mean, one_of
 from harness.contracts.model import Message
 
 if TYPE_CHECKING:
@@ -63,14 +63,9 @@ class Templates:
         """
         known = self.names(benchmark)
         for name in files:
-            if name not in known:
-                raise PromptError(
-                    f"the benchmark {benchmark!r} has no prompt {name!r} to replace",
-                    expected=f"one of {', '.join(known)}"
-                    if known
-                    else "a benchmark that has prompts",
-                    hint=did_you_mean(name, known),
-                )
+            problem = f"the benchmark {benchmark!r} has no prompt {name!r} to replace"
+            lacks = "a benchmark that has prompts"
+            one_of(name, known, problem, PromptError, listed="one of {}", none=lacks)
         changed = Templates(self._paths, homes=self._homes)
         changed._folders = self._folders
         changed._replaced = {f"{benchmark}/{name}{ENDING}": file for name, file in files.items()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from harness.base.errors import HarnessError, PluginError, TaskError, did_you_mean
+from harness.base.errors import HarnessError, PluginError, TaskError, one_of
 from harness.data.fetching import BuildTool
 from harness.registry.missing_packages import hint_for
 
@@ -44,12 +44,8 @@ def build_tool(plugins: Plugins, spec: BuildSpec) -> BuildTool:
     fields = {field.encode_name: field for field in msgspec.structs.fields(tool.options)}
     for name in (*spec.options, *spec.inputs, OUT):
         if name not in fields or (name == OUT and name in spec.options):
-            known = sorted({*fields} - {OUT})
-            raise TaskError(
-                f"the data tool {spec.tool!r} has no option {name!r} for a task to set",
-                expected=f"one of {', '.join(known)}",
-                hint=did_you_mean(name, known),
-            )
+            problem = f"the data tool {spec.tool!r} has no option {name!r} for a task to set"
+            one_of(name, sorted({*fields} - {OUT}), problem, TaskError, listed="one of {}")
     # Wrong options are found before anything is fetched.
     trial = _settings(tool, spec, {one: [Path("file")] for one in spec.inputs}, Path("out"))
     options = {

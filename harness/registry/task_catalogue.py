@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.base.errors import TaskError, did_you_mean
+from harness.base.errors import TaskError, did_you_mean, one_of
 from harness.base.resources import FIRST_PARTY, Bundle
 from harness.contracts.task import Base, Group, Task
 from harness.tasks.load import Document, load_file, shown
@@ -421,12 +421,8 @@ class Catalogue:
             raise
 
     def _tagged(self, tag: str) -> tuple[str, ...]:
-        if tag not in self.tags:
-            raise TaskError(
-                f"no task or group has the tag {tag!r}",
-                expected=f"one of {', '.join(self.tags)}" if self.tags else None,
-                hint=did_you_mean(tag, self.tags) or HOW_TO_LIST,
-            )
+        problem = f"no task or group has the tag {tag!r}"
+        one_of(tag, self.tags, problem, TaskError, listed="one of {}", hint=HOW_TO_LIST)
         return self.tags[tag]
 
     def _unknown(self, name: str, known: Iterable[str]) -> TaskError:

@@ -113,9 +113,10 @@ class Result(RunResult, frozen=True, kw_only=True, repr_omit_defaults=True):
         stages = [(name, each) for name, entry in self.manifest.tasks.items()
                   for each in entry.stages]  # fmt: skip
         if task is not None:
-            one_of(task, self.manifest.tasks, "task")
+            one_of(task, self.manifest.tasks, f"the run has no task {task!r}")
         if stage is not None:
-            one_of(stage, dict.fromkeys(each.name for _, each in stages), "stage")
+            names = dict.fromkeys(each.name for _, each in stages)
+            one_of(stage, names, f"the run has no stage {stage!r}", none="a run with a stage")
         return (
             sample
             for name, each in stages

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
+from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean, one_of
 from harness.scoring.comparison import adjusted_together, best_runs, compare, main_of
 from harness.scoring.comparison_document import Compared, ComparisonDocument
 from harness.scoring.finished_task import FinishedTask
@@ -71,13 +71,8 @@ def compare_tasks(
         for name, of_runs in by_name.items()
     }
     every = dict.fromkeys(each for names in known.values() for each in names)
-    if every and (unknown := [name for name in metrics if name not in every]):
-        raise UsageError(
-            f"no task of these runs has a metric {unknown[0]!r}",
-            where="--metric",
-            expected=", ".join(every),
-            hint=did_you_mean(unknown[0], every),
-        )
+    for name in metrics if every else ():
+        one_of(name, every, f"no task of these runs has a metric {name!r}", where="--metric")
     best: dict[str, dict[str, str]] = {}
     found = ComparedTasks([], [], [])
     for name, of_runs in by_name.items():

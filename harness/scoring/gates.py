@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from harness.base.errors import HarnessError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, UsageError, one_of
 from harness.scoring.comparable import NoneComparable
 from harness.scoring.comparison_document import Comparison, ComparisonDocument, DecidedGate
 from harness.scoring.group_means import tasks_of_group
@@ -83,14 +83,8 @@ def _gate(text: str, runs: Sequence[GatedRun], names: Sequence[str]) -> Gate:
     dots = [dot for dot, sign in enumerate(parts[1]) if sign == "."]
     ways = [(parts[1][:dot], parts[1][dot + 1 :]) for dot in dots]
     name, metric = next((way for way in ways if way[0] in names), ways[0])
-    if names and name not in names:
-        raise UsageError(
-            f"no run has a task or group {name!r}",
-            where=WHERE,
-            found=text,
-            expected=", ".join(names),
-            hint=did_you_mean(name, names),
-        )
+    if names:
+        one_of(name, names, f"no run has a task or group {name!r}", where=WHERE, found=text)
     tasks = dict.fromkeys(task for run in runs for task in _tasks(name, run.manifest))
     known = {
         task: chosen_metrics(run.manifest.tasks[task].task(), benchmark)
@@ -99,14 +93,8 @@ def _gate(text: str, runs: Sequence[GatedRun], names: Sequence[str]) -> Gate:
         if task in tasks
     }
     every = {one: each for metrics in known.values() for one, each in metrics.items()}
-    if known and metric not in every:
-        raise UsageError(
-            f"{name!r} has no metric {metric!r}",
-            where=WHERE,
-            found=text,
-            expected=", ".join(every),
-            hint=did_you_mean(metric, every),
-        )
+    if known:
+        one_of(metric, every, f"{name!r} has no metric {metric!r}", where=WHERE, found=text)
     above = parts[2] == ">"
     if metric in every and above is not every[metric].higher_is_better:
         way, sign = ("lower", "<") if above else ("higher", ">")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
 import msgspec
 
 from harness.base.checksums import LINE, sealed
-from harness.base.errors import HarnessError, PluginError, TaskError, did_you_mean
+from harness.base.errors import HarnessError, PluginError, TaskError, did_you_mean, one_of
 from harness.base.redaction import without_key_material
 from harness.calls.pricing import Cost, PriceTable
 from harness.calls.usage import Spend, player_name
@@ -208,13 +208,8 @@ def unfinished_stages(entry: TaskEntry) -> tuple[str, ...]:
 def chosen_metrics(task: Task, benchmark: Benchmark) -> dict[str, Metric]:
     """The benchmark's metrics that the task names, in the task's order."""
     for name in task.metrics:
-        if name not in benchmark.metrics:
-            raise TaskError(
-                f"benchmark {benchmark.name!r} has no metric {name!r}",
-                where=f"task {task.name!r}",
-                expected=", ".join(benchmark.metrics),
-                hint=did_you_mean(name, benchmark.metrics),
-            )
+        problem = f"benchmark {benchmark.name!r} has no metric {name!r}"
+        one_of(name, benchmark.metrics, problem, TaskError, where=f"task {task.name!r}")
     return {name: benchmark.metrics[name] for name in task.metrics}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from harness.base.errors import UsageError, did_you_mean
+from harness.base.errors import UsageError, did_you_mean, one_of
 
 if TYPE_CHECKING:
     from harness.contracts.task import Column, Task
@@ -55,13 +55,11 @@ def with_own_columns(
     for written, meant in values.items():
         for place in _places(tasks, written, "--values"):
             column = _column(changed[place.task], place)
-            if column.one_of and meant not in column.one_of:
-                raise UsageError(
-                    f"no value of column '{place.column}' is {meant!r}",
-                    where=f"--values {written}={meant}",
-                    expected=f"one of: {', '.join(column.one_of)}",
-                    hint=did_you_mean(meant, column.one_of),
-                )
+            if column.one_of:
+                one_of(
+                    meant, column.one_of, f"no value of column '{place.column}' is {meant!r}",
+                    where=f"--values {written}={meant}", listed="one of: {}",
+                )  # fmt: skip
             values_now = {**column.values, place.written: meant}
             changed[place.task] = _with(changed[place.task], place, values=values_now)
     return tuple(changed.values())

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.base.errors import HarnessError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, one_of
 from harness.tasks.load import shown
 from harness.testing.checks import CHECKS, Check
 from harness.testing.trial import Finding, SampleRunFailed, SampleRuns, plugin_under_test
@@ -51,12 +51,7 @@ def check_plugin(
     pins the versions of stages; `python -m harness.testing.versions` writes it.
     """
     for check in checks:
-        if check not in CHECKS:
-            raise UsageError(
-                f"no check is named {check!r}",
-                expected=", ".join(CHECKS),
-                hint=did_you_mean(check, CHECKS),
-            )
+        one_of(check, CHECKS, f"no check is named {check!r}")
     chosen = {check: CHECKS[check] for check in CHECKS if check in (checks or CHECKS)}
     with tempfile.TemporaryDirectory(prefix="harness-check-") as temporary:
         asked = {

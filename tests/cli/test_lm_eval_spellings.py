@@ -26,10 +26,8 @@ THEIRS = {
 """The options of `lm-eval run` 0.4.13, but --include_path, each with values that it may have."""
 
 SHORT = {
-    "-C": "--config", "-t": "--tasks", "-M": "--model", "-a": "--model_args", "-L": "--limit",
-    "-c": "--use_cache", "-f": "--num_fewshot", "-b": "--batch_size", "-o": "--output_path",
-    "-s": "--log_samples", "-E": "--samples", "-v": "--verbosity", "-w": "--write_out",
-    "-x": "--predict_only",
+    "-t": "--tasks", "-M": "--model", "-a": "--model_args", "-L": "--limit", "-c": "--use_cache",
+    "-o": "--output_path",
 }  # fmt: skip
 
 
@@ -62,18 +60,11 @@ def test_each_option_is_met_as_the_table_says(asked, capsys, option):
     name = SHORT.get(option, option)
     code = main(["run", "--model", "baseline", "--tasks", "t", option, *THEIRS[name]])
     said = capsys.readouterr().err
-    match told()[name]:
-        case "same":
-            assert (code, said, len(asked)) == (0, "", 1)
-        case "accepted":
-            assert (code, len(asked)) == (0, 1)
-            assert said.startswith(f"harness: note: {name}: ")
-        case "refused":
-            assert (code, len(asked)) == (2, 0)
-            assert said.startswith(f"harness: {name} of lm-evaluation-harness")
-            assert "expected: " in said
-        case other:
-            pytest.fail(f"the table says {other!r}")
+    if told()[name] == "same":
+        assert (code, said, len(asked)) == (0, "", 1)
+    else:
+        assert (code, len(asked)) == (2, 0)
+        assert said.startswith(f"harness: no option '{name}'")
 
 
 @pytest.mark.parametrize(
@@ -95,8 +86,7 @@ def test_what_means_something_else_here_is_refused(printed, words):
         (["--gen_kwargs", "max_gen_toks=10,max_tokens=5"], "argument 'max_tokens' is given twice"),
         (["--model_args", "num_concurrent=8,concurrency=3", "-M", "local-chat-completions"],
          "argument 'concurrency' is given twice"),
-        (["--log_samples", "gist"], "got unexpected extra argument (gist)"),
-        (["--apply_chat_template", "tool_use"], "got unexpected extra argument (tool_use)"),
+        (["--limit", "3", "gist"], "got unexpected extra argument (gist)"),
     ],
 )  # fmt: skip
 def test_nothing_that_is_said_is_dropped(asked, printed, words, said):
@@ -105,27 +95,26 @@ def test_nothing_that_is_said_is_dropped(asked, printed, words, said):
 
 
 def test_a_command_behind_run_is_no_run(asked, printed):
-    said = "`harness run` takes only options\n  found:    show"
-    assert said in printed("run", "show", "runs/x", code=2).err
+    assert (
+        "got unexpected extra arguments (show runs/x)"
+        in printed("run", "show", "runs/x", code=2).err
+    )
     assert asked == []
 
 
-def test_their_values_reach_our_settings(asked, capsys):
+def test_their_values_reach_our_settings(asked):
     assert main([
-        "run", "-t", "a", "b,c", "-M", "local-chat-completions", "-L", "10", "-o", "out",
-        "-a", "base_url=http://h/v1,model=m", "num_concurrent=3", "-c", "kept",
-        "--gen_kwargs", "temperature=0.5", "max_gen_toks=16", 'until=["x","y"]', "--seed=-3",
+        "run", "-t", "a,b", "-M", "local-chat-completions", "-L", "10", "-o", "out",
+        "-a", "base_url=http://h/v1,model=m,num_concurrent=3", "-c", "kept",
+        '--gen_kwargs=temperature=0.5,max_gen_toks=16,until=["x","y"]', "--seed=-3",
     ]) == 0  # fmt: skip
     (settings,) = asked
-    assert settings.tasks == ("a", "b", "c")
+    assert settings.tasks == ("a", "b")
     assert settings.model == "openai"
     assert settings.model_args == {"base_url": "http://h/v1", "model": "m", "concurrency": "3"}
     assert settings.sampling == {"temperature": 0.5, "max_tokens": 16, "stop": ["x", "y"]}
     assert (settings.limit, settings.seed) == (10, -3)
     assert (settings.output_path, settings.store) == (Path("out"), Path("kept"))
-    notes = capsys.readouterr().err
-    for word in ("openai", "num_concurrent", "max_gen_toks", "until", "--use_cache"):
-        assert word in notes
 
 
 def test_arguments_may_be_json(asked):

@@ -195,7 +195,7 @@ def status(run: str, json: bool) -> int:
         return 0
     from rich.text import Text
 
-    from harness.reporting.tables import plain_table, result_console
+    from harness.reporting.grid import plain_table, result_console
 
     columns = ("model", "batch", "state", "done", "failed", "of", "expires")
     table = plain_table("file", numbers=columns)

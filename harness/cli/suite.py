@@ -260,9 +260,7 @@ def _dry_run(planned: Sequence[PlannedSuiteRun], *, json: bool) -> int:
 
 def _print(report: Report) -> None:
     """Print a report in the width of the tables about single runs."""
-    from harness.reporting.report_tables import print_report
-    from harness.reporting.short_table import WIDTH
-    from harness.reporting.tables import result_console
+    from harness.reporting.grid import WIDTH, print_report, result_console
 
     print_report(report, result_console(width=WIDTH))
 

@@ -13,27 +13,28 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.reporting.short_table import (
+from harness.reporting.grid import (
     INDENT,
     SCREEN,
     WIDTH,
-    comparability,
+    columns_of,
     cut,
+    indented,
     middle_cuts,
-    other_models,
+    plain_table,
+    result_console,
     wrapped,
 )
 from harness.reporting.tables import (
+    comparability,
     data_name,
-    indented,
     interval_header,
     known_notes,
     metric_name,
     open_notes,
+    other_models,
     other_policies,
-    plain_table,
     result_cells,
-    result_console,
     stamp,
     value_cells,
     value_of,
@@ -252,9 +253,9 @@ def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) ->
             for each in measures
         ),
     ]
-    grids = [_grid(by_run, heads=2, left=1), _grid(by_task, heads=1, left=2)]
+    grids = [columns_of(by_run, heads=2, left=1), columns_of(by_task, heads=1, left=2)]
     if len(runs) == 2:  # the table of the differences has n
-        grids.append(_grid([row[:-1] for row in by_task], heads=1, left=2))
+        grids.append(columns_of([row[:-1] for row in by_task], heads=1, left=2))
     for lines in grids:
         if all(cell_len(line.plain) <= width for line in lines):
             return lines
@@ -270,29 +271,7 @@ def _blocks(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -
             [INDENT + label, each.values.get(run, NOTHING)]
             for run, label in zip(runs, labels, strict=True)
         ]
-        lines += [Text(cut(head, width), style="bold"), *_grid(rows, heads=0, left=1)]
-    return lines
-
-
-def _grid(rows: Sequence[Sequence[str]], *, heads: int, left: int) -> list[Text]:
-    """The rows with columns below one another, the first `left` of them aligned to the left."""
-    columns = [
-        [*column[:heads], *(column[heads:] if place < left else aligned(column[heads:]))]
-        for place, column in enumerate(zip(*rows, strict=True))
-    ]
-    rows = list(zip(*columns, strict=True))
-    sizes = [max(map(cell_len, column)) for column in columns]
-    lines = []
-    for place, row in enumerate(rows):
-        cells = [
-            cell + " " * (size - cell_len(cell))
-            if column < left
-            else " " * (size - cell_len(cell)) + cell
-            for column, (cell, size) in enumerate(zip(row, sizes, strict=True))
-        ]
-        lines.append(Text(INDENT.join(cells).rstrip(), style="bold" if place < heads else ""))
-    if heads:
-        lines.insert(heads, Text("─" * (sum(sizes) + len(INDENT) * (len(sizes) - 1))))
+        lines += [Text(cut(head, width), style="bold"), *columns_of(rows, heads=0, left=1)]
     return lines
 
 
@@ -304,7 +283,7 @@ def _named(rows: Sequence[Sequence[str]], width: int) -> Iterator[Text]:
     room = width - sum(sizes[1:]) - len(INDENT) * len(sizes[1:])
     names = middle_cuts(columns[0], room)
     cells = ["" if cell_len(name) > room else name for name in names]
-    head, rule, *lines = _grid(
+    head, rule, *lines = columns_of(
         [[cell, *row[1:]] for cell, row in zip(cells, rows, strict=True)], heads=1, left=1
     )
     yield from (head, rule)

@@ -101,6 +101,7 @@ def _planned(
     suite: Suite, candidate: Candidate, seed: int, *, retry_failures: bool
 ) -> PlannedSuiteRun:
     """One run of the suite, with the settings that `harness run` would have."""
+    from harness.pipeline.settings import LOCAL
     from harness.pipeline.suite_runs import PlannedSuiteRun, tagged
 
     file = suite.file
@@ -118,6 +119,8 @@ def _planned(
     words += [f"--tasks={task}" for task in file.tasks]
     words += [f"--judge={file.judge}"] if file.judge is not None else []
     words += [f"--limit={file.limit}"] if file.limit is not None else []
+    # What settings files say of a cluster is not for a suite that asks for this process.
+    words += [f"--executor={LOCAL}"] if file.options.get("executor") == LOCAL else []
     ctx = RunCommand("run").make_context("run", words)
     options = [*_options(suite, ctx)]
     ctx.params |= {name: value for name, value, _ in options}
@@ -174,8 +177,8 @@ def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:
             else "executor, from a settings file or HARNESS_EXECUTOR",
             found=f"executor: {executor}",
             expected=f"executor: {LOCAL}",
-            hint=f"run the models one by one with `harness --executor {executor} …`, then "
-            f"`harness report` on their folders; or set HARNESS_EXECUTOR={LOCAL} for the suite",
+            hint=f"run the models one by one with `harness --executor {executor} …`, then `harness "
+            f"report` on their folders; or put `executor: {LOCAL}` below `options` of the suite",
         )
     plugins = load_plugins()
     check_gates(suite, _selection(suite, planned[0].settings, plugins), plugins)

@@ -73,9 +73,10 @@ class Counts(msgspec.Struct, kw_only=True):
 class News(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker reports from time to time: its counts by shard, what its calls used, its
     limiters' history, its lines for the user, each with whether it is a problem, and the number of
-    its open engines. `life` is another one in each process."""
+    its open engines. `life` is another one in each process, `node` its name."""
 
     life: str
+    node: str
     counts: dict[tuple[str, str, int], Counts]
     usage: dict[str, Any]
     limits: dict[str, Any]
@@ -280,17 +281,17 @@ class ShardWorker:
         for one in self._queues:  # what is told is not done again if the process dies
             with suppress(StorageError):  # which the next record raises
                 one.writer.flush()
+        me: dict[str, Any] = {"life": self._life, "node": self._node, "lines": lines}
         if not self._begun:
-            return News(life=self._life, counts={}, usage={}, limits={}, lines=lines, engines=0)
+            return News(**me, counts={}, usage={}, limits={}, engines=0)
         return News(
-            life=self._life,
+            **me,
             counts={
                 (one.shard.task, one.shard.stage, one.shard.number): one.counts()
                 for one in self._queues
             },
             usage=self._client.usage.as_json(),
             limits=self._client.limits(),
-            lines=lines,
             engines=self._gate.running,
         )
 

@@ -358,7 +358,7 @@ class Client:
             deadline = min(deadline, now + patience.total_timeout)
             seconds = min(patience.attempt_timeout, deadline - now)
             outcome = await self._attempt(
-                line, request, claim, seconds=seconds, tries=tries, use=use
+                line, request, claim, sent=now, seconds=seconds, tries=tries, use=use
             )
             if isinstance(outcome, Reply):
                 if error := self.meter.unreported(claim, outcome, line.model.identity):
@@ -403,6 +403,7 @@ class Client:
         request: Request,
         claim: Claim,
         *,
+        sent: float,
         seconds: float,
         tries: Attempts,
         use: Use,
@@ -410,7 +411,6 @@ class Client:
         """Make one attempt, release its slot and its reserved money, and count its cost."""
         tries.sent += 1
         use.attempts += 1
-        sent = _now()
         self._in_flight += 1
         self._landed.clear()
         outcome: Reply | CallError | None = None

@@ -102,6 +102,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
             "sampling", "structured", "fresh",
         )  # fmt: skip
         asked = {name: msgspec.to_builtins(getattr(self, name)) for name in names}
+        asked["model_args"].pop("batch", None)  # how it is asked decides nothing
         asked["roles"] = {role: without_labels(spec) for role, spec in self.roles.items()}
         # A setting that a run does not use must not change its identity.
         if self.num_repeats > 1:

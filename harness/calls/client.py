@@ -323,7 +323,11 @@ class Client:
             return
         for line in list(self._lines.values()):
             line.model.gathered()
-        if self._outbox is not None and (reason := self._outbox.finish()) is not None:
+        try:
+            reason = None if self._outbox is None else self._outbox.finish()
+        except HarnessError as error:
+            reason = error
+        if reason is not None:
             self.stop(reason)
 
     async def _from_flight(self, key: str, use: Use, began: float) -> Answer | None:

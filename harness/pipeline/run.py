@@ -157,6 +157,8 @@ async def arun(
     """
     plugins = load_plugins()
     named_in = named_in or {}
+    if write_requests is not None or answers:
+        settings = msgspec.structs.replace(settings, elsewhere=True)
     machines = machines_of(settings, plugins)
     try:
         prepared = prepare(settings, plugins, engines=engines, say=display.show_line)

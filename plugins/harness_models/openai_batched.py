@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
+from harness.base.errors import HarnessError
 from harness.base.threads import in_thread
 from harness.contracts.finding import Finding
 from harness.contracts.model import (
@@ -251,21 +252,24 @@ class BatchedModel(Model):
         self._file, self._keys = None, []
 
     def _submit_file(self) -> None:
+        """Submit the open file; who waits for its answers gets the error if it cannot be kept."""
         if self._file is None:
             return
-        path, keys = Path(self._file.name), self._keys
+        file, keys = self._file, self._keys
+        self._file, self._keys = None, []
+        path = Path(file.name)
         try:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+            with file:
+                file.flush()
+                os.fsync(file.fileno())
             with path.open("rb") as lines:
                 endpoint = _custom_id(lines.readline()).url
-        except OSError as error:
-            raise storage_error(path, error) from error
-        self._file, self._keys = None, []
-        job = Job(id=path.stem, requests=len(keys), endpoint=endpoint)
-        self._jobs[job.id] = job
-        self._keep()
+            job = self._jobs[path.stem] = Job(id=path.stem, requests=len(keys), endpoint=endpoint)
+            self._keep()
+        except (OSError, HarnessError) as error:
+            failed = storage_error(path, error) if isinstance(error, OSError) else error
+            self._fail(keys, lambda: failed)
+            return
         self._sent.update(keys)
         self._start(job)
 

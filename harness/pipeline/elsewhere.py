@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections import Counter
@@ -179,74 +180,61 @@ def _check_lines(files: Sequence[Path], asked: Collection[str]) -> None:
         )  # fmt: skip
     unusable, strange = [], []
     for place, line in _lines(files):
-        if (problem := _problem_with(line)) is not None:
-            unusable.append(f"{place}: {problem}")
-        elif line["custom_id"] not in asked:
-            strange.append(f"{place}: {line['custom_id']!r}")
+        try:
+            found = msgspec.convert(line, _Answered)
+            if found.response is None and not found.error:
+                unusable.append(f"{place}: neither a response nor an error")
+            elif found.custom_id not in asked:
+                strange.append(f"{place}: {found.custom_id!r}")
+        except msgspec.ValidationError as error:
+            unusable.append(f"{place}: {error}")
     if unusable:
         raise DataError(
-            f"{_lines_that(len(unusable), 'hold')} no answer of a batch; nothing was imported",
+            f"lines that are no answers of a batch: {len(unusable):,}; nothing was imported",
             found=_preview(unusable),
             expected='lines as {"custom_id": …, "response": {"status_code": …, "body": …}, '
             '"error": …}',
         )
     if strange:
         raise DataError(
-            f"{_lines_that(len(strange), 'answer')} no question of this run; nothing was imported",
+            f"answers to no question of this run: {len(strange):,}; nothing was imported",
             found=_preview(strange),
             expected=f"a custom_id that {OPTION} wrote for this run",
             hint="give each run the answers to its own requests",
         )
 
 
-def _lines_that(many: int, do: str) -> str:
-    return f"1 line {do}s" if many == 1 else f"{many:,} lines {do}"
+class _Response(msgspec.Struct):
+    status_code: int
+    body: Any
+
+
+class _Answered(msgspec.Struct):
+    custom_id: str
+    response: _Response | None = None
+    error: Any = None
 
 
 def _preview(lines: Sequence[str]) -> str:
-    more = f"\n            … and {len(lines) - NAMED:,} more" if len(lines) > NAMED else ""
-    return "\n            ".join(lines[:NAMED]) + more
+    more = [f"… and {len(lines) - NAMED:,} more"] if len(lines) > NAMED else []
+    return "\n            ".join([*lines[:NAMED], *more])
 
 
 def _lines(files: Iterable[Path]) -> Iterator[tuple[str, Any]]:
     """The place and JSON value of every line that is not empty; None for a line without JSON."""
     for path in files:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise UsageError(
-                "answers cannot be read from a pipe",
-                where=str(path), found="a pipe or a device",
-                expected="a regular file, which is read twice",
-            )  # fmt: skip
         try:
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise OSError(errno.ESPIPE, "a pipe or a device, and it is read twice")
             with path.open("rb") as lines:
                 for number, line in enumerate(lines, 1):
                     if line.strip():
-                        yield f"{path}:{number}", _decoded(line)
+                        value = None
+                        with suppress(ValueError, RecursionError):
+                            value = json.loads(line)  # accepts halves of surrogate pairs
+                        yield f"{path}:{number}", value
         except OSError as error:
             raise UsageError(
                 "a file of answers cannot be read", where=str(path), found=error.strerror,
                 expected="a file of JSON lines, as a batch service writes it",
             ) from error  # fmt: skip
-
-
-def _decoded(line: bytes) -> Any:
-    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return msgspec.json.decode(line)
-    with suppress(ValueError, RecursionError):
-        return json.loads(line)  # accepts halves of surrogate pairs, which some servers send
-    return None
-
-
-def _problem_with(line: Any) -> str | None:
-    """Why a line is no answer of a batch; None for an answer."""
-    if not isinstance(line, dict):
-        return "no JSON object"
-    if not isinstance(line.get("custom_id"), str):
-        return "no custom_id"
-    if "body" in line and "response" not in line:
-        return "a request, not an answer"
-    response = line.get("response")
-    if isinstance(response, dict):
-        is_status = isinstance(response.get("status_code"), int)
-        return None if is_status and "body" in response else "no status_code and body in response"
-    return None if line.get("error") else "neither a response nor an error"

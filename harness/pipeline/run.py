@@ -13,7 +13,13 @@ from pathlib import Path
 import msgspec
 
 from harness.base import clock
-from harness.base.errors import DataError, HarnessError, Interrupted, TooManyFailures
+from harness.base.errors import (
+    BudgetSpent,
+    DataError,
+    HarnessError,
+    Interrupted,
+    TooManyFailures,
+)
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
@@ -319,7 +325,8 @@ async def _carry_out(run: Session, runs: list[StageRun], *, handle_signals: bool
         written = {} if run.outbox is None else run.outbox.written
         summaries = _score_finished(run, runs, errors)
         errors[:] = [error for error in errors if not isinstance(error, RequestsWritten)]
-        status = _status_of(errors)
+        batched = any(model.patient for model in run.start.asked)
+        status = _status_of(errors, stops=(Interrupted, BudgetSpent) if batched else Interrupted)
         if status == "done" and (written or any(stage.state is State.PUT_OFF for stage in runs)):
             status = "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -460,10 +467,15 @@ def nothing_read(summary: TaskSummary) -> Iterator[TooManyFailures]:
             )
 
 
-def _status_of(errors: list[HarnessError]) -> Status:
+def _status_of(
+    errors: list[HarnessError],
+    *,
+    stops: type[HarnessError] | tuple[type[HarnessError], ...],
+) -> Status:
+    """The status after these errors, of which `stops` leave the rest to the same command."""
     if not errors:
         return "done"
-    if any(isinstance(error, Interrupted) for error in errors):
+    if any(isinstance(error, stops) for error in errors):
         return "interrupted"
     if all(isinstance(error, TooManyFailures) for error in errors):
         return "too_many_failures"

@@ -97,10 +97,9 @@ at that moment would be lost."""
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe, behind one server or several; it is not open yet."""
     each = read_each(settings)
-    model = spread(each, OpenAIModel, settings)
     if not each[0].batch:
-        return model
-    if not isinstance(model, OpenAIModel):
+        return spread(each, OpenAIModel, settings)
+    if len(each) > 1:
         raise UsageError(
             "a batch is sent to one server",
             where="--model_args",
@@ -109,7 +108,7 @@ def make(settings: ModelSettings) -> Model:
         )
     from harness_models.openai_batched import BatchedModel
 
-    return BatchedModel(model, only=each[0].batch == "only")
+    return BatchedModel(each[0], settings, only=each[0].batch == "only")
 
 
 class OpenAIModel(Model):

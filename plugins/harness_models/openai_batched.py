@@ -9,9 +9,10 @@ up by the next one, and nothing is sent twice.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,13 +22,12 @@ import msgspec
 
 from harness.base.errors import HarnessError
 from harness.base.threads import in_thread
-from harness.contracts.finding import Finding
 from harness.contracts.model import (
     MOST_BYTES,
     MOST_LINES,
     AskLive,
     CallError,
-    Model,
+    ModelSettings,
     Reply,
     Request,
 )
@@ -39,7 +39,8 @@ from harness.runs.atomic_files import (
     storage_error,
 )
 from harness_models.openai import OpenAIModel
-from harness_models.openai_batches import BatchStatus, NoAnswer, OpenAIBatches
+from harness_models.openai_args import OpenAIArgs
+from harness_models.openai_batches import BatchStatus, NoAnswer
 
 T = TypeVar("T")
 
@@ -87,50 +88,30 @@ class _Line(msgspec.Struct):
 _custom_id = msgspec.json.Decoder(_Line).decode
 
 
-class BatchedModel(Model):
+class BatchedModel(OpenAIModel):
     """Gathers requests into files that a batch service answers; few that are left are asked live,
     unless `only` batches are wanted."""
 
     patient = True
-    takes_batches = True
-    asked_if_thinking = True
 
-    def __init__(self, live: OpenAIModel, *, only: bool) -> None:
-        self.live: OpenAIModel = live
-        self.identity, self.concurrency = live.identity, MOST_LINES
-        self.variables, self.key_files = live.variables, live.key_files
-        self.thinking_switch = live.thinking_switch
+    def __init__(self, args: OpenAIArgs, settings: ModelSettings, *, only: bool) -> None:
+        super().__init__(args, settings)
+        self.live: OpenAIModel = OpenAIModel(args, settings)
+        self.concurrency = MOST_LINES
         self._only = only
-        self._service: OpenAIBatches | None = None
         self._jobs: dict[str, Job] = {}
         self._keys: list[str] = []
         self._file: BinaryIO | None = None
-        self._waiting: dict[str, asyncio.Future[Reply]] = {}
+        self._waiting: dict[str, asyncio.Future[None]] = {}
         self._sent: set[str] = set()
         self._ready: dict[str, tuple[Path, int]] = {}
         self._read: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._finishing = False
 
-    def thinks(self) -> bool | None:
-        """What `thinking=` says."""
-        return self.live.thinks()
-
     def require(self) -> None:
         """Raise UsageError if the key is missing."""
-        self._service = self._service or self.live.batches()
-
-    async def check(self) -> Sequence[Finding]:
-        """Findings about the key and the server."""
-        return await self.live.check()
-
-    def batch_line(self, request: Request) -> dict[str, Any]:
-        """The line of a batch file for a request."""
-        return self.live.batch_line(request)
-
-    def read_batch(self, status: int, body: object) -> Reply:
-        """The reply in an answered line."""
-        return self.live.read_batch(status, body)
+        self._service = self.live.batches()
 
     def holds(self, key: str) -> bool:
         """Whether a batch has the request of this key."""
@@ -147,7 +128,7 @@ class BatchedModel(Model):
             if not job.ended and job.batch_id is None:
                 # A session may have ended before it learnt the id of its batch.
                 if job.file_id is not None:
-                    job.batch_id = await in_thread(partial(self._asked.find, job.file_id))
+                    job.batch_id = await in_thread(partial(self._service.find, job.file_id))
                 if job.batch_id is None:
                     del self._jobs[job.id]
         self._keep()
@@ -162,23 +143,18 @@ class BatchedModel(Model):
     async def ask(self, request: Request) -> Reply:
         """The reply in the file of answers, when it comes; AskLive for one of few that are left."""
         key = request.key
-        if key in self._ready:
-            path, place = self._ready.pop(key)
-            with path.open("rb") as file:
-                file.seek(place)
-                return self.read_line(msgspec.json.decode(file.readline()))
-        future = self._waiting[key] = asyncio.get_running_loop().create_future()
-        if key not in self._sent:
-            self._gather(key, request)
-        try:
-            reply = await future
-        except CallError:
-            self._ready.pop(key, None)
-            raise
-        finally:
-            self._waiting.pop(key, None)
-        self._ready.pop(key, None)  # not before: who was cancelled did not get it
-        return reply
+        if key not in self._ready:
+            future = self._waiting[key] = asyncio.get_running_loop().create_future()
+            if key not in self._sent:
+                self._gather(key, request)
+            try:
+                await future
+            finally:
+                self._waiting.pop(key, None)
+        path, place = self._ready.pop(key)  # not before: who is cancelled does not get it
+        with path.open("rb") as file:
+            file.seek(place)
+            return self.read_line(json.loads(file.readline()))
 
     def gathered(self) -> None:
         """Submit what was asked so far; few that are left after a batch are asked live."""
@@ -224,11 +200,6 @@ class BatchedModel(Model):
     def _home(self) -> Path:
         assert self.folder is not None, "a run gives the folder"
         return self.folder
-
-    @property
-    def _asked(self) -> OpenAIBatches:
-        assert self._service is not None, "`open` was called"
-        return self._service
 
     def _gather(self, key: str, request: Request) -> None:
         """Add a request to the open file."""
@@ -291,31 +262,32 @@ class BatchedModel(Model):
     async def _answer(self, job: Job) -> None:
         answers = self._home / f"{job.id}.out"
         if not answers.exists():
-            await self._submit(job)
-            status = await self._end_of(job)
+            batch_id = await self._submit(job)
+            status = await self._end_of(job, batch_id)
             if status.state == "failed":
                 await self._refused(job, status)
                 return
-            await self._until_answered(job, partial(self._download, job, answers))
+            await self._until_answered(job, partial(self._download, batch_id, answers))
         await self._give(job, answers)
 
-    async def _submit(self, job: Job) -> None:
+    async def _submit(self, job: Job) -> str:
+        """The id of the job's batch, which is made unless there is one."""
         if job.file_id is None:
             path = self._home / f"{job.id}.jsonl"
-            job.file_id = await in_thread(partial(self._asked.upload, path))
+            job.file_id = await in_thread(partial(self._service.upload, path))
             self._keep()
         if job.batch_id is None:
-            create = partial(self._asked.create, job.file_id, job.endpoint)
+            create = partial(self._service.create, job.file_id, job.endpoint)
             job.batch_id = await in_thread(create)
             self._keep()
             self.show(f"{self.identity.label}: {job.requests:,} requests in {job.batch_id}")
+        return job.batch_id
 
-    async def _end_of(self, job: Job) -> BatchStatus:
+    async def _end_of(self, job: Job, batch_id: str) -> BatchStatus:
         """The status of the batch once it has ended."""
         pause, shown = FIRST_PAUSE, ""
-        assert job.batch_id is not None
         while True:
-            status = await self._until_answered(job, partial(self._asked.status, job.batch_id))
+            status = await self._until_answered(job, partial(self._service.status, batch_id))
             line = f"{status.state}, {status.done:,} of {job.requests:,} done"
             line += f", {status.failed:,} failed" if status.failed else ""
             if line != shown:
@@ -336,48 +308,29 @@ class BatchedModel(Model):
                 )
                 await asyncio.sleep(LONGEST_PAUSE)
 
-    def _download(self, job: Job, answers: Path) -> None:
-        assert job.batch_id is not None
+    def _download(self, batch_id: str, answers: Path) -> None:
         with atomic_writer(answers) as file:
-            file.writelines(self._asked.answers(job.batch_id))
+            file.writelines(self._service.answers(batch_id))
 
     async def _give(self, job: Job, answers: Path) -> None:
-        """Give each answer to who waits for it; the others wait for who asks."""
+        """Find each answer in the file, and wake who waits for it."""
         left, place = set(self._keys_of(job)), 0
         with answers.open("rb") as lines:
             for number, line in enumerate(lines):
                 at, place = place, place + len(line)
                 if not number % AT_ONCE:
                     await asyncio.sleep(0)
-                try:
-                    found = msgspec.json.decode(line)
-                    key = found["custom_id"]
-                except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
-                    continue
-                if key in left:
-                    left.discard(key)
-                    self._settle(key, found, (answers, at))
-        self._fail(left, lambda: CallError(
-            "server_error", f"{job.batch_id} ended without an answer", retryable=True
-        ))  # fmt: skip
+                with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                    key = _custom_id(line).custom_id
+                    if key in left:
+                        left.discard(key)
+                        self._sent.discard(key)
+                        self._ready[key] = answers, at
+                        if key in self._waiting and not self._waiting[key].done():
+                            self._waiting[key].set_result(None)
+        ended = f"{job.batch_id} ended without an answer"
+        self._fail(left, lambda: CallError("server_error", ended, retryable=True))
         self._read.add(job.id)
-
-    def _settle(self, key: str, line: dict[str, Any], place: tuple[Path, int]) -> None:
-        self._sent.discard(key)
-        future = self._waiting.get(key)
-        error = None
-        try:
-            reply = self.read_line(line)
-        except CallError as failed:
-            error = failed
-        if error is None or not (error.retryable or error.fatal):
-            self._ready[key] = place
-        if future is None or future.done():
-            return
-        if error is None:
-            future.set_result(reply)
-        else:
-            future.set_exception(error)
 
     async def _refused(self, job: Job, status: BatchStatus) -> None:
         """Submit a file that the service refused once more: in halves if it had too many tokens."""

@@ -402,7 +402,7 @@ def test_a_signal_ends_the_session_at_once_and_the_same_command_takes_the_batche
 def test_a_spent_budget_sends_what_it_pays_for_and_ends(harness, service, run):
     service.look = lambda name: None
     spent = run("--max_calls", "2", batch="only")
-    assert spent.code == 1
+    assert spent.code == 130
     assert "the budget of calls is spent" in spent.err
     assert "the batches go on; the same command takes them up" in spent.err
     assert len(service.sent) == 2

@@ -32,7 +32,6 @@ COMMANDS = {
     "judges": "kinds",
     "embedders": "kinds",
     "prompts": "prompts",
-    "batch": "batch",
     "export": "export",
     "suite": "suite",
     "new-plugin": "scaffold",
@@ -41,8 +40,9 @@ COMMANDS = {
 """The module of each command; the command is the function of that name in the module."""
 
 RENAMED = {
-    "requests": "`harness batch write` takes the same options",
-    "replies": "`harness batch read` takes the same run and files",
+    "batch": "`--model openai --model_args …,batch=true` asks in batches",
+    "requests": "`harness run --write_requests DIR` writes requests to files",
+    "replies": "`harness run --answers FILE` reads the answers",
     "leaderboard": "`harness report RUN… --rank` writes a page of ranks",
     "ls": "`harness tasks` lists the tasks",
 }
@@ -69,7 +69,6 @@ Find out whether a language model understands people. Try it without a model:
   harness data [NAME]             create, describe or fetch data
   harness models|judges|embedders|prompts|plugins [NAME…]   what is installed
   harness config|doctor           the settings in effect; check what a run needs
-  harness batch write|submit|status|collect|read    run with batch services
   harness new-plugin|completion   your own benchmark; words for your shell
   harness COMMAND --help          the options; plugins add commands, as perrec
 """

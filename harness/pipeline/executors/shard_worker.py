@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import BudgetSpent, HarnessError, ModelError, StorageError
-from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
@@ -336,10 +335,6 @@ class ShardWorker:
         assert isinstance(queue, ShardQueue)
         queue.failures[tag_of(failure), failure.cause] += 1
         queue.details.setdefault(failure.cause, failure.detail)
-
-    def put_off(self, job: Job, question: DeferredToBatch) -> None:
-        """Never called: no question is put off here."""
-        raise AssertionError(question)
 
     def worker_ended(self, error: BaseException | None) -> None:
         """A task of a lane has ended: a spent share ends all shards, another error the run."""

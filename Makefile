@@ -57,7 +57,7 @@ freeze: $(VENV)/.installed
 # with test_.
 SOAK ?= *.py
 soak: $(VENV)/.installed-dev
-	$(PYTEST) -o console_output_style=times \
+	$(PYTEST) -rfEP -o console_output_style=times \
 		$(filter-out tests/soak/conftest.py,$(wildcard $(addprefix tests/soak/,$(SOAK))))
 
 # Kills workers, nodes and drivers for some minutes.

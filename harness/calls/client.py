@@ -6,29 +6,29 @@ Imported only by modules that run stages.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from harness.base.errors import BudgetSpent, HarnessError, ModelError
-from harness.calls.batch_answers import BatchAnswers, DeferredToBatch
-from harness.calls.budget import Claim, Meter
+from harness.base.errors import BudgetSpent, HarnessError, ModelError, UsageUnreported
+from harness.base.hashing import digest
+from harness.calls.budget import UNCOUNTED, Claim, Meter
 from harness.calls.engines import EngineGate
 from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Ending, Limiter
-from harness.calls.own_answers import Answer, Earlier, OwnAnswer, OwnAnswers
+from harness.calls.own_answers import ANYONE, Answer, Earlier, OwnAnswer, OwnAnswers
 from harness.calls.policy import Budget, Patience
 from harness.calls.retry import delay_before_retry, may_retry
 from harness.calls.store import Store
 from harness.calls.usage import Attempts, UsageBook, Use
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Model, Reply, Request
+from harness.contracts.model import AskLive, CallError, Model, Reply, Request
 from harness.contracts.outcomes import CallFailed
 
 HINTS = {
@@ -36,6 +36,12 @@ HINTS = {
     "not_found": "check the model's name and address",
     "connection": "start the server, or check the address that the model uses",
 }
+
+QUIET = 1.0
+"""Seconds without a further question, and without a call that others may follow, after which models
+that gather questions have all: one that comes later only has a file of its own."""
+
+LEFT = CallError("left", "the batch goes on: the session that takes it up counts it")
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Reply).decode
@@ -58,12 +64,15 @@ class _ModelState:
             self.reason = reason
             self.over.set()
             self.limiter.dismiss(reason)
+            spent = isinstance(reason, BudgetSpent) and not isinstance(reason, UsageUnreported)
+            self.model.leave(reason, send=spent)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A call as it was asked; `key` is that of its answer."""
+    """A call as it was asked; `key` is that of its answer, `sent_as` what patient models know."""
 
     key: str
+    sent_as: str
     request: Request
     repeat: int
     role: str
@@ -75,7 +84,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class _InFlightCall:
     """Calls that wait for an identical call in flight."""
 
-    waiting: deque[asyncio.Future[Answer | None]] = field(default_factory=deque)
+    waiting: list[asyncio.Future[Answer | None]] = field(default_factory=list)
 
     def land(self, answer: Answer) -> None:
         for future in self.waiting:
@@ -90,11 +99,27 @@ class _InFlightCall:
     def pass_on(self) -> bool:
         """Hand the call to the first that waits; False if none does."""
         while self.waiting:
-            future = self.waiting.popleft()
+            future = self.waiting.pop(0)
             if not future.done():
                 future.set_result(None)
                 return True
         return False
+
+
+class Outbox(Protocol):
+    """Writes the questions of models that are asked elsewhere to files."""
+
+    def takes(self, model: Model) -> bool:
+        """Whether the model's questions go to files."""
+        ...
+
+    def write(self, model: Model, key: str, request: Request) -> None:
+        """Write a question; one of the same key is written once."""
+        ...
+
+    def finish(self) -> HarnessError | None:
+        """Finish the files; why the session ends with them, if any was written."""
+        ...
 
 
 class Client:
@@ -103,8 +128,8 @@ class Client:
     The order: the run's own answers, store, single flight, budget, engines, limiter, attempts with
     retries, store. Every reply is kept among the run's own answers, but only those that ended by
     themselves are stored for other runs. `run_id` enters the keys of models whose answers may not
-    leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox` holds
-    answers that came in batches, and may put questions off for the next batch.
+    leave the run; `fresh` is a salt for runs that need answers of their own. What the `outbox`
+    takes is asked elsewhere: the session ends once all is written.
     """
 
     def __init__(
@@ -117,7 +142,7 @@ class Client:
         engines: EngineGate | None = None,
         fresh: str | None = None,
         announce: Callable[[str], None] | None = None,
-        mailbox: BatchAnswers | None = None,
+        outbox: Outbox | None = None,
         own: Earlier | None = None,
     ) -> None:
         self.usage = UsageBook()
@@ -127,7 +152,7 @@ class Client:
         self._patience = patience or Patience()
         self._engines = engines or EngineGate()
         self._fresh = fresh
-        self._mailbox = mailbox or BatchAnswers()
+        self._outbox = outbox
         self._own: Earlier = own or OwnAnswers()
         self._given: set[str] = set()
         self._announce = announce or (lambda text: None)
@@ -137,6 +162,10 @@ class Client:
         self._turns = Turns()
         self._stopped: HarnessError | None = None
         self._in_flight = 0
+        self._waiting_long = 0
+        self._came = 0.0
+        self._quiet: asyncio.TimerHandle | None = None
+        self._written: asyncio.Future[None] | None = None
         self._landed = asyncio.Event()
         self._landed.set()
 
@@ -162,15 +191,18 @@ class Client:
         Raises ModelError, BudgetSpent or StorageError if the run must end; a failure of this one
         request is returned in the answer.
         """
+        key = self.key(model.identity, request, repeat=repeat)
         question = Question(
-            key=self.key(model.identity, request, repeat=repeat),
+            key=key,
+            # An item that is asked again must not get what it was answered before.
+            sent_as=f"{key}.{digest(asker)[:8]}" if refresh else key,
             request=request,
             repeat=repeat,
             role=role,
             stage=stage,
             asker=asker,
         )
-        key, use = question.key, self.usage.of(stage, role)
+        use = self.usage.of(stage, role)
         use.calls += 1
         if model.identity.scope == "call":
             return await self._call(model, question, use)
@@ -180,20 +212,20 @@ class Client:
             return self._again(own, asker, use)
         if not refresh and (answer := self._from_store(key, use, began)) is not None:
             return answer
-        if not refresh and (answer := self._from_batch(key, use, asker)) is not None:
-            return answer
         if own is not None and not refresh:
             return self._again(own, asker, use)
-        if self._mailbox.defers(model):
+        if self._outbox is not None and self._outbox.takes(model):
             use.calls -= 1
-            seeded = _seeded(question)
-            raise DeferredToBatch(key=key, model=model, request=seeded, role=role)
+            self._outbox.write(model, key, _seeded(question))
+            await self._end_of_session()
         if (answer := await self._from_flight(key, use, began)) is not None:
             return answer
         return await self._fly(model, question, use)
 
     def _again(self, own: OwnAnswer, asker: str, use: Use) -> Answer:
         """An answer that the run has kept: once with what it cost, to whoever it was made for."""
+        if own.asker == ANYONE and own.answer.key not in self._given:
+            return self._arrived(own.answer, asker, use)
         if own.asker != asker or own.answer.key in self._given:
             return _shared(own.answer, use, 0.0)
         use.from_store += 1
@@ -229,6 +261,8 @@ class Client:
             self._engines.stop(reason)
             for line in self._lines.values():
                 line.end(reason)
+            if self._written is not None:
+                self._written.set_exception(reason)
             self.meter.wake()
 
     async def landed(self) -> None:
@@ -252,20 +286,49 @@ class Client:
         use.save(reply)
         return Answer(reply=reply, key=key, source="store", seconds=_now() - began)
 
-    def _from_batch(self, key: str, use: Use, asker: str) -> Answer | None:
-        """The answer that came in a batch, counted and stored like the reply of a call."""
-        arrived = self._mailbox.answer(key)
-        if arrived is None:
-            return None
+    def _arrived(self, arrived: Answer, asker: str, use: Use) -> Answer:
+        """An answer that came in a file, counted and stored like the reply of a call."""
+        self._given.add(arrived.key)
         use.asked += 1
         tries = Attempts(sent=1)
         if arrived.reply is None:
             use.failed += 1
         else:
             tries.count(arrived.reply, use)
-        answer = _answered(key, tries, reply=arrived.reply, failure=arrived.failure)
+        answer = _answered(arrived.key, tries, reply=arrived.reply, failure=arrived.failure)
         self._keep(answer, asker)
         return answer
+
+    async def _end_of_session(self) -> None:
+        """Wait until the session ends with the questions that were written."""
+        if self._stopped is not None:
+            raise self._stopped.with_traceback(None)
+        if self._written is None:
+            self._written = asyncio.get_running_loop().create_future()
+        self._gather()
+        await asyncio.shield(self._written)
+
+    def _gather(self) -> None:
+        """Tell models that gather questions that they have all, once no more come."""
+        self._came = _now()
+        if self._quiet is None:
+            loop = asyncio.get_running_loop()
+            self._quiet = loop.call_later(QUIET, self._look_whether_all_came)
+
+    def _look_whether_all_came(self) -> None:
+        self._quiet = None
+        if self._in_flight > self._waiting_long or _now() - self._came < QUIET:
+            loop = asyncio.get_running_loop()
+            self._quiet = loop.call_later(QUIET / 4, self._look_whether_all_came)
+            return
+        for line in list(self._lines.values()):
+            line.model.gathered()
+        try:
+            reason = None if self._outbox is None else self._outbox.finish()
+        except HarnessError as error:
+            reason = error
+        if reason is not None:
+            self.stop(reason)
 
     async def _from_flight(self, key: str, use: Use, began: float) -> Answer | None:
         """The answer of an identical call in flight; None if this call has to fly."""
@@ -281,7 +344,8 @@ class Client:
         key = question.key
         flight = self._flights[key]
         try:
-            answer = await self._call(model, question, use)
+            call = self._call_patiently if model.patient else self._call
+            answer = await call(model, question, use)
         except Exception as error:
             del self._flights[key]
             flight.fail(error)
@@ -344,6 +408,58 @@ class Client:
                 self._keep(answer, question.asker)
         return answer
 
+    async def _call_patiently(self, model: Model, question: Question, use: Use) -> Answer:
+        """The answer of a patient model, in one frame, as tens of thousands of calls may wait."""
+        line, began = self._line(model), _now()
+        async with self._engines.enter(model):
+            pass  # it occupies nothing, so that it stays open
+        request = _seeded(question, question.sent_as)
+        causes: tuple[str, ...] = ()
+        tries: Attempts | None = None  # not before the first outcome
+        while True:
+            held = model.holds(request.key)  # the session that sent it has paid
+            claim = UNCOUNTED if held else await self._reserve(line, request)
+            self._in_flight += 1
+            self._waiting_long += 1
+            self._landed.clear()
+            self._gather()
+            outcome: Reply | CallError = LEFT
+            try:
+                outcome = await model.ask(request)
+            except CallError as error:
+                outcome = error.with_traceback(None)
+            finally:
+                self._in_flight -= 1
+                self._waiting_long -= 1
+                if not self._in_flight:
+                    self._landed.set()
+                self.meter.settle(claim, outcome)
+            if isinstance(outcome, AskLive):
+                self.meter.calls -= 1
+                return await self._call(outcome.model, question, use)
+            tries = tries or Attempts()
+            tries.sent += 1
+            use.asked += tries.sent == 1
+            use.attempts += 1
+            tries.count(outcome, use)
+            if isinstance(outcome, Reply):
+                answer = _answered(question.key, tries, reply=outcome, seconds=_now() - began)
+                self._keep(answer, question.asker)
+                if uncounted := self.meter.unreported(claim, outcome, model.identity):
+                    self.stop(uncounted)
+                return answer
+            if outcome.fatal:
+                raise self._give_up(line, outcome) from outcome
+            causes = (*causes, outcome.cause)
+            if not may_retry(outcome, Counter(causes), self._patience):
+                use.failed += 1
+                failure = CallFailed(outcome.cause, outcome.detail)
+                return _answered(question.key, tries, failure=failure, seconds=_now() - began)
+            self._announce_retry(line, outcome)
+            wait = delay_before_retry(outcome, tries.sent, self._patience, draw=self._rng)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(line.over.wait(), wait)
+
     async def _attempts(
         self, line: _ModelState, request: Request, use: Use
     ) -> tuple[Reply | CallError, Attempts]:
@@ -358,7 +474,7 @@ class Client:
             deadline = min(deadline, now + patience.total_timeout)
             seconds = min(patience.attempt_timeout, deadline - now)
             outcome = await self._attempt(
-                line, request, claim, seconds=seconds, tries=tries, use=use
+                line, request, claim, sent=now, seconds=seconds, tries=tries, use=use
             )
             if isinstance(outcome, Reply):
                 if error := self.meter.unreported(claim, outcome, line.model.identity):
@@ -384,16 +500,22 @@ class Client:
         """Wait for a slot at the model, and for money to pay the attempt."""
         await line.limiter.acquire()
         try:
-            self._check_open(line)
+            return await self._reserve(line, request)
+        except BaseException:
+            line.limiter.release()
+            raise
+
+    async def _reserve(self, line: _ModelState, request: Request) -> Claim:
+        """Wait for money to pay the attempt; the session ends where there is none."""
+        self._check_open(line)
+        try:
             while (claim := self.meter.claim(line.model.identity, request)) is None:
                 if text := self.meter.waiting_line():
                     self._announce(text)
                 await self.meter.freed()
                 self._check_open(line)
-        except BaseException as error:
-            if isinstance(error, BudgetSpent):
-                self.stop(error)
-            line.limiter.release()
+        except BudgetSpent as error:
+            self.stop(error)
             raise
         return claim
 
@@ -403,6 +525,7 @@ class Client:
         request: Request,
         claim: Claim,
         *,
+        sent: float,
         seconds: float,
         tries: Attempts,
         use: Use,
@@ -410,7 +533,6 @@ class Client:
         """Make one attempt, release its slot and its reserved money, and count its cost."""
         tries.sent += 1
         use.attempts += 1
-        sent = _now()
         self._in_flight += 1
         self._landed.clear()
         outcome: Reply | CallError | None = None
@@ -442,8 +564,11 @@ class Client:
         if error.retryable:
             pause = min(error.retry_after or 0.0, self._patience.total_timeout)
             line.limiter.learn(ending, sent=sent, pause=pause)
-        if error.retryable and error.cause not in line.announced:
-            # Once for each cause: a run that waits must not look like one that hangs.
+            self._announce_retry(line, error)
+
+    def _announce_retry(self, line: _ModelState, error: CallError) -> None:
+        # Once for each cause: a run that waits must not look like one that hangs.
+        if error.cause not in line.announced:
             line.announced.add(error.cause)
             self._announce(f"{line.model.identity.label}: {error.detail}; retrying")
 
@@ -511,7 +636,8 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _seeded(question: Question) -> Request:
+def _seeded(question: Question, key: str = "") -> Request:
     """The request as it is sent, with the seed of this repeat."""
     request, repeat = question.request, question.repeat
-    return msgspec.structs.replace(request, seed=call_seed(request.seed, repeat), repeat=repeat)
+    seed = call_seed(request.seed, repeat)
+    return msgspec.structs.replace(request, seed=seed, repeat=repeat, key=key)

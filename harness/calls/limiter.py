@@ -91,18 +91,19 @@ class Limiter:
         """
         if sent < self._last_cut:
             return
-        if sent >= self._last_cut + (self._round_trip or 1.0):
+        if ending == "success" or sent >= self._last_cut + (self._round_trip or 1.0):
             self._tested = True
         self._endings.append(ending)
         self._counts[ending] += 1
-        while len(self._endings) > max(LEAST, 2 * self.limit):
+        if len(self._endings) > max(LEAST, 2 * self.limit):
             self._counts[self._endings.popleft()] -= 1
         if ending == "success":
-            self._tested = True
             seconds = self._clock() - sent
             mean = seconds if self._round_trip is None else self._round_trip
             self._round_trip = mean + (seconds - mean) / 16
-            if not self._too_many("rate limit") and not self._too_many("trouble"):
+            if self.limit < self.ceiling and not (
+                self._too_many("rate limit") or self._too_many("trouble")
+            ):
                 self._grow()
         elif self._too_many(ending):
             if ending == "rate limit" and self._tested and self.limit > 1:
@@ -133,8 +134,6 @@ class Limiter:
         return self._counts[ending] > BEARABLE * max(LEAST, len(self._endings), self.busy)
 
     def _grow(self) -> None:
-        if self.limit >= self.ceiling:
-            return
         part = 0.1 if self.limit < self._cut_from else 0.0
         self.limit = min(float(self.ceiling), self.limit + max(part, 1.0 / self.limit))
         if self.limit > self.ceiling - 0.01:

@@ -15,6 +15,9 @@ from harness.contracts.outcomes import CallFailed
 
 Source = Literal["model", "store", "shared"]
 
+ANYONE = "*"
+"""The asker of an answer that came in a file: whoever asks first owns it."""
+
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome of one call: a reply, or a typed failure.
@@ -85,6 +88,10 @@ class OwnAnswers:
         value = self._store.get(bytes.fromhex(key))
         answer = None if value is None else decoded(value)
         return answer if answer is not None and answer.session != self._session else None
+
+    def has(self, key: str) -> bool:
+        """Whether there is an answer of any session."""
+        return self._store is not None and self._store.get(bytes.fromhex(key)) is not None
 
     def keep(self, asker: str, answer: Answer) -> None:
         """Keep an answer of this session; it replaces an earlier one."""

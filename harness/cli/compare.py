@@ -314,7 +314,7 @@ def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
     if args.json:
         print_json(document)
     elif document.comparisons:
-        from harness.reporting.short_comparison import print_short_comparison
+        from harness.reporting.comparison_tables import print_short_comparison
 
         print_short_comparison(document)
         if args.verbose:

@@ -32,18 +32,18 @@ COMMANDS = {
     "judges": "installed",
     "embedders": "installed",
     "prompts": "installed",
-    "batch": "batch",
     "export": "export",
     "suite": "suite",
-    "leaderboard": "leaderboard",
     "new-plugin": "scaffold",
     "run": "run",
 }
 """The module of each command; the command is the function of that name in the module."""
 
 RENAMED = {
-    "requests": "`harness batch write` takes the same options",
-    "replies": "`harness batch read` takes the same run and files",
+    "batch": "`--model openai --model_args …,batch=true` asks in batches",
+    "requests": "`harness run --write_requests DIR` writes requests to files",
+    "replies": "`harness run --answers FILE` reads the answers",
+    "leaderboard": "`harness report RUN… --rank` writes a page of ranks",
     "ls": "`harness tasks` lists the tasks",
 }
 """The hint for each former name of a command."""
@@ -63,14 +63,12 @@ Find out whether a language model understands people. Try it without a model:
   harness compare RUN…            which run is better, and how sure that is
   harness report RUN…             one page about runs, for a browser or paper
   harness suite FILE              models × tasks × seeds with one command
-  harness leaderboard DIR -o SITE pages that rank the models of many runs
   harness score RUN…              score runs again; calls no model
   harness analyse [NAME RUN…]     analyses of finished runs
   harness export RUN… --out DIR   results as CSV, Parquet or lm-eval's files
   harness data [NAME]             create, describe or fetch data
   harness models|judges|embedders|prompts|plugins [NAME…]   what is installed
   harness config|doctor           the settings in effect; check what a run needs
-  harness batch write|submit|status|collect|read    run with batch services
   harness new-plugin|completion   your own benchmark; words for your shell
   harness COMMAND --help          the options; plugins add commands, as perrec
 """

@@ -33,12 +33,14 @@ OPTION = "--output"
     "harness report step-1000 step-2000 -o steps.html",
     "harness report step-1000 step-2000 --by history",
     "harness report --tag week=47 --samples 500 -o week47.html",
+    "harness report --tag suite=nightly --rank -o ranks.html",
 )
 @runs_argument
 @option(
     OPTION, "-o", metavar="FILE", type=PATH, default=Path("report.html"),
     help="the page to write (report.html)",
 )  # fmt: skip
+@option("--rank", is_flag=True, help="a page of ranks by task instead, as intervals of ranks")
 @tag_option()
 @task_option
 @option("--by", metavar="SLICE", help="compare within each part of the data too, such as history")
@@ -62,6 +64,9 @@ def report(**options: Any) -> int:
     """
     args = SimpleNamespace(**options)
     check_folder(args.output)
+    fits = {"--by": args.by, "--samples": args.samples, "--labels": args.labels or None}
+    if args.rank and (other := [name for name, given in fits.items() if given is not None]):
+        raise UsageError(f"--rank writes a page of ranks, without {other[0]}", where="--rank")
     for file in args.labels:
         if not Path(file).is_file():
             raise UsageError(
@@ -73,7 +78,7 @@ def report(**options: Any) -> int:
     unread = write_report(
         args.output, runs, only=args.task, title=args.title,
         most_samples=args.samples, most_megabytes=args.max_size,
-        labels=args.labels, by=args.by,
+        labels=args.labels, by=args.by, rank=args.rank,
     )  # fmt: skip
     print(clean_text(f"{args.output} ({args.output.stat().st_size / 1_000_000:.1f} MB)"))
     sys.stdout.flush()
@@ -102,9 +107,14 @@ def write_report(
     by: str | None = None,
     option: str = OPTION,
     bases: Sequence[str] = (),
+    rank: bool = False,
 ) -> list[HarnessError]:
-    """Write the page about these runs; why some of them could not be opened, raised if all."""
+    """Write the page about these runs, or of their ranks with `rank`.
+
+    Returns why some could not be opened; raises it if none could.
+    """
     from harness.registry import load_plugins
+    from harness.reporting.html.rank_page import rank_page
     from harness.reporting.html.report_page import MEGABYTE, report_page
 
     unread = [error for run in runs if run.opened is None for error in run.errors]
@@ -113,12 +123,15 @@ def write_report(
     # Records make no cycles, and looking for some among so many takes a fifth of the time.
     gc.disable()
     try:
-        page = report_page(
-            _reported(runs, only), load_plugins(), title=title,
-            unread=[str(error) for error in unread],
-            most_samples=most_samples, most_megabytes=most_megabytes, labels=labels, by=by,
-            bases=bases,
-        )  # fmt: skip
+        reported, said = _reported(runs, only), [str(error) for error in unread]
+        if rank:
+            page = rank_page(reported, load_plugins(), title=title, unread=said)
+        else:
+            page = report_page(
+                reported, load_plugins(), title=title, unread=said,
+                most_samples=most_samples, most_megabytes=most_megabytes, labels=labels, by=by,
+                bases=bases,
+            )  # fmt: skip
     finally:
         gc.enable()
     data = page.encode()

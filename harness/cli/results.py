@@ -51,7 +51,7 @@ def print_short(
 ) -> None:
     """Print the short table of a run, these tables, and with `rest` the command for the rest."""
     from harness.cli.kept_runs import default_folder
-    from harness.reporting.short_table import print_short_table
+    from harness.reporting.tables import print_short_table
 
     path = folder.path
     with suppress(UsageError):  # wrong settings, which no stored run needs
@@ -72,7 +72,7 @@ def print_everything(
 ) -> None:
     """Print all that is known of these tasks of a run, and with `groups` the analyses of its
     groups."""
-    from harness.reporting.report_tables import print_report
+    from harness.reporting.grid import print_report
     from harness.reporting.tables import print_summaries
 
     print_summaries(summaries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 from harness.base.errors import UsageError
 from harness.cli.kept_runs import with_resumed_run
 from harness.cli.output import print_error
-from harness.cli.run_options import RunCommand, settings_from
+from harness.cli.run_options import WORDS, RunCommand, settings_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,10 +45,21 @@ def run(effective: EffectiveSettings, /, **options: Any) -> int:
     """Run tasks and print the results. `harness --help` lists the other commands."""
     settings = settings_from(with_resumed_run(options))
     print_settings(effective, quiet=options["quiet"])
+    files = {name: options[name] for name in ("write_requests", "answers") if options[name]}
+    for name in files:
+        for other in ("dry_run", "retry_failures"):
+            if options[other]:
+                raise UsageError(f"--{name} cannot be combined with --{other}")
+        if settings.executor != "local":
+            raise UsageError(
+                f"--{name} needs --executor local",
+                found=f"--executor {settings.executor}",
+                expected="one process, which writes and reads the files",
+            )
     if options["dry_run"]:
         return _dry_run(settings, json=options["json"], named_in=effective.named_in())
     printed = {name: options[name] for name in ("quiet", "verbose", "json")}
-    return _run(settings, named_in=effective.named_in(), **printed)
+    return _run(settings, named_in=effective.named_in(), files=files, **printed)
 
 
 def raise_no_command() -> None:
@@ -70,7 +82,13 @@ def print_settings(effective: EffectiveSettings, *, quiet: bool) -> None:
 
 
 def _run(
-    settings: RunSettings, *, quiet: bool, verbose: bool, json: bool, named_in: Mapping[str, str]
+    settings: RunSettings,
+    *,
+    quiet: bool,
+    verbose: bool,
+    json: bool,
+    named_in: Mapping[str, str],
+    files: Mapping[str, Any],
 ) -> int:
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
@@ -78,7 +96,7 @@ def _run(
     display = make_display(quiet=quiet, json=json)
     deliver = functools.partial(print_result, json=json, verbose=verbose)
     started = arun(
-        settings, display=display, handle_signals=True, deliver=deliver, named_in=named_in
+        settings, display=display, handle_signals=True, deliver=deliver, named_in=named_in, **files
     )
     return asyncio.run(started).exit_code
 
@@ -90,8 +108,12 @@ def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
 
     if json:
         sys.stdout.write(result.to_json())
-    else:
+    elif result.summaries or not result.requests:
         print_results(result, verbose=verbose)
+    if result.requests and not json:
+        for path, many in result.requests.items():
+            print(f"{path}: {many:,} {'request' if many == 1 else 'requests'}")
+        print(f"when they are answered: {_with_answers()}")
     print_error(*result.errors)
     if not json:
         cost = cost_line(result.costs.values())
@@ -99,6 +121,17 @@ def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
             print(f"this time: {cost}", file=sys.stderr)
         print(f"run folder: {result.folder}", file=sys.stderr)
     sys.stdout.flush()
+
+
+def _with_answers() -> str:
+    """The command that was given, with a file of answers."""
+    words, kept = iter(click.get_current_context().meta[WORDS]), []
+    for word in words:
+        if word == "--answers":
+            next(words, None)
+        elif not word.startswith("--answers="):
+            kept.append(word)
+    return f"{shlex.join(['harness', *kept])} --answers FILE"
 
 
 def _dry_run(settings: RunSettings, *, json: bool, named_in: Mapping[str, str]) -> int:

@@ -26,6 +26,10 @@ INCLUDE_PATH: dict[str, Any] = {
 include_path_option = option("--include_path", **INCLUDE_PATH)
 
 
+WORDS = "words"
+"""Where the context of a run's command has its words."""
+
+
 class RunCommand(Command):
     """A command that takes the options of a run, filled in from the settings.
 
@@ -39,6 +43,7 @@ class RunCommand(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line, then fill in the settings."""
+        ctx.meta[WORDS] = [*args]
         rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
             from harness.cli.settings_sources import effective_settings
@@ -142,6 +147,14 @@ def _how_to_run() -> Iterator[Option]:
     yield Option(
         ["--resume"], metavar="RUN", type=PATH, help="continue this run",
         candidates="runs", section=section,
+    )  # fmt: skip
+    yield Option(
+        ["--write_requests"], metavar="DIR", type=PATH, section=section,
+        help="write the candidate's questions to files for a batch engine, and ask none",
+    )  # fmt: skip
+    yield Option(
+        ["--answers"], metavar="FILE", type=PATH, multiple=True, section=section,
+        help="the engine's answers to them; may be given again",
     )  # fmt: skip
     yield switch("fresh", "reuse no answers of other runs")
     yield switch("retry_failures", "ask the failed questions again")

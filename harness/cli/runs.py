@@ -24,7 +24,7 @@ from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
 from harness.reporting.text import clean_text
 from harness.runs.manifest import Manifest
-from harness.runs.run_folder import RunFolder
+from harness.runs.run_folder import BATCHES, RunFolder
 
 WHICH = re.compile(r"failed|older=(?P<days>\d+)d|all_but=(?P<newest>\d+)")
 
@@ -125,7 +125,7 @@ def _chosen(which: str, kept: Sequence[Opened]) -> list[Opened]:
         chosen = [one for one in kept if _ended(one[1]) < first]
     elif meant["newest"]:
         # A batch that was paid for may still bring answers.
-        chosen = [one for one in kept[int(meant["newest"]) :] if one[1].status != "waiting"]
+        chosen = [one for one in kept[int(meant["newest"]) :] if not _has_batches(*one)]
     else:
         chosen = [one for one in kept if _failed_at_start(*one)]
     return [
@@ -143,11 +143,15 @@ def _ended(manifest: Manifest) -> datetime:
     return datetime.fromisoformat(last.ended or last.started)
 
 
+def _has_batches(folder: RunFolder, manifest: Manifest) -> bool:
+    return manifest.status != "done" and (folder.path / BATCHES).exists()
+
+
 def _failed_at_start(folder: RunFolder, manifest: Manifest) -> bool:
     """Whether a run ended without any record, score, batch or answer."""
-    if manifest.status in ("done", "waiting"):
+    if manifest.status == "done" or _has_batches(folder, manifest):
         return False
-    files = [*folder.path.glob("*/*.jsonl"), folder.answers, folder.jobs]
+    files = folder.path.glob("*/*.jsonl")
     if any(file.exists() and file.stat().st_size for file in files):
         return False
     if not folder.own_answers.exists():

@@ -271,15 +271,17 @@ def _by_slot(layers: Sequence[Sequence[SettingValue]]) -> dict[str, list[list[Se
     slots: dict[str, list[list[SettingValue]]] = {}
     for layer in layers:
         given = grouped((one.slot, one) for one in layer)
-        here = any(one.value == LOCAL for one in given.get("executor", ()))
-        dropped = OF_EXECUTOR if here else ()
         for slot, stack in slots.items():
             # A layer that sets the model replaces its arguments in earlier layers, and one that
-            # sets the place of all data replaces the places of single tasks. One that asks for
-            # the local executor replaces what earlier layers say of another one.
+            # sets the place of all data replaces the places of single tasks.
             replaces = "model" if slot == "model_args" else "data.*" if slot[:5] == "data." else ""
-            if slot not in given and (replaces in given or slot in dropped):
+            if slot not in given and replaces in given:
                 stack.append([])
         for slot, values in given.items():
             slots.setdefault(slot, []).append(values)
+    executor = slots["executor"][-1][0].value if "executor" in slots else LOCAL
+    for stack in [slots[name] for name in OF_EXECUTOR if name in slots and executor == LOCAL]:
+        # What files say of a cluster is for the runs there; a command that says it means something.
+        if stack[-1][0].source != COMMAND:
+            stack.append([])
     return slots

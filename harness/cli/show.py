@@ -163,10 +163,10 @@ def _heading(
     folder: RunFolder, manifest: Manifest, unfinished: dict[str, list[str]]
 ) -> Iterator[str]:
     from harness.reporting.money import session_line
-    from harness.reporting.run_lines import rate_limited
+    from harness.reporting.run_lines import rate_limited, status_text
 
     began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
-    status = manifest.status.replace("_", " ")
+    status = status_text(manifest.status, folder.at_work())
     yield clean_text(f"run {folder.path}: {manifest.label}, begun {began}, {status}")
     if manifest.problem:
         yield clean_text(manifest.problem, lines=True)

@@ -101,6 +101,7 @@ def _planned(
     suite: Suite, candidate: Candidate, seed: int, *, retry_failures: bool
 ) -> PlannedSuiteRun:
     """One run of the suite, with the settings that `harness run` would have."""
+    from harness.pipeline.settings import LOCAL
     from harness.pipeline.suite_runs import PlannedSuiteRun, tagged
 
     file = suite.file
@@ -118,6 +119,8 @@ def _planned(
     words += [f"--tasks={task}" for task in file.tasks]
     words += [f"--judge={file.judge}"] if file.judge is not None else []
     words += [f"--limit={file.limit}"] if file.limit is not None else []
+    # What settings files say of a cluster is not for a suite that asks for this process.
+    words += [f"--executor={LOCAL}"] if file.options.get("executor") == LOCAL else []
     ctx = RunCommand("run").make_context("run", words)
     options = [*_options(suite, ctx)]
     ctx.params |= {name: value for name, value, _ in options}
@@ -174,8 +177,8 @@ def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:
             else "executor, from a settings file or HARNESS_EXECUTOR",
             found=f"executor: {executor}",
             expected=f"executor: {LOCAL}",
-            hint=f"run the models one by one with `harness --executor {executor} …`, then "
-            f"`harness report` on their folders; or set HARNESS_EXECUTOR={LOCAL} for the suite",
+            hint=f"run the models one by one with `harness --executor {executor} …`, then `harness "
+            f"report` on their folders; or put `executor: {LOCAL}` below `options` of the suite",
         )
     plugins = load_plugins()
     check_gates(suite, _selection(suite, planned[0].settings, plugins), plugins)
@@ -260,9 +263,7 @@ def _dry_run(planned: Sequence[PlannedSuiteRun], *, json: bool) -> int:
 
 def _print(report: Report) -> None:
     """Print a report in the width of the tables about single runs."""
-    from harness.reporting.report_tables import print_report
-    from harness.reporting.short_table import WIDTH
-    from harness.reporting.tables import result_console
+    from harness.reporting.grid import WIDTH, print_report, result_console
 
     print_report(report, result_console(width=WIDTH))
 
@@ -331,8 +332,8 @@ def _finish(
         said = {"suite": suite.name, "runs": runs, "report": written and str(written)}
         print_json({**said, "gates": decided, "exit_code": code})
     else:
+        from harness.reporting.comparison_tables import print_short_comparison
         from harness.reporting.gate_lines import print_gates
-        from harness.reporting.short_comparison import print_short_comparison
 
         named = {Path(folder).name: suite.file.against or "" for folder in bases.values()}
         named |= {Path(run.folder).name: run.model for run in runs if run.folder is not None}

@@ -103,7 +103,7 @@ def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, 
     if json:
         print_json({**document, "drawn": [str(path) for path in drawn], "report": report})
     else:
-        from harness.reporting.report_tables import print_report
+        from harness.reporting.grid import print_report
 
         print_report(report)
         sys.stdout.flush()

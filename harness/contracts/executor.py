@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -50,6 +50,9 @@ class Executor(ABC):
             async def open(self, kind, given): return [Thread(kind, *each) for each in given]
             async def close(self): ...
     """
+
+    show: Callable[[str], None]
+    """Shows the user a line, as that a worker died and is awaited; set before `open`."""
 
     def check(self) -> Iterable[Finding]:
         """What `harness doctor` says of the machines; HarnessError where no run could use them."""

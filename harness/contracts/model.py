@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -105,6 +105,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     topic: Topic | None = None
     """The origin of the request, for models that answer by rule."""
+
+    key: str = ""
+    """The key of the call, for patient models alone: the same in every session of a run."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -234,64 +237,16 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
 
-class BatchStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The progress of a batch."""
-
-    state: str
-    """The service's own word for it."""
-
-    ended: bool
-    """Whether no further answers will come."""
-
-    total: int = 0
-    """The number of requests."""
-
-    done: int = 0
-    """Requests that were answered."""
-
-    failed: int = 0
-    """Requests that failed."""
-
-    expires_at: int | None = None
-    """When the service gives the batch up, in seconds since 1970."""
-
-    problem: str | None = None
-    """Why the service refused the whole batch."""
+MOST_LINES, MOST_BYTES = 50_000, 100_000_000
+"""The most requests in a file for a batch service, and the most bytes."""
 
 
-class Batches(ABC):
-    """A service that answers files of requests:
+class AskLive(CallError):
+    """A patient model leaves a question that it did not send to another `model`, asked at once."""
 
-        file_id = batches.upload(Path("requests.jsonl"))
-        batch_id = batches.create(file_id, "/v1/chat/completions")
-        if batches.status(batch_id).ended:
-            Path("answers.jsonl").write_bytes(b"".join(batches.answers(batch_id)))
-
-    Every method raises HarnessError if the service refuses or cannot be reached.
-    """
-
-    @abstractmethod
-    def upload(self, path: Path) -> str:
-        """Upload a file of requests; the service's id of the file."""
-
-    @abstractmethod
-    def create(self, file_id: str, endpoint: str) -> str:
-        """Start a batch of an uploaded file; its id. `endpoint` is the `url` of the lines."""
-
-    @abstractmethod
-    def find(self, file_id: str) -> str | None:
-        """The id of the batch that was created from a file; None if there is none.
-
-        Called if an earlier command ended between `upload` and the answer to `create`.
-        """
-
-    @abstractmethod
-    def status(self, batch_id: str) -> BatchStatus:
-        """The progress of a batch."""
-
-    @abstractmethod
-    def answers(self, batch_id: str) -> Iterator[bytes]:
-        """The bytes of an ended batch's answers and failures, one JSON line each, in chunks."""
+    def __init__(self, model: Model) -> None:
+        super().__init__("not_sent", "too few for a batch")
+        self.model = model
 
 
 class Model(ABC):
@@ -341,6 +296,16 @@ class Model(ABC):
 
     takes_batches: bool = False
     """Whether requests may also be sent as lines of a file: see `batch_line`, `read_batch`."""
+
+    patient: bool = False
+    """Whether answers may take hours, as those of a batch service. Calls have no timeout, and their
+    requests a `key`; `gathered`, `holds` and `leave` are for such models."""
+
+    live: Model | None = None
+    """The model that a patient model's questions are left to which cannot wait."""
+
+    folder: Path | None = None
+    """The folder in which a patient model keeps what it sent, set before `open`."""
 
     asked_if_thinking: bool = False
     """Whether one small question shows what `thinks` does not know; its answer is kept."""
@@ -419,12 +384,27 @@ class Model(ABC):
         """
         raise NotImplementedError
 
-    def batches(self) -> Batches | None:
-        """The service for `harness batch submit`; None if files are sent by other means.
+    def read_line(self, line: Mapping[str, Any]) -> Reply:
+        """The reply in an answered line of a batch; raises CallError if there is none.
 
-        `return AcmeBatches(key=os.environ["ACME_KEY"])`
+        `reply = model.read_line(json.loads(line))`
         """
-        return None
+        response, error = line.get("response"), line.get("error")
+        if isinstance(response, Mapping):
+            return self.read_batch(response["status_code"], response["body"])
+        known = error if isinstance(error, Mapping) else {}
+        said = f"{known.get('code') or 'the batch has no answer'}: {known.get('message') or error}"
+        raise CallError("server_error", said, retryable=True)
+
+    def gathered(self) -> None:  # noqa: B027 - for patient models
+        """Send what was asked so far: for now nothing more is asked."""
+
+    def holds(self, key: str) -> bool:
+        """Whether an earlier session sent, and paid, the request of this key."""
+        return False
+
+    def leave(self, reason: Exception, *, send: bool) -> None:  # noqa: B027 - for patient models
+        """Let all calls in flight raise the reason; `send` sends what was asked before."""
 
     def server_command(self) -> Sequence[str] | None:
         """The command line for `harness doctor`; None if the model starts no server.

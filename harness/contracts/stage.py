@@ -102,6 +102,10 @@ class Stage:
     calls: Calls | Callable[[Any, Any], Calls] = Calls()
     """The calls of an item, or a function of an item and the declared options."""
 
+    sequential: bool = False
+    """Whether most questions of an item follow from answers, so that they cannot wait for batches:
+    a patient model is asked live."""
+
     when: Callable[[Any, Any], bool] | None = None
     """Whether a task has this stage, from its data and all options. Without the stage there are no
     records, and a role that no other stage asks needs no model."""

@@ -142,7 +142,7 @@ class ItemDesk:
         first = self._number(repeat * tries, tries)
         for number in range(first, first + tries):
             answer = await self._client.ask(
-                model,
+                self._context.asked(model),
                 request,
                 repeat=number,
                 role=player_name(role, call.member),

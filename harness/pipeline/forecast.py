@@ -230,6 +230,13 @@ async def rehearse(
         forecasts, seen = await _rehearse_task(full, part, plugins)
         stages += forecasts
         rehearsed = max(rehearsed, seen)
+    in_turn = [
+        f"{each.task.name}/{stage.name}"
+        for each in whole.tasks
+        for stage in each.stages
+        if stage.sequential
+        and any(one.patient for role in stage.roles for one in each.bindings[role].models)
+    ]
     apart = [
         f"{each.task}/{each.stage} {each.a_user[0]} to {each.a_user[1]}"
         for each in stages
@@ -247,6 +254,11 @@ async def rehearse(
             "later stages have as many items and calls per user as with baseline respondents for "
             f"{rehearsed} users",
             *([differ] if apart else ()),
+            *(
+                [f"asked live, not in batches, one question after the other: {', '.join(in_turn)}"]
+                if in_turn
+                else ()
+            ),
             "every completion reaches its token limit",
             "no call is answered from the store, although answered calls cost nothing",
             *(ASSUMPTIONS if settings.prices is not None else ()),

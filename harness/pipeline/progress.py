@@ -15,11 +15,10 @@ from harness.calls.pricing import Cost
 class StageProgress:
     """The counters of one stage of one task; times are `time.monotonic()` seconds.
 
-    `total`, `done`, `resumed`, `put_off` and `in_flight` count items, `failures` counts them by
-    cause: `done` includes `resumed`, items that are put off wait for answers after this session,
-    and those in flight are being worked. `calls` includes `calls_from_store`. The tokens are those
-    of calls that a model answered now; for `unreported` replies the server reported no tokens. A
-    stage that this session will not start has an end without a start.
+    `total`, `done`, `resumed` and `in_flight` count items, `failures` counts them by cause: `done`
+    includes `resumed`, and items in flight are being worked. `calls` includes `calls_from_store`.
+    The tokens are those of calls that a model answered now; for `unreported` replies the server
+    reported no tokens. A stage that this session will not start has an end without a start.
     """
 
     task: str
@@ -27,7 +26,6 @@ class StageProgress:
     total: int | None = None
     done: int = 0
     resumed: int = 0
-    put_off: int = 0
     in_flight: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     calls: int = 0

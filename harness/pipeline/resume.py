@@ -39,7 +39,7 @@ from harness.runs.manifest import (
     session_started,
     task_definition,
 )
-from harness.runs.run_folder import LOCK, RunFolder
+from harness.runs.run_folder import BATCHES, LOCK, RunFolder
 
 STALE = timedelta(hours=20)
 """The age from which an unfinished run is resumed only by --resume, if a model has no revision.
@@ -369,7 +369,7 @@ def _answers_stay(folder: RunFolder, manifest: Manifest, prepared: Prepared) -> 
 
 
 def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path) -> bool:
-    if manifest.status == "waiting":
+    if (path / BATCHES).exists():
         return False  # a batch may take a day
     if all(model.identity.scope != "run" for model in prepared.models):
         return False

@@ -384,7 +384,8 @@ class RoleBinder:
                 start_timeout=self._settings.patience.start_timeout,
                 structured=self._settings.structured,
                 store=self._settings.store_file,
-                elsewhere=self._settings.executor != "local",
+                elsewhere=self._settings.executor != "local"
+                or (self._settings.elsewhere and role == CANDIDATE),
                 given_hosts=self._given_hosts,
             )
             try:

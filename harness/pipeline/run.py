@@ -13,22 +13,29 @@ from pathlib import Path
 import msgspec
 
 from harness.base import clock
-from harness.base.errors import DataError, HarnessError, Interrupted, TooManyFailures
+from harness.base.errors import (
+    BudgetSpent,
+    DataError,
+    HarnessError,
+    Interrupted,
+    TooManyFailures,
+)
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
 from harness.calls.pricing import Cost
 from harness.contracts.finding import NotReady
+from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
-from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
+from harness.pipeline.elsewhere import RequestFiles, RequestsWritten
 from harness.pipeline.executors.choice import (
+    candidate_of,
     join,
     machines_of,
     open_executor,
     take_left_behind,
 )
-from harness.pipeline.executors.local import NotBatchable
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.failure_limits import how_to_ask_again
 from harness.pipeline.garbage import rare_collection
@@ -79,7 +86,7 @@ def identical_repeats_warning(
 
 
 EXIT_CODES: dict[Status, int] = {
-    "done": 0, "waiting": 0, "failed": 1, "too_many_failures": 3, "interrupted": 130,
+    "done": 0, "failed": 1, "too_many_failures": 3, "interrupted": 130,
 }  # fmt: skip
 
 
@@ -88,9 +95,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     `folder` is the run folder. `summaries` are the results of all finished tasks, `means` those of
     groups and of repeats, `groups` the task groups that the run named. `errors` are the reasons why
-    tasks are missing. `requests` are the files of questions that were put off, `under_way` counts
-    the questions in batches that were submitted before and are not collected. `costs` is the cost
-    of this session by stage and role, where prices are known.
+    tasks are missing. `requests` counts the questions in files that were written, by file. `costs`
+    is the cost of this session by stage and role, where prices are known.
 
         result = harness.evaluate("films", model="baseline")
         result.summaries[0].metrics["accuracy"].value
@@ -103,8 +109,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     means: tuple[MeanOverTasks, ...] = ()
     errors: tuple[HarnessError, ...] = ()
     groups: tuple[Group, ...] = ()
-    requests: tuple[RequestFile, ...] = ()
-    under_way: int = 0
+    requests: dict[str, int] = {}
     costs: dict[str, Cost] = {}
 
     @property
@@ -127,7 +132,6 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
                         **({"means": self.means} if self.means else {}),
                         **({"repeats": self.repeats} if self.repeats else {}),
                         **({"requests": self.requests} if self.requests else {}),
-                        **({"under_way": self.under_way} if self.under_way else {}),
                     },
                     enc_hook=str,
                 )
@@ -141,7 +145,8 @@ async def arun(
     *,
     display: Display,
     handle_signals: bool = False,
-    requests_to: Path | None = None,
+    write_requests: Path | None = None,
+    answers: Sequence[Path] = (),
     deliver: Callable[[RunResult], None] = lambda result: None,
     named_in: Mapping[str, str] | None = None,
     engines: SharedEngines | None = None,
@@ -152,31 +157,32 @@ async def arun(
     settings give the result of a run that was done again. `named_in` has the file or variable that
     names a role's model, where that is not the command.
 
-    With `requests_to`, the questions to models that take batches are written to that file instead
-    of being asked, and the run waits for the answers. Engines that are shared with other runs stay
-    open; a run that leaves its judges for later ends as if it had been interrupted.
+    With `write_requests`, the candidate's questions are written to files in that folder instead of
+    being asked; `answers` are files of answers to them. Engines that are shared with other runs
+    stay open; a run that leaves its judges for later ends as if it had been interrupted.
     """
     plugins = load_plugins()
     named_in = named_in or {}
+    if write_requests is not None or answers:
+        settings = msgspec.structs.replace(settings, elsewhere=True)
     machines = machines_of(settings, plugins)
     try:
         prepared = prepare(settings, plugins, engines=engines, say=display.show_line)
     except (DataError, NotReady) as error:
-        if requests_to is None:
-            show = display.show_line
-            raise await why_not(settings, plugins, named_in, error, show=show) from error
-        raise
+        show = display.show_line
+        raise await why_not(settings, plugins, named_in, error, show=show) from error
     settings = prepared.settings
     check_prices(prepared)
+    written = None if write_requests is None else candidate_of(prepared, "--write_requests")
     taken = lock_folder(settings, prepared, display=display)
     try:
         with taken.removed_on_failure():
             workers = 0 if machines is None else join(machines, settings, prepared.models)
             if taken.resumed:
                 await take_left_behind(taken, settings)
-            start = await _start(
-                prepared, taken, display, named_in, engines, to_file=requests_to is not None
-            )
+            for model in prepared.models:
+                model.folder = taken.folder.batches(model.identity.key(taken.run_id))
+            start = await _start(prepared, taken, display, named_in, engines, written=written)
             contexts = _contexts(prepared, taken, start.thinks)
             taken.begin(prepared, contexts, start.thinks)
         if warning := identical_repeats_warning(settings, contexts.values()):
@@ -190,8 +196,9 @@ async def arun(
             costs=lambda: _costs(taken.manifest, start.client.usage.as_json()),
             max_cost=settings.budget.cost,
         )
-        if requests_to is None:
-            forget_unsubmitted(taken.folder)
+        outbox = None
+        if write_requests is not None and written is not None:
+            outbox = RequestFiles(written, write_requests, taken.folder)
         run = Session(
             settings=settings,
             plugins=plugins,
@@ -200,7 +207,8 @@ async def arun(
             start=start,
             display=display,
             progress=progress,
-            outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
+            outbox=outbox,
+            answers=answers,
             engines=engines,
             machines=machines,
             workers=workers,
@@ -245,7 +253,7 @@ async def _start(
     named_in: Mapping[str, str],
     engines: SharedEngines | None,
     *,
-    to_file: bool,
+    written: Model | None,
 ) -> Start:
     """What is known before the run begins; looks and asks where a model's thinking is unknown."""
     settings = prepared.settings
@@ -254,7 +262,9 @@ async def _start(
     said = said_before(taken.folder, taken.manifest)
     thinks = known_thinking(prepared.models, run_id=taken.run_id, said=said, store=store, warn=warn)
     unknown: Thinks = {model: None for model in prepared.models if model not in thinks}
-    asked = [model for model in prepared.models if not (to_file and model.takes_batches)]
+    if written is not None and unknown.pop(written, True) is None:
+        thinks[written] = False  # so that no later session says otherwise
+    asked = [model for model in prepared.models if model is not written]
     # Stages of models that are unknown count as unrecorded, whether these think or not.
     contexts = _contexts(prepared, taken, thinks)
     every = chain.from_iterable(contexts.values())
@@ -286,10 +296,7 @@ async def _start(
         show=display.show_line,
         client=client,
     )
-    if to_file:
-        # So that no later session says otherwise.
-        thinks |= dict.fromkeys(unknown, False)
-    if to_file or not unknown:
+    if not unknown:
         return Start(asked=asked, thinks=thinks, client=client, look=look)
     problem = None
     try:
@@ -306,6 +313,7 @@ async def _carry_out(run: Session, runs: list[StageRun], *, handle_signals: bool
     errors: list[HarnessError] = []
     summaries: list[TaskSummary] = []
     status: Status = "failed"
+    written: dict[Path, int] = {}
     try:
         _notify(run, "on_run_start", RunStarted(
             folder=run.taken.folder.path,
@@ -314,9 +322,12 @@ async def _carry_out(run: Session, runs: list[StageRun], *, handle_signals: bool
             resumed=run.taken.resumed,
         ))  # fmt: skip
         await _ask_everything(run, runs, errors, handle_signals=handle_signals)
+        written = {} if run.outbox is None else run.outbox.written
         summaries = _score_finished(run, runs, errors)
-        status = _status_of(errors, waiting=bool(run.requests or run.under_way))
-        if status == "done" and any(stage.state is State.PUT_OFF for stage in runs):
+        errors[:] = [error for error in errors if not isinstance(error, RequestsWritten)]
+        batched = any(model.patient for model in run.start.asked)
+        status = _status_of(errors, stops=(Interrupted, BudgetSpent) if batched else Interrupted)
+        if status == "done" and (written or any(stage.state is State.PUT_OFF for stage in runs)):
             status = "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
@@ -327,8 +338,8 @@ async def _carry_out(run: Session, runs: list[StageRun], *, handle_signals: bool
         errors.append(HarnessError("the harness itself failed; see its traceback"))
         raise
     finally:
-        failed = errors and status in ("failed", "waiting")
-        code = errors[0].exit_code if failed else EXIT_CODES[status]
+        code = errors[0].exit_code if errors and status == "failed" else EXIT_CODES[status]
+        code = 0 if written and not errors else code
         _end(run, status, code, "\n".join(str(error) for error in errors) or None)
     return RunResult(
         folder=run.taken.folder.path,
@@ -338,8 +349,7 @@ async def _carry_out(run: Session, runs: list[StageRun], *, handle_signals: bool
         means=means_of_run(run.taken.folder, run.taken.manifest, summaries, run.plugins.benchmark),
         errors=tuple(errors),
         groups=run.prepared.groups,
-        requests=run.requests,
-        under_way=run.under_way,
+        requests={str(path): many for path, many in written.items()},
         costs=run.costs,
     )
 
@@ -386,8 +396,6 @@ async def _ask_everything(
             stack.enter_context(_signals(executor, run.display))
         try:
             await executor.run()
-            if run.outbox is not None:
-                run.requests = run.outbox.finish()
         except HarnessError as error:
             errors.append(error)
         finally:
@@ -459,10 +467,15 @@ def nothing_read(summary: TaskSummary) -> Iterator[TooManyFailures]:
             )
 
 
-def _status_of(errors: list[HarnessError], *, waiting: bool) -> Status:
-    if not errors or all(isinstance(error, NotBatchable) for error in errors):
-        return "waiting" if waiting else "failed" if errors else "done"
-    if any(isinstance(error, Interrupted) for error in errors):
+def _status_of(
+    errors: list[HarnessError],
+    *,
+    stops: type[HarnessError] | tuple[type[HarnessError], ...],
+) -> Status:
+    """The status after these errors, of which `stops` leave the rest to the same command."""
+    if not errors:
+        return "done"
+    if any(isinstance(error, stops) for error in errors):
         return "interrupted"
     if all(isinstance(error, TooManyFailures) for error in errors):
         return "too_many_failures"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base import clock
@@ -13,7 +14,7 @@ from harness.calls.engines import SharedEngines
 from harness.calls.pricing import Cost
 from harness.contracts.executor import Executor
 from harness.contracts.model import Model
-from harness.pipeline.batch_requests import BatchRequests, RequestFile
+from harness.pipeline.elsewhere import RequestFiles
 from harness.pipeline.preparation import Prepared
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import LockedFolder
@@ -50,17 +51,12 @@ class Session:
     start: Start
     display: Display
     progress: RunProgress
-    outbox: BatchRequests | None = None
+    outbox: RequestFiles | None = None
+    answers: Sequence[Path] = ()
     engines: SharedEngines | None = None
     machines: Executor | None = None
     workers: int = 0
-    requests: tuple[RequestFile, ...] = ()
     began: float = field(default_factory=clock.seconds)
     usage: dict[str, Any] = field(default_factory=dict)
     costs: dict[str, Cost] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def under_way(self) -> int:
-        """The number of questions in batches that were submitted before."""
-        return 0 if self.outbox is None else self.outbox.under_way

@@ -45,8 +45,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     `columns` and `values` say how the data names columns and writes values.
     `name` is the run's label in tables, and `tags` select the run among others. `file_hosts` are
     hosts of models that only settings files name, so that keys which no argument names are not
-    sent there. `executor` says what runs the stages; `ray_address`, `workers` and `engines` are for
-    one that a plugin has.
+    sent there. The candidate is asked `elsewhere` if its questions go to files. `executor` says
+    what runs the stages; `ray_address`, `workers` and `engines` are for one that a plugin has.
     """
 
     tasks: tuple[str, ...]
@@ -87,6 +87,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     store: Path | None = None
     use_store: bool = True
     file_hosts: tuple[str, ...] = ()
+    elsewhere: bool = False
 
     @property
     def store_file(self) -> Path | None:
@@ -102,6 +103,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
             "sampling", "structured", "fresh",
         )  # fmt: skip
         asked = {name: msgspec.to_builtins(getattr(self, name)) for name in names}
+        asked["model_args"].pop("batch", None)  # how it is asked decides nothing
         asked["roles"] = {role: without_labels(spec) for role, spec in self.roles.items()}
         # A setting that a run does not use must not change its identity.
         if self.num_repeats > 1:
@@ -110,9 +112,10 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
         return asked if self.prompts is None else {**asked, "prompts": str(self.prompts)}
 
     def as_json(self) -> dict[str, Any]:
-        """All settings as JSON values, without the prices: a manifest has a field for these."""
+        """The settings as JSON values, without the prices, for which a manifest has a field, and
+        without what holds for one session."""
         values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
-        del values["prices"]
+        del values["prices"], values["elsewhere"]
         return values
 
 

@@ -16,7 +16,7 @@ LABEL = r"\w[\w.@-]{0,39}"
 """What the label of a model and the name of a run look like."""
 
 _LABEL = re.compile(LABEL)
-_LABEL_IN_SPEC = re.compile(r"(?<=[:,])label=[^,+]*,?")
+_LABEL_IN_SPEC = re.compile(r"(?<=[:,])(?:label|batch)=[^,+]*,?")
 _HOST = re.compile(r"https?://(?:[^\s/@]*@)?([^\s/@,;+?#\"']+)", re.IGNORECASE)
 
 
@@ -93,7 +93,7 @@ def checked_label(text: str, where: str) -> str:
 
 
 def without_labels(text: str) -> str:
-    """The text of a SPEC without `label=`, which decides nothing."""
+    """The text of a SPEC without `label=` and `batch=`, which decide nothing."""
     if not _LABEL_IN_SPEC.search(text):
         return text
     return re.sub(r"[:,]+(?=\+|$)", "", _LABEL_IN_SPEC.sub("", text))

@@ -88,7 +88,12 @@ class StageContext:
     def models(self) -> tuple[Model, ...]:
         """The models that the stage may ask, each once, in the order of its roles."""
         roles = (*self.stage.roles, *self.stage.judges)
-        return tuple(dict.fromkeys(model for role in roles for model in self.bindings[role].models))
+        models = (model for role in roles for model in self.bindings[role].models)
+        return tuple(dict.fromkeys(map(self.asked, models)))
+
+    def asked(self, model: Model) -> Model:
+        """The model that is asked for one of a role."""
+        return model.live if self.stage.sequential and model.live is not None else model
 
     @functools.cached_property
     def by_rule(self) -> frozenset[str]:

@@ -46,7 +46,8 @@ async def ask_question(model: Model, client: Client) -> tuple[list[Finding], boo
     """
     about, failed = "question", "a small question failed"
     try:
-        answer = await client.ask(model, QUESTION, role=model.identity.label, stage=STAGE)
+        asked = model.live or model
+        answer = await client.ask(asked, QUESTION, role=model.identity.label, stage=STAGE)
     except BudgetSpent:
         return [], None
     except ModelError as error:

@@ -29,7 +29,7 @@ TAKEN = (
     "tasks", "show", "score", "analyse", "validate", "config", "doctor", "completion",
     "batch", "export", "new-plugin", "run", "runs", "ls",
     "plugins", "models", "judges", "embedders", "prompts",
-    "compare", "report", "suite", "leaderboard",
+    "compare", "report", "suite",
     "help", "version",
 )  # fmt: skip
 """The commands of `harness` that data tools cannot belong to, with those that it will have."""

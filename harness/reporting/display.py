@@ -164,8 +164,6 @@ def _facts(stage: StageProgress, speed: float | None) -> Iterator[str]:
         stored = share(stage.calls_from_store, stage.calls)
         calls = "call" if stage.calls == 1 else "calls"
         yield f"{stage.calls:,} {calls} ({stored} from the store)"
-    if stage.put_off:
-        yield f"{stage.put_off:,} put off until their answers come"
     if stage.failures:
         yield f"missing {causes(dict(stage.failures))}"
     if speed:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.contracts.finding import MARKS, Finding
-from harness.reporting.tables import result_console
+from harness.reporting.grid import result_console
 from harness.reporting.text import clean_text
 
 PLAIN_MARKS = {"good": "ok", "doubtful": "!", "bad": "x"}

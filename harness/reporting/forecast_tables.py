@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.pipeline.forecast import Forecast, all_together
+from harness.reporting.grid import plain_table, result_console
 from harness.reporting.money import UNKNOWN, money
-from harness.reporting.tables import plain_table, result_console
 from harness.reporting.text import clean_text, count
 from harness.tasks.repeats import task_and_repeat
 

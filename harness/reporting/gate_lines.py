@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.reporting.comparison_tables import labels_shown, signed_interval
-from harness.reporting.short_table import WIDTH
-from harness.reporting.tables import result_console
+from harness.reporting.grid import WIDTH, result_console
 from harness.reporting.text import clean_text, number, signed, wrapped_whole
 from harness.scoring.comparison_document import ComparisonDocument
 

@@ -33,12 +33,17 @@ def listing_lines(listing: Listing) -> Iterator[str]:
         yield clean_text(f"no run: {one.folder}: {one.because}")
 
 
+def status_text(status: str, at_work: bool | None) -> str:
+    """How far a run is, where `at_work` says whether a process works in its folder."""
+    if status == "running":
+        return {True: "at work", False: "killed", None: "at work or killed"}[at_work]
+    return status.replace("_", " ")
+
+
 def _run(run: ListedRun) -> Iterator[str]:
     began = run.begun.replace("T", " ").replace("Z", " UTC") if run.begun else "at an unknown time"
     tags = [f"{name}={value}" for name, value in run.tags.items()]
-    working = run.status.replace("_", " ")
-    if run.status == "running":
-        working = {True: "at work", False: "killed", None: "at work or killed"}[run.at_work]
+    working = status_text(run.status, run.at_work)
     scored = sum(task.scored for task in run.tasks)
     finished = f", {scored:,} of {len(run.tasks):,} tasks finished"
     if run.status == "done" and scored == len(run.tasks):

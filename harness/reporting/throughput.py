@@ -71,7 +71,7 @@ class Pace:
             calls_per_item = calls / asking if asking else 1.0
             if calls and _worked(stage):
                 calls_per_item = stage.calls / _worked(stage)
-            left += (stage.total - stage.done - stage.put_off) * calls_per_item
+            left += (stage.total - stage.done) * calls_per_item
         if not self._seconds():
             return None
         first, last = self._moments[0], self._moments[-1]

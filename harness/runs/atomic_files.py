@@ -82,7 +82,7 @@ def atomic_write(path: Path, data: bytes, *, option: str = RUNS) -> None:
 
 def remove_unfinished(folder: Path) -> None:
     """Delete what killed processes left unfinished in a folder and in the folders in it."""
-    for pattern in (f".*{UNFINISHED}", f"*/.*{UNFINISHED}"):
+    for pattern in (f".*{UNFINISHED}", f"*/.*{UNFINISHED}", f"batches/*/.*{UNFINISHED}"):
         for left in folder.glob(pattern):
             if left.is_dir():
                 shutil.rmtree(left, ignore_errors=True)

@@ -20,7 +20,7 @@ FORMAT = 2
 DAMAGED = "it may come from another version of the harness, or be damaged"
 
 Status = Literal["running", "done", "waiting", "too_many_failures", "failed", "interrupted"]
-"""A waiting run has written requests for a batch, and continues once answers are collected."""
+"""Only runs of version 0.1 are waiting, for answers of batches."""
 
 
 class StageEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness.base import clock
 from harness.base.errors import HarnessError, UsageError
+from harness.base.hashing import digest
 from harness.runs.atomic_files import remove_unfinished, storage_error
 from harness.runs.journal_parts import named_like_part
 from harness.runs.manifest import Manifest, read_manifest, write_manifest
@@ -156,22 +157,17 @@ class RunFolder:
 
     @property
     def asked(self) -> Path:
-        """The file of the requests that are to be sent in batches."""
+        """The file of the keys of the questions that were written to files."""
         return self.path / BATCHES / "asked.jsonl"
 
     @property
     def answers(self) -> Path:
-        """The file of the collected answers of batches; it exists once there is one."""
+        """The answers that version 0.1 collected from batches."""
         return self.path / BATCHES / "answers.sqlite"
 
-    @property
-    def jobs(self) -> Path:
-        """The list of the request files, with their batches."""
-        return self.path / BATCHES / "jobs.json"
-
-    def batch_answers(self, job: str) -> Path:
-        """The file of a batch's downloaded answers."""
-        return self.path / BATCHES / f"{job}.jsonl"
+    def batches(self, model: object) -> Path:
+        """The folder of the batches of the model with this key."""
+        return self.path / BATCHES / digest(model)[:12]
 
     def lock(self) -> None:
         """Lock the folder for this process until `unlock` or the end of the process."""

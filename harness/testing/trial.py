@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import itertools
 import json
 import os
 import subprocess
@@ -325,8 +324,7 @@ class SampleRuns:
         return self._kept[key]
 
     def in_batches(self, sampled: SampledTasks) -> RunResult:
-        """A run of right answers that is asked in batches until nothing is left to ask."""
-        from harness.pipeline.batch_import import import_answers
+        """A run of right answers whose candidate is asked elsewhere until nothing is left."""
         from harness.pipeline.run import arun
         from harness.pipeline.settings import make_settings
         from harness.reporting.display import make_display
@@ -340,19 +338,16 @@ class SampleRuns:
             "model": model, "roles": roles, "output_path": folder / "runs", "use_store": False,
         }  # fmt: skip
         with offered([one for one in players.values() if isinstance(one, ScriptedModel)]):
-            for number in itertools.count():
-                place = folder / str(number)
-                place.mkdir()
+            files: list[Path] = []
+            while True:
                 run = arun(
                     make_settings(given), display=make_display(quiet=True),
-                    requests_to=place / "asked.jsonl",
+                    write_requests=folder, answers=files,
                 )  # fmt: skip
                 result = asyncio.run(run)
-                files = [answer_lines(file) for file in place.glob("*.jsonl")]
-                if not files:
+                if not result.requests:
                     return result
-                import_answers(RunFolder(result.folder), files, load_plugins())
-        raise AssertionError("the loop ends with a run that asks nothing")
+                files = [answer_lines(Path(file)) for file in result.requests]
 
     def elsewhere(self, sampled: SampledTasks) -> Path:
         """The folder of runs with the same run in a new process, one call at a time.

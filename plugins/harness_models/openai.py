@@ -19,7 +19,7 @@ import msgspec
 
 from harness.base.errors import UsageError
 from harness.contracts.finding import Finding, doubtful
-from harness.contracts.model import Batches, CallError, Model, ModelSettings, Reply, Request
+from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
 from harness_models.chat_template import Form, plain_form, template_form
 from harness_models.openai_args import (
     AZURE_TOKEN_ENV,
@@ -79,6 +79,8 @@ if TYPE_CHECKING:
 
     from aiohttp import BaseConnector, ClientResponse, ClientSession
 
+    from harness_models.openai_batches import OpenAIBatches
+
 BATCH_VERSION = "/v1"
 """The beginning of the addresses in a batch's lines, whatever the server's address is."""
 
@@ -94,7 +96,19 @@ at that moment would be lost."""
 
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe, behind one server or several; it is not open yet."""
-    return spread(read_each(settings), OpenAIModel, settings)
+    each = read_each(settings)
+    if not each[0].batch:
+        return spread(each, OpenAIModel, settings)
+    if len(each) > 1:
+        raise UsageError(
+            "a batch is sent to one server",
+            where="--model_args",
+            found=f"base_url={';'.join(map(address_of, each))}",
+            expected="base_url=URL, of the service that answers the batch",
+        )
+    from harness_models.openai_batched import BatchedModel
+
+    return BatchedModel(each[0], settings, only=each[0].batch == "only")
 
 
 class OpenAIModel(Model):
@@ -313,7 +327,7 @@ class OpenAIModel(Model):
             self._screen.know(self._secrets())
         return read_status(status, body, screen=self._screen)
 
-    def batches(self) -> Batches:
+    def batches(self) -> OpenAIBatches:
         """The server's batch service; on Azure, a token replaces a missing key."""
         from harness_models.openai_batches import OpenAIBatches, azure_token
 

@@ -72,7 +72,8 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     `revision` and `identity` fix the weights behind the name, and `immutable` states that the host
     never changes them: without any of these, answers are reused within one run only. Without a
     `system_role`, the first user message begins with the system text; with "auto", the server's
-    first refusal decides. `api_key_env` is None if the host may not receive the usual key.
+    first refusal decides. `api_key_env` is None if the host may not receive the usual key. `batch`
+    says how the model is asked, and is in no identity.
     """
 
     model: str
@@ -83,6 +84,7 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     identity: str | None = None
     immutable: bool = False
     concurrency: int | None = None
+    batch: bool | Literal["only"] = False
     max_tokens_field: str | None = None
     seed: bool = True
     system_role: bool | Literal["auto"] = True
@@ -578,6 +580,7 @@ _switch = partial(_choice, _SWITCHES, "true or false")
 
 _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "immutable": _switch,
+    "batch": partial(_choice, {**_SWITCHES, "only": "only"}, "true, false or only"),
     "seed": _switch,
     "system_role": partial(_choice, {**_SWITCHES, "auto": "auto"}, "true, false or auto"),
     "concurrency": partial(count_of, KIND),

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import openai
 from openai.types import Batch
 
 from harness.base.errors import ModelError
-from harness.contracts.model import Batches, BatchStatus
 from harness_models.openai_args import (
     AZURE_TOKEN_ENV,
     NAME_KEY,
@@ -31,7 +31,24 @@ AZURE = "https://cognitiveservices.azure.com/.default"
 Token = Callable[[], str]
 
 
-class OpenAIBatches(Batches):
+class NoAnswer(ModelError):
+    """The service did not answer, or could not: it may do so later."""
+
+
+class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The progress of a batch in the service's words; `problem` is why all of it was refused, and
+    `code` the service's word for the first such reason."""
+
+    state: str
+    ended: bool
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    problem: str | None = None
+    code: str | None = None
+
+
+class OpenAIBatches:
     """Files and batches at the address of a model's arguments, with its key or Azure's token."""
 
     def __init__(
@@ -77,9 +94,9 @@ class OpenAIBatches(Batches):
         """The state, counts and problem of a batch."""
         batch = self._batch(batch_id)
         counts = batch.request_counts
+        errors = (batch.errors and batch.errors.data) or []
         refused = [
-            f"line {one.line}: {one.message}" if one.line else str(one.message)
-            for one in (batch.errors and batch.errors.data) or ()
+            f"line {one.line}: {one.message}" if one.line else str(one.message) for one in errors
         ]
         return BatchStatus(
             state=batch.status,
@@ -87,8 +104,8 @@ class OpenAIBatches(Batches):
             total=counts.total if counts else 0,
             done=counts.completed if counts else 0,
             failed=counts.failed if counts else 0,
-            expires_at=batch.expires_at,
             problem=short("; ".join(refused[:SHOWN_ERRORS]), self._screen) or None,
+            code=errors[0].code if errors else None,
         )
 
     def answers(self, batch_id: str) -> Iterator[bytes]:
@@ -133,14 +150,15 @@ class OpenAIBatches(Batches):
             else:
                 said = error.body.get("message") if isinstance(error.body, dict) else None
             detail = short(said or error.response.text, self._screen)
-            raise ModelError(
+            kind = NoAnswer if error.status_code >= 500 or error.status_code == 429 else ModelError
+            raise kind(
                 f"the batch service refuses {wanted}",
                 where=address_of(self._args),
                 found=f"HTTP {error.status_code}: {detail}",
                 hint=self._hints.get(error.status_code),
             ) from None
         except openai.OpenAIError as error:
-            raise ModelError(
+            raise NoAnswer(
                 f"the batch service did not answer about {wanted}",
                 where=address_of(self._args),
                 found=short(error.__cause__ or error, self._screen),

@@ -7,18 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from harness.base.errors import UsageError
 from harness.contracts.finding import Finding, doubtful
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
 from harness_models.openai_args import OpenAIArgs, address_of
 from harness_models.openai_findings import is_unreachable
-
-if TYPE_CHECKING:
-    from harness.contracts.model import Batches
 
 REST_SECONDS = 10.0
 """So long a server that failed is asked only if no other is left: one that fails at once has the
@@ -153,15 +149,6 @@ class SpreadModel(Model):
     def read_batch(self, status: int, body: object) -> Reply:
         """The reply in an answered line, as for a single server."""
         return self._first.read_batch(status, body)
-
-    def batches(self) -> Batches:
-        """Raise UsageError: nothing says which of the servers has the batch."""
-        raise UsageError(
-            "a batch is sent to one server",
-            where="--model_args",
-            found=f"base_url={';'.join(server.address for server in self._servers)}",
-            expected="base_url=URL, of the service that answers the batch",
-        )
 
 
 def spread(

@@ -22,6 +22,8 @@ OPENAI = {
     "identity": "as revision, in your own words",
     "immutable": "true: this host never changes the weights behind the name",
     "concurrency": "requests in flight; else --concurrency, else 64 for each address",
+    "batch": "true: ask in batches of the server's batch service, which take up to a day; only: "
+    "also the few requests that are left",
     "max_tokens_field": "the server's name for the token limit",
     "seed": "false: send no seed, for servers that refuse the field",
     "system_role": "false: for models without system messages; auto: the server's first refusal "

@@ -236,6 +236,7 @@ COMPARE = _question_stage(
     prompts=questions.COMPARE_PROMPTS,
     options=("comparing", *questions.COMPARE_OPTIONS),
     calls=calls_to_compare,
+    sequential=True,
 )
 
 RANK = _question_stage(

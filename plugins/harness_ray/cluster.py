@@ -31,6 +31,14 @@ JOIN = "run `ray start --head` on one machine, and on each other `ray start --ad
 SECONDS = 10
 """How long a cluster may take to say that it is there; Ray itself would wait for minutes."""
 
+IMPATIENT = {
+    "RAY_NUM_REDIS_GET_RETRIES": "2",
+    "RAY_gcs_rpc_server_connect_timeout_s": "1",
+    "RAY_py_gcs_connect_timeout_s": "5",
+}
+"""How Ray tries to join a cluster: for 16 seconds where what answers is no Ray, not for minutes. It
+reads this when it is imported."""
+
 _joined: list[Cluster] = []
 """The cluster that this process has joined, if it has."""
 
@@ -63,8 +71,8 @@ class Cluster:
             stack.enter_context(_variables(RAY_DEDUP_LOGS="1", RAY_DEDUP_LOGS_SKIP_REGEX="."))
             if self._address is None:
                 stack.enter_context(_own_token())
-            else:  # else it would try for a quarter of an hour where something else answers
-                stack.enter_context(_variables(RAY_NUM_REDIS_GET_RETRIES="2"))
+            else:
+                stack.enter_context(_variables(**IMPATIENT))
             ray = ray_package()
             if ray.is_initialized():
                 self._check_joined(ray.get_runtime_context().gcs_address)
@@ -237,15 +245,6 @@ def _error_of(error: Exception, address: str | None) -> HarnessError:
     found = " ".join([type(error).__name__ + ":", *lines[:6]])
     if address is None:
         return ClusterError("Ray cannot be started on this machine", where=where, found=found)
-    if isinstance(error, ConnectionError) and address == "auto":
-        return _none_there(address, "no Ray on this machine, and no RAY_ADDRESS")
-    if "ersion mismatch" in found:
-        return ClusterError(
-            "the cluster runs another version of Ray or Python",
-            where=where,
-            found=found,
-            expected="the same versions on all machines",
-        )
     if type(error).__name__ == "AuthenticationError" or "AuthToken" in str(error.__cause__):
         return ClusterError(
             "the cluster asks for a token, and this machine has none, or another",
@@ -253,6 +252,17 @@ def _error_of(error: Exception, address: str | None) -> HarnessError:
             expected="the token of the cluster",
             hint="copy ~/.ray/auth_token from the head of the cluster to this machine, and set "
             "RAY_AUTH_MODE to token",
+        )
+    if isinstance(error, ConnectionError):
+        if "Could not find any running Ray instance" in found:
+            return _none_there(address, "no Ray on this machine, and no RAY_ADDRESS")
+        return _none_there(address, f"something that does not answer as Ray does; {found}")
+    if "ersion mismatch" in found:
+        return ClusterError(
+            "the cluster runs another version of Ray or Python",
+            where=where,
+            found=found,
+            expected="the same versions on all machines",
         )
     return ClusterError(
         "the Ray cluster cannot be joined",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +22,9 @@ RETRIES = 2
 
 AGAIN_SECONDS = 0.2
 """How often a worker that died is asked whether it was started again."""
+
+AWAITED_SECONDS = 30.0
+"""How long a worker may be awaited until a line says so, and again after twice as long."""
 
 ENDING_SECONDS = 20.0
 """How long this process waits for Ray to leave the cluster."""
@@ -45,6 +48,7 @@ class RayExecutor(Executor):
         self._cluster = Cluster(settings.address)
         self._gpus = 0
         self._actors: list[Any] = []
+        self._workers: list[RayWorker] = []
         self._watch: asyncio.Task[None] | None = None
 
     def check(self) -> Iterable[Finding]:
@@ -84,13 +88,21 @@ class RayExecutor(Executor):
         )
         self._actors = [remote.remote(*each) for each in given]
         self._watch = asyncio.create_task(until_headless(self._settings.address))
-        return [RayWorker(actor, one, self._watch) for one, actor in enumerate(self._actors, 1)]
+        self._workers = [
+            RayWorker(actor, number, self._watch, self.show)
+            for number, actor in enumerate(self._actors, 1)
+        ]
+        for one in self._workers:
+            one.expect()
+        return [*self._workers]
 
     async def close(self) -> None:
         """Kill the actors and leave the cluster; a Ray that `join` started ends."""
         headless = self._watch is not None and self._watch.done()
         if self._watch is not None:
             self._watch.cancel()
+        for one in self._workers:
+            one.forget()
         actors, self._actors = self._actors, []
 
         def leave() -> None:
@@ -105,10 +117,14 @@ class RayExecutor(Executor):
 class RayWorker:
     """A worker that is an actor."""
 
-    def __init__(self, actor: Any, number: int, headless: asyncio.Task[None]) -> None:
+    def __init__(
+        self, actor: Any, number: int, headless: asyncio.Task[None], show: Callable[[str], None]
+    ) -> None:
         self._actor = actor
         self._number = number
         self._headless = headless
+        self._show = show
+        self._coming: asyncio.Task[None] | None = None
 
     async def call(self, method: str, *given: Any) -> Any:
         """What this method of the worker returns; WorkerDied once it died three times meanwhile,
@@ -137,9 +153,17 @@ class RayWorker:
 
         deaths = 0
         while True:
+            if self._coming is not None:
+                await asyncio.shield(self._coming)  # a call before that would be another death
             try:
                 return await getattr(self._actor, method).remote(*given)
             except ActorUnavailableError as error:
+                if self._coming is None or self._coming.done():  # all calls hear of one death
+                    self._show(
+                        f"worker {self._number} cannot be reached ({reason_of(error)}): Ray starts "
+                        "it again if it died"
+                    )
+                    self.expect()
                 deaths += 1
                 if deaths > RETRIES:
                     raise WorkerDied(
@@ -150,7 +174,6 @@ class RayWorker:
                         hint="look at the memory of the machines, and at Ray's log of the worker; "
                         "the same command continues the run",
                     ) from error
-                await self._there()
             except RayTaskError as error:
                 raise HarnessError(
                     "the harness itself failed in a worker",
@@ -167,8 +190,29 @@ class RayWorker:
                     "the run",
                 ) from error
 
+    def expect(self) -> None:
+        """Have calls wait until Ray has started the worker, or says that it will not."""
+        self._coming = asyncio.create_task(self._come())
+
+    def forget(self) -> None:
+        """Expect the worker no longer."""
+        if self._coming is not None:
+            self._coming.cancel()
+
+    async def _come(self) -> None:
+        there = asyncio.create_task(self._there())
+        since, seconds = clock.utc(), AWAITED_SECONDS
+        try:
+            while not (await asyncio.wait({there}, timeout=seconds))[0]:
+                self._show(
+                    f"worker {self._number} is awaited since {since:%H:%M:%S} UTC: Ray has not "
+                    f"started it; {await in_thread(room)}"
+                )
+                seconds *= 2
+        finally:
+            there.cancel()
+
     async def _there(self) -> None:
-        """Wait until Ray has started the worker again, or says that it will not."""
         from ray.exceptions import ActorUnavailableError, RayError
 
         while True:
@@ -200,10 +244,23 @@ async def until_headless(address: str | None) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
+def room() -> str:
+    """The nodes of the cluster, and what is free on them."""
+    try:
+        free = ray_package().available_resources()
+    except Exception as error:  # as one without a head
+        return f"the cluster does not say what it has: {error}"
+    return f"{said_of(nodes())}; free: {free.get('CPU', 0):g} CPUs, {free.get('GPU', 0):g} GPUs"
+
+
 def reason_of(error: Exception) -> str:
     """Why a call failed, in a line."""
     text = " ".join(str(error).split())
-    text = text.rpartition("The actor is dead because ")[2]
+    for before in ("The actor is dead because ", "The actor is temporarily unavailable: "):
+        text = text.rpartition(before)[2]
+    text = text.partition(". The task may or may not")[0]
+    if "Socket closed" in text:
+        return "its connection closed, as when its process is killed or its machine is gone"
     if "Worker unexpectedly exits with a connection error code" in text:
         return "its process was killed, as by a machine without memory to spare, or crashed"
     if len(text) > LONGEST_REASON:

@@ -14,7 +14,7 @@ from harness_trackers import config_of, numbers_of
 if TYPE_CHECKING:
     from harness.registry.hookspecs import RunEnded
 
-ENDS = {"done": "FINISHED", "waiting": "SCHEDULED", "interrupted": "KILLED"}
+ENDS = {"done": "FINISHED", "interrupted": "KILLED"}
 MOST_AT_ONCE = 1000
 LONGEST = 500
 """The numbers that MLflow takes at once, and the length of a parameter that all versions take."""

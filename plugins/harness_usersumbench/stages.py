@@ -237,6 +237,7 @@ SEGMENT = Stage(
     asks=loop.prompts_of,
     options=("segmenting", "min_segment_activities", "segments", *loop.OPTIONS),
     calls=loop.calls_of,
+    sequential=True,
     when=in_segments,
 )
 

@@ -12,7 +12,7 @@ from builders.stages import make_benchmark
 from inline_snapshot import snapshot
 
 import harness
-from harness.base.errors import DataError, HarnessError, PluginError, TaskError, UsageError
+from harness.base.errors import HarnessError, PluginError, TaskError, UsageError
 from harness.cli.command import Option
 from harness.cli.struct_options import options_of
 from harness.contracts.stage import Stage
@@ -159,10 +159,6 @@ to do: did you mean 'interests'?\
 the run has no stage 'nam'
 expected: name, support
 to do: did you mean 'name'?\
-""")),
-    "batch read RUN none.jsonl": (1, DataError, "RUN", None, snapshot("""\
-this run has written no questions for batches
-to do: `harness batch write` writes the questions of a run to files\
 """)),
     "--model replay:run=RUN,role=canddate --judge lexical --tasks interests --data sample": (
         2, UsageError, "RUN", None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from builders.processes import lives
 from builders.toys import Runs, current_lines
 
 from harness.testing import FaultyServer
+from harness.testing.faults import Asked
 
 KINDS = 20
 WORDS = [f"w{number % KINDS} {number}" for number in range(100)]
@@ -71,6 +73,7 @@ class Nodes:
                 self.remove(node)
         if not self.cluster.worker_nodes:
             self.add()
+        self.cluster.wait_for_nodes()  # until one that was removed is no longer counted
 
     def workers(self) -> list[int]:
         """The processes that ask models."""
@@ -148,10 +151,29 @@ class Watched:
     server: FaultyServer
     kills: list[tuple[float, set[str]]] = field(default_factory=list)
     process: subprocess.Popen[str] | None = None
+    going: threading.Event = field(default_factory=threading.Event)
 
     def start(self, *more: str, executor: str = "ray") -> None:
         """Start the command, or start it again."""
         self.process = self.runs.start(executor, "--concurrency", str(CONCURRENCY), *more)
+
+    def hold(self, questions: int) -> None:
+        """Have the server stand still once it was asked so many questions, until another `hold` or
+        `go_on`: on however busy a machine, the run is still there for what the test does next."""
+        before, self.going = self.going, threading.Event()
+        going = self.going
+
+        def stand(asked: Asked) -> None:
+            if asked.number + 1 >= questions:
+                going.wait()
+
+        self.server.faults = stand
+        before.set()
+
+    def go_on(self) -> None:
+        """Have the server answer again."""
+        self.server.faults = ()
+        self.going.set()
 
     def wait_for(self, questions: int) -> None:
         """Wait until the server was asked so many questions in all."""
@@ -236,6 +258,7 @@ def watched(folder: Path, package: Path, address: str) -> Iterator[Watched]:
         try:
             yield run
         finally:
+            run.go_on()
             if run.process is not None and run.process.poll() is None:
                 run.process.kill()
                 run.process.communicate()

@@ -11,10 +11,9 @@ from builders.requests import make_request
 from harness_models.openai_wire import read_response
 
 from harness.base.errors import BudgetSpent, ModelError, UsageUnreported
-from harness.calls.batch_answers import BatchAnswer, BatchAnswers
 from harness.calls.budget import Meter
 from harness.calls.client import Client
-from harness.calls.own_answers import Answer, OwnAnswers
+from harness.calls.own_answers import ANYONE, Answer, OwnAnswers
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import Price, PriceTable
 from harness.calls.store import Store
@@ -394,24 +393,32 @@ async def test_the_cost_of_attempts_that_brought_nothing_is_reported():
     )
 
 
-async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(store):
-    model, mailbox = Script(), BatchAnswers(store)
-    to = client(mailbox=mailbox)
-    key = to.key(model.identity, make_request())
-    mailbox.put(key, BatchAnswer(reply=Reply(text="a", usage=USAGE)))
-    assert (await ask(to, model)).reply.text == "a"
-    mailbox.put(key, BatchAnswer(reply=Reply(text="b")))
-    assert (await ask(to, model)).unreported == 1
+async def test_an_answer_that_came_in_a_file_was_asked_once_and_counts_what_it_cost(store):
+    model = Script()
+    to = client(own=OwnAnswers(store, session=2))
+    keys = [to.key(model.identity, make_request(text)) for text in ("hello", "other")]
+    for key, usage in zip(keys, (USAGE, None), strict=True):
+        answer = Answer(reply=Reply(text=key, usage=usage), key=key, source="model", attempts=1)
+        OwnAnswers(store, session=0).keep(ANYONE, answer)
+    assert (await ask(to, model, asker="a")).source == "model"
+    assert (await ask(to, model, asker="b")).source == "shared"
+    assert (await ask(to, model, make_request("other"))).unreported == 1
     assert model.requests == []
     assert to.usage.of("extract", "candidate") == Use(
-        calls=2,
+        calls=3,
         asked=2,
+        shared=1,
         untold=1,
         prompt_tokens=100,
         completion_tokens=10,
         cached_tokens=30,
         reasoning_tokens=4,
+        saved_prompt_tokens=100,
+        saved_completion_tokens=10,
+        saved_cached_tokens=30,
     )
+    again = client(own=OwnAnswers(store, session=3))
+    assert (await ask(again, model, asker="b")).source == "shared", "it has an owner now"
 
 
 async def test_limits_names_two_models_of_one_name_apart():

@@ -100,31 +100,12 @@ to do: 'my-bench' is valid\
 expected: a name that is not a Python keyword or module, and not reserved
 to do: json-bench is valid\
 """)),
-    "batch write --model baseline --judge lexical --out a.jsonl --retry_failures": (
-        2, UsageError, None, None,
-        snapshot("""\
---retry_failures cannot be used with `harness batch write`
-to do: leave --retry_failures out, or give it to `harness run`\
-""")),
-    "batch write --model baseline --tasks interests --out a.jsonl --executor ray": (
-        2, UsageError, None, "questions that go to files",
-        snapshot("""\
---executor ray cannot be used with `harness batch write`
-expected: --executor local: one process writes a file of questions
-to do: give --executor local, here and to the `harness run` that finishes the run\
-""")),
     "--model baseline --tasks interests --workers 8": (
         2, UsageError, None, "8, with --executor local",
         snapshot("""\
 --workers needs --executor ray
 expected: --executor ray, which runs on a Ray cluster
 to do: give --executor ray, or leave --workers out\
-""")),
-    "batch write --model baseline --judge lexical --out harness.toml": (
-        2, UsageError, "harness.toml", "a file",
-        snapshot("""\
-the file of requests exists already, and is not overwritten
-expected: --out FILE with the name of a new file\
 """)),
 }  # fmt: skip
 

@@ -16,10 +16,7 @@ def page(capsys, monkeypatch, *words):
     return capsys.readouterr().out
 
 
-BATCHES = [f"batch {name}" for name in ("write", "read", "submit", "status", "collect")]
-
-
-@pytest.mark.parametrize("command", ["", *COMMANDS, *BATCHES])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, command):
     text = page(capsys, monkeypatch, *command.split())
     assert [line for line in text.splitlines() if len(line) > 80] == []

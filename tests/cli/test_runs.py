@@ -175,7 +175,8 @@ def test_a_run_that_was_resumed_while_the_question_stood_stays(printed, monkeypa
 
 
 def test_a_run_that_waits_for_a_batch_goes_only_by_its_age(printed):
-    waiting = kept("20260401T000000-m-00000017", status="waiting")
+    waiting = kept("20260401T000000-m-00000017", status="interrupted")
+    (waiting.path / "batches").mkdir()
     assert printed("runs", "--clean", "all_but=0", "--yes").out == "no run to remove\n"
     assert waiting.path.exists()
     assert "1 removed" in printed("runs", "--clean", "older=30d", "--yes").out

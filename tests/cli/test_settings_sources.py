@@ -198,7 +198,7 @@ def test_the_name_of_a_model_is_its_label_unless_what_is_asked_changes(settings)
     assert settings.asked(*changed, "--name", "mine").name == "mine"
 
 
-def test_a_local_run_has_no_use_for_what_a_file_says_of_a_cluster(settings):
+def test_a_local_run_has_no_use_for_what_a_file_says_of_a_cluster(settings, printed):
     settings.write('executor = "ray"\nray_address = "auto"\nworkers = 8\n')
     asked = settings.asked(*LEAST, "--engines", "2")
     assert (asked.executor, asked.ray_address, asked.workers) == ("ray", "auto", 8)
@@ -206,6 +206,11 @@ def test_a_local_run_has_no_use_for_what_a_file_says_of_a_cluster(settings):
     asked = settings.asked(*LEAST, "--executor", "local")
     assert (asked.executor, asked.ray_address, asked.workers) == ("local", None, None)
     assert settings.asked(*LEAST, "--executor", "ray").workers == 8
+    settings.write('ray_address = "auto"\n')
+    assert settings.asked(*LEAST).ray_address is None
+    assert settings.asked(*LEAST, "--executor", "ray").ray_address == "auto"
+    said = printed(*LEAST, "--ray_address", "auto", code=2).err  # who says it here means it
+    assert "--ray_address needs --executor ray" in said
 
 
 KEY = "correct-horse-battery-staple"
@@ -220,8 +225,8 @@ KEY = "correct-horse-battery-staple"
         ),
         ("structured = 'yes'", ["harness.toml:1", "true or false"]),
         (
-            "\nworkers = 2",
-            ["harness.toml:2: --workers needs --executor ray", "found:    2, with"],
+            "executor = 'ray'\nworkers = 0",
+            ["harness.toml:2: --workers must be at least 1", "found:    0"],
         ),
         ("tasks = [['a']]", ["harness.toml:1", "list"]),
         ("seed = [1, 2]", ["harness.toml:1", "exactly one value"]),

@@ -63,6 +63,15 @@ BASE = {"name": "base", "spec": "baseline"}
 GONE = {"name": "gone", "spec": "openai:model=m,base_url=http://127.0.0.1:1/v1"}
 
 
+def test_a_suite_may_ask_for_this_process_whatever_a_settings_file_says(suite, tmp_path, capsys):
+    (tmp_path / "harness.toml").write_text('executor = "ray"\nray_address = "nowhere:1"\n')
+    assert suite([BASE])[0] == 2
+    assert main(["suite", "s.yaml"]) == 2
+    assert "put `executor: local` below `options` of the suite" in capsys.readouterr().err
+    code, document = suite([BASE], data="sample, executor: local")
+    assert (code, ended(document)) == (0, [("base", 0, "done", False)])
+
+
 def test_each_model_runs_with_each_seed_and_what_is_done_is_not_run_again(suite):
     code, document = suite([BASE], more="seeds: [1]")
     assert (code, ended(document)) == (0, [("base", 1, "done", False)])

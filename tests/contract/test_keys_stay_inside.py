@@ -155,7 +155,7 @@ def test_a_key_in_its_place_is_sent_and_neither_written_nor_printed(
             ["show", str(done), "--failures"], ["score", str(done)],
             ["export", str(done), "--format", "lm-eval", "--output_path", "exported"],
             ["doctor", "--ask", *run], ["config", *run], [*run, "--dry_run"],
-            ["batch", "write", *run, "--out", "asked.jsonl"],
+            [*run, "--write_requests", "asked"],
         ):  # fmt: skip
             main(words)
     learnt = json.loads((done / "manifest.json").read_text())["sessions"][0]["limits"]

@@ -30,7 +30,7 @@ RUNS = ("interests_repeats", "gist_structured", "perrec_short")
 GROUPS = ("tables", "json", "errors", "asking")
 LEFT_OUT = (
     # They write what the next round would find, or name what a run of the record wrote.
-    "new-plugin", "batch write", "run --model openai", "--model baseline --judge lexical",
+    "new-plugin", "run --model openai", "--model baseline --judge lexical",
     "show --output_path",
     # They tell by variables that the hub's library reads once in a process.
     "run --model vllm", "run --model hf",

@@ -33,15 +33,11 @@ def page_text() -> str:
 
 
 def _helps() -> Iterator[tuple[str, str]]:
-    """Each command with its help, and each subcommand of `batch`, in the order of their names."""
+    """Each command with its help, in the order of their names."""
     for name in sorted(COMMANDS):
         command = harness.get_command(click.Context(harness), name)
         assert command is not None
         yield name, _help(name, command)
-        if name == "batch":
-            assert isinstance(command, click.Group)
-            for each, below in sorted(command.commands.items()):
-                yield f"{name} {each}", _help(f"{name} {each}", below)
 
 
 def _help(name: str, command: click.Command) -> str:

@@ -1,11 +1,17 @@
 """Runs asked in batches of a service, over HTTP by the official client."""
 
+import asyncio
 import email
-import hashlib
 import json
+import os
+import shutil
+import signal
 import sys
 import threading
+import time
+import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,19 +20,26 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from builders.requests import make_request
+from harness_models import openai_batched
+from harness_models.openai import make
+from harness_models.openai_batches import BatchStatus, OpenAIBatches
 
-from harness.base.errors import ModelError, UsageError
-from harness.contracts.model import Batches, BatchStatus, ModelSettings
+from harness.base.errors import Interrupted, ModelError, UsageError
+from harness.calls import client
+from harness.calls.store import Store
+from harness.contracts.model import ModelSettings
 
 KEY = "hush-hush"
 """Too short, and too plain a word, to be known as a key by its looks."""
 
 
 class Service(ThreadingHTTPServer):
-    """A service of files and batches below /v1 and /openai; `end` ends a batch.
+    """A service of files and batches below /v1 and /openai, which also answers live.
 
-    `asked` has method, path and headers of every request; `refuse` maps such a method and path to
-    a status. With `lose` the answer to a request is not sent, though what it asked for is done.
+    A batch ends as `look` says when it is looked at: `end` ends it. `live` has the bodies that were
+    asked live. `asked` has method, path and headers of every request; `refuse` maps such a method
+    and path to a status. With `lose` the answer to a request is not sent, though what it asked for
+    is done.
     """
 
     def __init__(self, answer: Callable[[dict[str, Any]], str]) -> None:
@@ -38,6 +51,8 @@ class Service(ThreadingHTTPServer):
         self.refuse: dict[tuple[str, str], int] = {}
         self.lose: set[tuple[str, str]] = set()
         self.moved: dict[str, str] = {}
+        self.live: list[dict[str, Any]] = []
+        self.look: Callable[[str], None] = lambda name: self.end(batch=name)
 
     @property
     def address(self) -> str:
@@ -45,6 +60,12 @@ class Service(ThreadingHTTPServer):
 
     def count(self, method: str, path: str) -> int:
         return sum((method, path) == (one, at) for one, at, _ in self.asked)
+
+    @property
+    def sent(self) -> list[bytes]:
+        """The lines of all batches that were not refused as a whole."""
+        made = (one for one in self.batches.values() if one["status"] != "failed")
+        return [line for one in made for line in self.files[one["input_file_id"]].splitlines()]
 
     def file(self, content: bytes) -> str:
         name = f"file-{len(self.files)}"
@@ -66,13 +87,21 @@ class Service(ThreadingHTTPServer):
         found["request_counts"] = {"total": len(lines), "completed": at, "failed": unanswered}
         found["status"] = state
 
-    def _answered(self, line: dict[str, Any]) -> dict[str, Any]:
-        message = {"role": "assistant", "content": self.answer(line["body"])}
-        body = {
-            "id": "c", "object": "chat.completion", "model": line["body"]["model"],
+    def fail(self, name: str, code: str = "invalid") -> None:
+        """Refuse a batch as a whole."""
+        said = {"code": code, "message": "no such model", "line": 2}
+        self.batches[name] |= {"status": "failed", "errors": {"object": "list", "data": [said]}}
+
+    def reply(self, asked: dict[str, Any]) -> dict[str, Any]:
+        message = {"role": "assistant", "content": self.answer(asked)}
+        return {
+            "id": "c", "object": "chat.completion", "model": asked["model"],
             "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
             "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
         }  # fmt: skip
+
+    def _answered(self, line: dict[str, Any]) -> dict[str, Any]:
+        body = self.reply(line["body"])
         response = {"status_code": 200, "request_id": "r", "body": body}
         return {"custom_id": line["custom_id"], "response": response, "error": None}
 
@@ -141,7 +170,15 @@ class Handler(BaseHTTPRequestHandler):
                 more = at + 1 < len(newest)
                 return {"object": "list", "data": page, "has_more": more}
             case "GET", ["batches", name]:
+                if service.batches[name]["status"] == "in_progress":
+                    service.look(name)
                 return service.batches[name]
+            case "POST", ["chat", "completions"]:
+                service.live.append(json.loads(received))
+                return service.reply(service.live[-1])
+            case "GET", ["models"]:
+                names = ("candidate-model", "judge-model", "m")
+                return {"object": "list", "data": [{"id": name} for name in names]}
         raise AssertionError((method, place))
 
     def _send(self, value: Any, status: int = 200) -> None:
@@ -156,223 +193,325 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def service(harness, monkeypatch) -> Iterator[Service]:
     monkeypatch.setenv("TEAM_PASS", KEY)
-    with Service(harness.answer) as started:
+    with Service(harness.answer) as started, quickly():
         harness.url = f"{started.address}/v1,api_key_env=TEAM_PASS"
         threading.Thread(target=started.serve_forever, daemon=True).start()
         yield started
         started.shutdown()
 
 
+@contextmanager
+def quickly() -> Iterator[None]:
+    """Batches are looked at often, and a file is sent soon after its last question."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "QUIET", 0.2)
+        patch.setattr(openai_batched, "FIRST_PAUSE", 0.01)
+        patch.setattr(openai_batched, "LONGEST_PAUSE", 0.01)
+        yield
+
+
 @pytest.fixture
-def batch(harness, service):
-    """What a command of `harness batch` says; `write` takes a file, the others the run."""
+def run(harness, service):
+    """A run whose candidate is asked in batches; `batch` and other arguments may be given."""
 
-    def command(name: str, *more: str):
-        if name == "write":
-            words = harness.arguments("--limit", "3", "--out", *more)[3:]
-            return harness.here("batch", "write", *words)
-        (folder,) = harness.folders
-        return harness.here("batch", name, str(folder), *more)
+    def run(*more: str, limit: int = 3, batch: str = "true", judge: str = "lexical"):
+        args = f"base_url={harness.url},model=candidate-model,thinking=false"
+        return harness.here(
+            "--model", "openai", "--model_args", f"{args},batch={batch}", "--judge", judge,
+            "--tasks", "interests", "--data", "sample", "--limit", str(limit), *more,
+        )  # fmt: skip
 
-    return command
+    return run
+
+
+def metrics_in(runs: Path) -> dict[str, Any]:
+    (file,) = runs.glob("*/interests/summary.json")
+    return json.loads(file.read_text())["metrics"]
 
 
 def jobs(harness) -> list[dict[str, Any]]:
     (folder,) = harness.folders
-    return json.loads((folder / "batches" / "jobs.json").read_text())
+    return [
+        job for file in folder.glob("batches/*/jobs.json") for job in json.loads(file.read_text())
+    ]
 
 
-def test_a_run_is_asked_in_batches_to_its_end(harness, service, batch):
-    batch("write", "one.jsonl")
-    submitted = batch("submit").ok()
-    assert submitted.out.splitlines()[0] == (
-        f"{harness.folder / 'one.jsonl'}: 3 requests to openai:candidate-model: batch-0"
+def test_a_run_in_batches_asks_what_a_live_run_asks_and_comes_to_the_same(harness, service, run):
+    judge = f"openai:base_url={harness.url},model=judge-model,thinking=false,batch=only"
+    done = run(judge=judge, limit=12, batch="only").ok()
+    assert "openai:candidate-model: 12 requests in batch-0" in done.err
+    assert "openai:candidate-model: batch-0: completed, 12 of 12 done" in done.err
+    assert service.live == []
+    sent = [json.loads(line) for line in service.sent]
+    assert {(line["method"], line["url"]) for line in sent} == {("POST", "/v1/chat/completions")}
+    models = [json.loads(service.files[one["input_file_id"]].splitlines()[0])["body"]["model"]
+              for one in service.batches.values()]  # fmt: skip
+    assert set(models) == {"candidate-model", "judge-model"}
+    run("--output_path", "whole", "--no_store", judge=judge.replace("only", "false"),
+               limit=12, batch="false").ok()  # fmt: skip
+    assert metrics_in(harness.folder / "runs") == metrics_in(harness.folder / "whole")
+    assert sorted(json.dumps(line["body"], sort_keys=True) for line in sent) == sorted(
+        json.dumps(body, sort_keys=True) for body in service.live
     )
-    assert batch("submit").out == "nothing is left to submit\n"
-    again = batch("write", "again.jsonl").json
-    assert (again["status"], again["under_way"]) == ("waiting", 3)
-    assert not (harness.folder / "again.jsonl").exists()
-    assert (service.count("POST", "files"), service.count("POST", "batches")) == (1, 1)
-    assert service.files["file-0"] == (harness.folder / "one.jsonl").read_bytes()
-    made = service.batches["batch-0"]
-    assert (made["input_file_id"], made["endpoint"], made["completion_window"]) == (
-        "file-0", "/v1/chat/completions", "24h",
-    )  # fmt: skip
-    service.end()
-    collected = batch("collect").ok()
-    assert collected.out.splitlines()[1] == "3 replies imported"
-    batch("write", "two.jsonl")
-    batch("submit")
-    service.end(batch="batch-1")
-    assert batch("collect").code == 0
-    done = batch("write", "three.jsonl")
-    assert done.json["status"] == "done"
-    assert not (harness.folder / "three.jsonl").exists()
-    assert batch("submit").out == "nothing is left to submit\n"
 
 
-def test_what_was_submitted_is_noted_and_no_key(harness, service, batch):
-    batch("write", "one.jsonl")
-    batch("submit")
+def test_what_was_sent_is_noted_and_no_key(harness, service, run):
+    run().ok()
     (job,) = jobs(harness)
-    assert job["path"] == str(harness.folder / "one.jsonl")
-    sent = (harness.folder / "one.jsonl").read_bytes()
-    assert job["digest"] == hashlib.sha256(sent).hexdigest()
-    assert (job["file_id"], job["batch_id"]) == ("file-0", "batch-0")
-    assert job["model"] == "openai:candidate-model"
-    assert job["submitted_at"].startswith("20")
+    assert (job["file_id"], job["batch_id"], job["ended"]) == ("file-0", "batch-0", True)
     assert {headers["authorization"] for _, _, headers in service.asked} == {f"Bearer {KEY}"}
     for content in harness.files(harness.folder).values():
         assert KEY.encode() not in content
 
 
-def test_of_files_with_the_same_questions_the_last_is_submitted(harness, service, batch):
-    batch("write", "one.jsonl")
-    batch("write", "two.jsonl")
-    assert batch("submit").code == 0
-    assert [Path(job["path"]).name for job in jobs(harness)] == ["two.jsonl"]
-    assert len(service.batches) == 1
+def test_a_run_is_the_same_in_batches_and_live(harness, service, run):
+    service.look = lambda name: service.end("expired", unanswered=2, batch=name)
+    assert run("--attempts", "1").code == 3
+    run(batch="false").ok()
+    (folder,) = harness.folders
+    assert "batch" not in json.loads((folder / "manifest.json").read_text())["asked"]["model_args"]
+    assert len(service.live) == 2, "the answers of the batch were used"
+
+
+@pytest.mark.parametrize("batch", ["true", "only"])
+@pytest.mark.parametrize("state", ["expired", "cancelled"])
+def test_what_a_batch_left_unanswered_is_asked_again(harness, service, run, state, batch):
+    def look(name: str) -> None:
+        service.end(*([state] if name == "batch-0" else []),
+                    unanswered=2 * (name == "batch-0"), batch=name)  # fmt: skip
+
+    service.look = look
+    done = run(batch=batch).ok()
+    assert f"batch_{state}: the batch was {state}; retrying" in done.err
+    assert (len(service.batches), len(service.live)) == ((2, 0) if batch == "only" else (1, 2))
+    calls = [
+        call.get("attempts", 1) for record in harness.records("name") for call in record["calls"]
+    ]
+    assert sorted(calls) == ([1, 2, 2] if batch == "only" else [1, 1, 1])
+
+
+def test_what_stays_unanswered_is_a_failure_with_its_cause(harness, service, run):
+    service.look = lambda name: service.end("expired", unanswered=1, batch=name)
+    run("--attempts", "1")
+    outcomes = [record["outcome"] for record in harness.records("name")]
+    assert [one["cause"] for one in outcomes if one["type"] != "done"] == ["server_error"]
+
+
+def test_a_second_try_is_asked_live(harness, service, run):
+    service.answer = lambda body: "no idea"
+
+    def look(name: str) -> None:
+        service.end(batch=name)
+        service.answer = harness.answer
+
+    service.look = look
+    run().ok()
+    assert (len(service.batches), len(service.live)) == (1, 3)
+    assert [len(record["calls"]) for record in harness.records("name")] == [2, 2, 2]
+
+
+def test_a_file_that_fails_whole_is_sent_once_more_and_its_failures_are_typed(
+    harness, service, run
+):
+    service.look = service.fail
+    said = run()
+    assert said.code == 3
+    assert len(service.batches) == 2
+    assert "line 2: no such model; it is sent once more" in said.err
+    outcomes = {json.dumps(record["outcome"], sort_keys=True) for record in harness.records("name")}
+    (outcome,) = map(json.loads, outcomes)
+    assert (outcome["cause"], outcome["detail"]) == ("bad_request", "line 2: no such model")
+
+
+def test_a_file_that_the_queue_has_no_room_for_is_halved_and_sent_one_after_the_other(service, run):
+    def look(name: str) -> None:
+        open_now = [one for one, made in service.batches.items() if made["status"] == "in_progress"]
+        assert open_now == [name], "the queue has no room for both"
+        lines = service.files[service.batches[name]["input_file_id"]].count(b"\n")
+        if lines > 4:
+            service.fail(name, "token_limit_exceeded")
+        else:
+            service.end(batch=name)
+
+    service.look = look
+    run(limit=12).ok()
+    sizes = [service.files[one["input_file_id"]].count(b"\n") for one in service.batches.values()]
+    assert sizes == [12, 6, 3, 3, 6, 3, 3]
+    assert service.live == []
+
+
+def test_files_have_at_most_so_many_requests_and_bytes(service, run, monkeypatch):
+    monkeypatch.setattr(openai_batched, "MOST_LINES", 5)
+    run(limit=12, batch="only").ok()
+    sizes = [service.files[one["input_file_id"]].count(b"\n") for one in service.batches.values()]
+    assert sizes == [5, 5, 2]
+    largest = max(len(line) for line in service.sent)
+    monkeypatch.setattr(openai_batched, "MOST_LINES", 50_000)
+    monkeypatch.setattr(openai_batched, "MOST_BYTES", 3 * largest)
+    service.batches.clear()
+    run("--fresh", limit=12, batch="only").ok()
+    files = [service.files[one["input_file_id"]] for one in service.batches.values()]
+    assert len(files) > 3 and max(map(len, files)) <= 3 * largest
 
 
 @pytest.mark.parametrize("lost", [True, False], ids=["answer lost", "refused"])
-def test_a_file_without_a_batch_gets_one_and_no_second(harness, service, batch, lost):
+def test_a_batch_whose_id_was_lost_is_found_and_none_is_paid_twice(harness, service, run, lost):
     service.batches["batch-other"] = {"id": "batch-other", "input_file_id": "file-x"}
-    batch("write", "one.jsonl")
     place = ("POST", "batches")
     if lost:
         service.lose.add(place)
     else:
         service.refuse[place] = 500
-    failed = batch("submit")
+    failed = run()
     assert failed.code == 1
     assert "the batch" in failed.err
     assert service.count(*place) == 1, "what may be paid for is sent once"
-    assert jobs(harness)[0]["file_id"] == "file-0"
-    found = json.loads(batch("status", "--json").out)
-    assert found[0]["status"]["state"] == "uploaded"
-    service.batches["batch-last"] = {"id": "batch-last", "input_file_id": "file-y"}
     service.lose.clear()
     service.refuse.clear()
-    assert batch("submit").code == 0
-    made = [name for name, one in service.batches.items() if one["input_file_id"] == "file-0"]
-    assert [jobs(harness)[0]["batch_id"]] == made
-    assert service.count("POST", "files") == 1
+    run().ok()
+    del service.batches["batch-other"]
+    assert len(service.batches) == 1 and len(service.sent) == 3
 
 
-def test_status_shows_how_far_batches_are(harness, service, batch):
-    batch("write", "one.jsonl")
-    rows = batch("status").out.split()
-    assert rows[-8:] == ["one.jsonl", "openai:candidate-model", "–", "written", "0", "0", "3", "–"]
-    batch("submit")
-    service.batches["batch-0"]["request_counts"] = {"total": 3, "completed": 1, "failed": 1}
-    before = harness.files(harness.folder)
-    said = batch("status").ok()
-    assert said.out.split()[-10:] == [
-        "one.jsonl", "openai:candidate-model", "batch-0", "in_progress", "1", "1", "3",
-        "2030-03-17", "17:46", "UTC",
-    ]  # fmt: skip
-    (found,) = json.loads(batch("status", "--json").out)
-    assert found["status"] == {
-        "state": "in_progress", "ended": False, "total": 3, "done": 1, "failed": 1,
-        "expires_at": 1_900_000_000,
-    }  # fmt: skip
-    assert harness.files(harness.folder) == before
+def test_a_service_that_does_not_answer_for_a_while_is_asked_again(service, run):
+    place = ("GET", "batches/batch-0")
+    service.refuse[place] = 503
+
+    def wait() -> None:
+        while service.count(*place) < 3:  # the client itself asks three times
+            time.sleep(0.01)
+        service.refuse.clear()
+
+    threading.Thread(target=wait, daemon=True).start()
+    assert "HTTP 503: no *** here; it is tried again" in run().ok().err
 
 
-def test_what_has_not_ended_is_named_and_the_exit_code_says_so(harness, service, batch):
-    batch("write", "one.jsonl")
-    written = batch("collect")
-    assert written.code == 4
-    assert written.out == (f"{harness.folder / 'one.jsonl'}: written, 0 done and 0 failed of 3\n")
-    batch("submit")
-    assert batch("collect").code == 4
-    assert "in_progress" in batch("collect").out
-    service.end()
-    assert batch("collect").code == 0
-    asked = len(service.asked)
-    assert batch("collect").code == 0
-    assert batch("status").out.split()[-7:-3] == ["completed", "3", "0", "3"]
-    assert len(service.asked) == asked, "what has ended is asked and downloaded once"
-
-
-@pytest.mark.parametrize("state", ["expired", "cancelled"])
-def test_what_a_batch_left_unanswered_is_counted_and_asked_again(harness, service, batch, state):
-    batch("write", "one.jsonl")
-    batch("submit")
-    service.end(state, unanswered=2)
-    said = batch("collect").ok()
-    assert said.out.splitlines()[:4] == [
-        f"{harness.folder / 'one.jsonl'}: {state}, 1 done and 2 failed of 3",
-        "1 replies imported",
-        f"failed, to be repeated: 2: batch_{state} 2",
-        "not answered yet: 2; `harness batch write` writes them again",
-    ]
-    again = batch("write", "again.jsonl")
-    assert again.json["requests"][0]["stages"] == {"interests/name": 2}
-    assert batch("submit").code == 0
-    assert list(service.batches) == ["batch-0", "batch-1"]
-
-
-def test_a_batch_that_failed_as_a_whole_says_why(harness, service, batch):
-    batch("write", "one.jsonl")
-    batch("submit")
-    errors = {"object": "list", "data": [{"code": "x", "message": "no such model", "line": 2}]}
-    service.batches["batch-0"] |= {"status": "failed", "errors": errors}
-    said = batch("collect")
-    assert said.out.splitlines()[:3] == [
-        f"{harness.folder / 'one.jsonl'}: failed, 0 done and 0 failed of 3: line 2: no such model",
-        "0 replies imported",
-        "not answered yet: 3; `harness batch write` writes them again",
-    ]
-    assert batch("write", "two.jsonl").json["requests"][0]["stages"] == {"interests/name": 3}
-
-
-def test_questions_that_others_answered_are_not_submitted(harness, service, batch):
-    batch("write", "one.jsonl")
-    lines = [json.loads(line) for line in (harness.folder / "one.jsonl").read_text().splitlines()]
-    answers = [json.dumps(service._answered(line)) for line in lines]
-    (harness.folder / "part").write_text(answers[0])
-    batch("read", "part")
-    refused = batch("submit")
-    assert refused.code == 2
-    assert "some questions of this file are already answered" in refused.err
-    assert "2 of 3 without an answer" in refused.err
-    (harness.folder / "rest").write_text("\n".join(answers[1:]))
-    batch("read", "rest")
-    assert batch("submit").out == "nothing is left to submit\n"
-    assert service.asked == []
-
-
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (Path.unlink, "is missing"),
-        (lambda file: file.write_text("{}\n"), "was changed after it was written"),
-    ],
-    ids=["gone", "changed"],
-)
-def test_a_file_is_looked_at_before_anything_is_uploaded(harness, service, batch, spoil, said):
-    batch("write", "one.jsonl")
-    spoil(harness.folder / "one.jsonl")
-    refused = batch("submit")
-    assert refused.code == 1
-    assert f"one.jsonl: this file of requests {said}" in refused.err
-    assert service.asked == []
-
-
-def test_a_missing_key_and_a_wrong_one_are_said_and_none_is_shown(
-    harness, service, batch, monkeypatch
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_session_at_once_and_the_same_command_takes_the_batches_up(
+    service, run, number
 ):
-    batch("write", "one.jsonl")
-    service.refuse["POST", "files"] = 401
-    refused = batch("submit")
-    assert refused.code == 1
-    assert "HTTP 401: no *** here" in refused.err
-    assert "check the key in TEAM_PASS" in refused.err
-    assert KEY not in refused.err
-    monkeypatch.delenv("TEAM_PASS")
-    assert batch("submit").code == 2
-    assert "TEAM_PASS is not set" in batch("submit").err
+    service.look = lambda name: os.kill(os.getpid(), number)
+    stopped = run()
+    assert stopped.code == 130
+    assert "the batches go on; the same command takes them up" in stopped.err
+    service.look = lambda name: service.end(batch=name)
+    run().ok()
+    assert (len(service.batches), len(service.sent)) == (1, 3)
+
+
+def test_a_spent_budget_sends_what_it_pays_for_and_ends(harness, service, run):
+    service.look = lambda name: None
+    spent = run("--max_calls", "2", batch="only")
+    assert spent.code == 130
+    assert "the budget of calls is spent" in spent.err
+    assert "the batches go on; the same command takes them up" in spent.err
+    assert len(service.sent) == 2
+    service.look = lambda name: service.end(batch=name)
+    run("--max_calls", "2", batch="only").ok()  # what an earlier session paid does not count
+    assert len(service.sent) == len(set(service.sent)) == 3
+
+
+def test_what_the_budget_cannot_reserve_waits_for_a_later_file(harness, service, run):
+    (harness.folder / "prices.toml").write_text(
+        '[prices."openai:candidate-model"]\ninput = 0\noutput = 1000\n'
+    )
+    # Each call may cost 1,024 tokens at most, and costs one.
+    run("--prices", "prices.toml", "--max_cost", "2.2", batch="only").ok()
+    sizes = [service.files[one["input_file_id"]].count(b"\n") for one in service.batches.values()]
+    assert sizes == [2, 1]
+
+
+def test_a_call_in_flight_takes_two_kilobytes_beside_what_the_stage_holds(tmp_path):
+    many = 4_000
+    requests = [make_request(f"{'x' * 10_000} {number}") for number in range(many)]
+
+    async def measured() -> int:
+        args = {"model": "m", "batch": "true", "base_url": "http://127.0.0.1:9/v1"}
+        model = make(ModelSettings(args=args))
+        model.folder = tmp_path / "batches"
+        asking = client.Client(store=None, run_id="r")
+        calls = [asking.ask(model, one, role="c", stage="s") for one in requests]
+        first = asyncio.ensure_future(asking.ask(model, make_request("a"), role="c", stage="s"))
+        await asyncio.sleep(0.01)  # the model is open
+        tracemalloc.start()
+        for call in calls:
+            call.send(None)
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(model._waiting) == many + 1
+        for call in calls:
+            call.close()
+        asking.stop(Interrupted("enough"))
+        await asyncio.gather(first, return_exceptions=True)
+        await asking.close()
+        return held // many + sys.getsizeof(call)
+
+    assert asyncio.run(measured()) <= 2_000
+
+
+def test_a_stage_that_asks_in_sequence_is_asked_live_and_the_forecast_says_so(harness, service):
+    service.answer = lambda body: "1"
+    words = (
+        "--model", "openai", "--model_args", f"base_url={harness.url},model=m,thinking=false,"
+        "batch=true", "--tasks", "perrec_medium_pairwise", "--data", "sample", "--limit", "2",
+    )  # fmt: skip
+    forecast = harness.here(*words, "--dry_run").ok()
+    assert "asked live, not in batches" in forecast.out
+    assert "perrec_medium_pairwise/compare" in forecast.out
+    harness.here(*words, "--max_failures", "1", "--json")
+    assert service.live and not service.batches
+
+
+def test_batches_are_sent_to_one_server_by_one_process(harness, service, run):
+    two = harness.here(
+        "--model", "openai", "--model_args",
+        "base_url=http://127.0.0.1:1/v1;http://127.0.0.1:2/v1,model=m,batch=true",
+        "--tasks", "interests", "--data", "sample", "--judge", "lexical",
+    )  # fmt: skip
+    assert (two.code, "a batch is sent to one server" in two.err) == (2, True)
+    elsewhere = run("--executor", "ray")
+    assert elsewhere.code == 2
+    assert "batches are asked by one process, not by workers elsewhere" in elsewhere.err
+
+
+def test_batches_of_version_0_1_are_taken_up_once(harness, service, run):
+    """A folder as 0.1 left it: a question answered, one in a batch, one not yet asked."""
+    service.look = lambda name: os.kill(os.getpid(), signal.SIGINT)
+    assert run().code == 130
+    (folder,) = harness.folders
+    (own,) = folder.glob("batches/*/")
+    lines = [*map(json.loads, next(own.glob("*.jsonl")).read_bytes().splitlines())]
+    shutil.rmtree(own)
+    (folder / "batches" / "asked.jsonl").write_text("".join(
+        json.dumps({"key": line["custom_id"], "task": "interests", "stage": "name",
+                    "role": "candidate", "job": job}) + "\n"
+        for line, job in zip(lines, ("first", "second", "none"), strict=True)
+    ))  # fmt: skip
+    job = {"id": "second", "path": "gone.jsonl", "model": "openai:candidate-model", "requests": 1,
+           "endpoint": "/v1/chat/completions", "digest": "d", "file_id": "file-x",
+           "batch_id": "batch-x"}  # fmt: skip
+    ended = {**job, "id": "first", "ended": {"state": "completed", "ended": True}}
+    (folder / "batches" / "jobs.json").write_text(json.dumps([ended, job]))
+    answers = Store.open(folder / "batches" / "answers.sqlite")
+    text = harness.answer(lines[0]["body"])
+    answers.put(
+        bytes.fromhex(lines[0]["custom_id"]), json.dumps({"reply": {"text": text}}).encode()
+    )
+    answers.close()
+    name = service.file(json.dumps(lines[1]).encode())
+    service.batches = {"batch-x": {
+        "id": "batch-x", "object": "batch", "input_file_id": name, "status": "in_progress",
+        "created_at": 1, "completion_window": "24h", "endpoint": "/v1/chat/completions",
+    }}  # fmt: skip
+    service.look = lambda name: service.end(batch=name)
+    run().ok()
+    assert (len(service.batches), len(service.live)) == (1, 1)
+    sources = {
+        call.get("source", "model")
+        for record in harness.records("name")
+        for call in record["calls"]
+    }
+    assert sources == {"model"}
 
 
 def test_no_redirect_of_a_batch_service_is_followed(service):
@@ -419,24 +558,11 @@ def test_what_a_service_says_of_a_batch_shows_no_key(service, said, shown):
     assert own(service).status("b").problem == f"line 1: {shown}"
 
 
-def test_models_without_a_service_are_sent_by_others(harness, service, batch, monkeypatch):
-    from harness_models.openai import OpenAIModel
-
-    batch("write", "one.jsonl")
-    monkeypatch.setattr(OpenAIModel, "batches", lambda self: None)
-    refused = batch("submit")
-    assert refused.code == 2
-    assert "this model has no batch service" in refused.err
-    assert "harness batch read RUN" in refused.err
-
-
-def batches_of(**args: str) -> Batches:
-    from harness_models.openai import make
-
+def batches_of(**args: str) -> OpenAIBatches:
     return make(ModelSettings(args={"model": "m", **args})).batches()
 
 
-def own(service: Service) -> Batches:
+def own(service: Service) -> OpenAIBatches:
     return batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
 
 
@@ -495,8 +621,6 @@ def test_azure_without_key_and_token_wants_a_key(service, monkeypatch):
 
 
 def test_lines_for_azure_name_the_deployment(service):
-    from harness_models.openai import make
-
     args = {
         "model": "m", "azure_endpoint": service.address, "azure_deployment": "mine",
         "api_version": "1",

@@ -117,8 +117,8 @@ def test_all_runs_are_of_the_first_version_one_in_parts_and_one_with_batches(hou
         assert versions["user-understanding-harness"] == "0.1.0"
     parts = {file.name for file in runs["gistbench_on_ray"].glob("*/1-*.jsonl")}
     assert parts == {"1-predict.0002.jsonl", "1-predict.0003.jsonl"}
-    batches = house.here("batch", "status", "interests_in_batches", "--json").ok().out
-    assert [batch["status"]["done"] for batch in json.loads(batches)] == [8, 2, 12]
+    jobs = json.loads((runs["interests_in_batches"] / "batches" / "jobs.json").read_bytes())
+    assert [job["ended"]["done"] for job in jobs] == [8, 2, 12]
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -18,8 +18,8 @@ from harness.cli.main import main, with_command
 from harness.cli.run_options import settings_from
 from harness.contracts.report import Sheet
 from harness.registry import load_plugins
+from harness.reporting.grid import digits_of, format_cell
 from harness.reporting.html.provenance import command_of
-from harness.reporting.report_tables import digits_of, format_cell
 from harness.reporting.text import number, share
 from harness.runs.run_folder import RunFolder
 from harness.testing import ScriptedModel

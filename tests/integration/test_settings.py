@@ -54,11 +54,3 @@ def test_from_python_no_settings_are_read(harness):
     )
     done = harness.process([sys.executable, "-c", code], HARNESS_SEED="5")
     assert (done.code, done.out) == (0, "done 0\n"), done.err
-
-
-def test_requests_tell_which_settings_they_use_as_runs_do(harness):
-    write(harness, "http://127.0.0.1:9/v1")
-    done = harness.here("batch", "write", "--out", "asked.jsonl").ok()
-    assert "settings: model, judge, tasks, limit, data from harness.toml" in done.err
-    quiet = harness.here("batch", "write", "--out", "again.jsonl", "--quiet").ok()
-    assert "settings:" not in quiet.err

@@ -87,13 +87,13 @@ def test_the_user_may_say_whether_a_model_thinks_and_how_much(harness, serve, sa
     assert {body["max_tokens"] for body in server.requests} == {limit}
 
 
-def test_batches_are_written_without_a_question(harness, serve):
+def test_questions_are_written_without_a_small_one(harness, serve):
     server = serve(harness, thinks=True)
     harness.here(
-        "batch", "write", *harness.arguments("--limit", "2", "--out", "requests.jsonl")[3:]
+        *harness.arguments("--limit", "2", "--write_requests", "asked")[3:], "--judge", "lexical"
     ).ok()
     assert server.asked_if_thinking == 0
-    # So that the keys of a later session are those of the batch.
+    # So that the keys of a later session are those of the file.
     assert manifest_in(harness)["roles"]["candidate"]["thinks"] is False
 
 

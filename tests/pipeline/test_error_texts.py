@@ -200,35 +200,33 @@ def test_files_that_hold_no_answers(tmp_path, monkeypatch, exits):
     monkeypatch.chdir(tmp_path)
     arguments = "--model openai:model=m,base_url=http://127.0.0.1:9/v1 --judge lexical"
     given = f"{arguments} --tasks interests --data sample --limit 2 --no_store"
-    assert (
-        main(["batch", "write", *given.split(), "--out", "asked.jsonl", "--output_path", "kept"])
-        == 0
-    )
-    (run,) = (path for path in (tmp_path / "kept").iterdir() if path.is_dir())
+    assert main([*given.split(), "--write_requests", "."]) == 0
+    (tmp_path / "requests-1.jsonl").rename("asked.jsonl")
 
     def replies(code, kind, file, **expected):
-        return exits(code, kind, f"batch read RUN {file}", RUN=run, **expected)
+        return exits(code, kind, f"{given} --answers {file}", **expected)
 
     found = "No such file or directory"
     assert replies(2, UsageError, "none.jsonl", where="none.jsonl", found=found) == snapshot("""\
 a file of answers cannot be read
 expected: a file of JSON lines, as a batch service writes it\
 """)
-    indent, request = "\n            ", "a request, not an answer"
+    indent, request = "\n            ", "neither a response nor an error"
     found = f"asked.jsonl:1: {request}{indent}asked.jsonl:2: {request}"
     assert replies(1, DataError, "asked.jsonl", found=found) == snapshot("""\
-2 lines hold no answer of a batch; nothing was imported
+lines that are no answers of a batch: 2; nothing was imported
 expected: lines as {"custom_id": …, "response": {"status_code": …, "body": …}, "error": …}\
 """)
     stranger = {"custom_id": "x", "response": {"status_code": 200, "body": {}}, "error": None}
     (tmp_path / "other.jsonl").write_text(json.dumps(stranger))
     assert replies(1, DataError, "other.jsonl", found="other.jsonl:1: 'x'") == snapshot("""\
-1 line answers no question of this run; nothing was imported
-expected: a custom_id that `harness batch write` wrote for this run
+answers to no question of this run: 1; nothing was imported
+expected: a custom_id that --write_requests wrote for this run
 to do: give each run the answers to its own requests\
 """)
     os.mkfifo(tmp_path / "pipe")
-    assert replies(2, UsageError, "pipe", where="pipe", found="a pipe or a device") == snapshot("""\
-answers cannot be read from a pipe
-expected: a regular file, which is read twice\
+    found = "a pipe or a device, and it is read twice"
+    assert replies(2, UsageError, "pipe", where="pipe", found=found) == snapshot("""\
+a file of answers cannot be read
+expected: a file of JSON lines, as a batch service writes it\
 """)

@@ -11,6 +11,7 @@ from collections import Counter
 import msgspec
 import pytest
 from builders.hosted import Here, Hosted
+from builders.processes import wait_until
 from builders.toys import KeepingDisplay, Runs, asked, current_lines, outcomes, toys_installed
 
 from harness.base.errors import ModelError
@@ -139,6 +140,10 @@ def test_what_a_worker_that_dies_has_recorded_is_not_asked_again(runs, server, w
     assert done.status == "done", done.errors
     assert scores_of(done) == whole
     assert outcomes(current_lines(done.folder, "say")) == said(WORDS)
+    assert any(
+        line.startswith("worker 1 died on ") and ", and was started again on " in line
+        for line in runs.problems
+    )
     again = sum(questions(server).values()) - len(WORDS) - 2 * 7
     assert lives_on or again <= 3 * 2 * 2  # what was in flight at each of the deaths
     lines = (done.folder / "toys" / "1-say.jsonl").read_text().splitlines()
@@ -154,13 +159,15 @@ def test_an_item_whose_worker_dies_between_its_questions_asks_none_again(runs, s
         text = request.body["messages"][-1]["content"]
         return faults.SILENCE if silent and text.startswith("say twice") else None
 
-    server.faults = second
+    def kill():
+        nonlocal silent
+        wait_until(lambda: runs.kept() == 4)
+        silent = False
+        runs.machines.workers[0].kill()
 
     def strike(request):
-        nonlocal silent
-        if request.number == 7 and silent:
-            silent = False
-            threading.Timer(0.4, runs.machines.workers[0].kill).start()
+        if request.number == 7:
+            threading.Thread(target=kill).start()
         return second(request)
 
     server.faults = strike
@@ -248,11 +255,13 @@ def test_money_is_never_passed(runs, server):
 
 def test_failures_on_all_workers_are_compared_with_the_limits(runs, server):
     runs.words(*(f"w {number}" for number in range(400)))
-    server.faults = faults.where("say", faults.status(400))
-    server.latency = 0.01
+    refused = faults.status(400)
+    server.faults = lambda request: msgspec.structs.replace(
+        refused, delay=1.0 if request.number > 99 else 0.01
+    )
     done = runs.sharded(concurrency=4, max_failures={"calls": 0.05})
     assert (done.status, done.exit_code) == ("too_many_failures", 3)
-    assert 20 < server.count < 400  # long before the last item
+    assert 20 < server.count < 400  # long before the last item, by more than a minute
     assert runs.stages == ["say begins", "say ends"]
 
 
@@ -319,6 +328,36 @@ class Gone:
 
     def __getattr__(self, name):
         return lambda *given: asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_worker_that_has_not_begun_is_told_of_and_one_that_never_does(
+    runs, server, whole, monkeypatch, comes
+):
+    monkeypatch.setattr(sharded, "ROOM_SECONDS", 0.01)
+    runs.words(*WORDS)
+    ready, ninth, begun = ShardWorker.ready, threading.Event(), threading.Event()
+
+    async def late(self):
+        if self._seat == 1:
+            await (asyncio.to_thread(ninth.wait, 60) if comes else asyncio.Event().wait())
+        found = await ready(self)
+        begun.set() if self._seat == 1 else None
+        return found
+
+    def strike(request):
+        if request.number == 9:
+            ninth.set()
+            assert not comes or begun.wait(60)  # a server that stands still
+
+    monkeypatch.setattr(ShardWorker, "ready", late)
+    server.faults = strike
+    done = runs.sharded(concurrency=2)
+    assert done.status == "done" and scores_of(done) == whole, done.errors
+    missed, *never = runs.problems
+    assert "workers have not begun: they start slowly, or wait for room" in missed
+    assert never == ([] if comes else ["1 of 2 workers never began: the others did their work"])
+    assert any(line.startswith("worker 2 has begun: ") for line in runs.lines) is comes
 
 
 def test_an_error_ends_a_run_though_a_worker_never_comes_back(runs, server, monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 from builders.texts import lines_on
 
 from harness.contracts.report import Report, Sheet
-from harness.reporting.report_tables import format_cell, print_report
+from harness.reporting.grid import format_cell, print_report
 
 
 def printed(report, width=120):

@@ -8,7 +8,7 @@ from builders.runs import make_metric
 from builders.texts import lines_on
 from msgspec import structs
 
-from harness.reporting.short_comparison import print_short_comparison
+from harness.reporting.comparison_tables import print_short_comparison
 from harness.scoring.changed_units import ChangedUnit, ChangedUnits
 from harness.scoring.comparable import Refused
 from harness.scoring.comparison_document import ComparisonDocument, OracleUse

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from harness.contracts.report import Sheet
 from harness.contracts.task import RoleSpec
-from harness.reporting.short_table import _fitting, _Row, print_short_table
+from harness.reporting.tables import _fitting, _Row, print_short_table
 from harness.runs.manifest import StageEntry
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.summary import RoleUse, StageSummary

@@ -9,7 +9,8 @@ from builders.texts import lines_on
 from msgspec.structs import replace
 from rich.console import Console
 
-from harness.reporting.tables import other_policies, print_summaries, result_console
+from harness.reporting.grid import result_console
+from harness.reporting.tables import other_policies, print_summaries
 from harness.scoring.summary import RoleUse, StageSummary
 
 

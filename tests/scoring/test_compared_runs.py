@@ -38,13 +38,13 @@ from harness.cli.compare import exit_code
 from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
+from harness.reporting.comparison_tables import print_short_comparison
 from harness.reporting.html.first_screen import first_screen
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import lines_of
 from harness.reporting.html.run_differences import differences_html, differences_of_runs
 from harness.reporting.html.verdict import UNDECIDED, verdict
-from harness.reporting.short_comparison import print_short_comparison
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_methods import compare_methods

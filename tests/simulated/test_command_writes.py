@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from builders.commands import Ended, run_cli
-from integration.test_batch_service import Service
+from integration.test_batch_service import Service, quickly
 from simulated.disk import Crash, Disk
 from simulated.kept import records_in
 from simulated.test_writes import KINDS
@@ -110,33 +110,22 @@ def suite(life: Life) -> None:
 
 
 def batches(life: Life) -> None:
-    """A run in batches, from its first requests to its scores."""
-    with Service(answer) as service:
+    """A run in batches, from its first file to its scores."""
+    with Service(answer) as service, quickly():
         threading.Thread(target=service.serve_forever, daemon=True).start()
+        args = f"base_url={service.address}/v1,model=candidate-model,thinking=false,batch=only"
         run = (
-            "--model", "openai", "--model_args",
-            f"base_url={service.address}/v1,model=candidate-model",
-            "--judge", "lexical", "--tasks", "interests", "--data", "sample",
-            "--limit", str(PEOPLE),
+            "--model", "openai", "--model_args", args, "--judge", "lexical",
+            "--tasks", "interests", "--data", "sample", "--limit", str(PEOPLE),
         )  # fmt: skip
-        while not life.delivered:
+        while not life.delivered:  # a command that is killed after that is not repeated
             assert life.commands < MOST, "the run has not ended"
-            # A file of requests is not overwritten: who repeats the command names another one.
-            written = life.command("batch", "write", *run, "--out", f"{life.commands}.jsonl")
-            if written is None or written.code:
+            ended = life.command(*run)
+            if ended is None or ended.code:
                 life.disk.fails = lambda write: None
-                continue
-            (manifest,) = life.folder.glob("runs/2*/manifest.json")
-            folder = str(manifest.parent)
-            life.ends("batch", "submit", folder)
-            for name, batch in service.batches.items():
-                if batch["status"] == "in_progress":
-                    service.end(batch=name)
-            life.ends("batch", "collect", folder)
         service.shutdown()
-        sent = [service.files[one["input_file_id"]] for one in service.batches.values()]
-        lines = [line for file in sent for line in file.splitlines()]
-        assert len(lines) == len(set(lines)) == PEOPLE, "a question was sent twice"
+        assert len(service.sent) == len(set(service.sent)) == PEOPLE, "a question was sent twice"
+        assert not service.live
 
 
 LIVES = {"suite": suite, "batches": batches}

@@ -9,9 +9,11 @@ A failure names the number of its draw, which repeats the moments as nearly as a
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import time
+from collections import Counter
 from random import Random
 
 import pytest
@@ -24,7 +26,10 @@ KINDS = ("worker", "raylet", "worker stops", "driver")
 
 
 def strike(kind, run, nodes, draw):
-    """Kill something of a run; a driver that is killed is started again."""
+    """Kill something of a run, and say whether that had not ended; a driver is started again."""
+    there = nodes.workers() if kind.startswith("worker") else ["the command"]
+    if run.process.poll() is not None or not there:
+        return False
     if kind == "driver":
         run.kill()
         nodes.check_empty()
@@ -34,14 +39,13 @@ def strike(kind, run, nodes, draw):
         nodes.kill_raylet()
         run.note_kill()
         nodes.mend()
-    elif there := nodes.workers():
-        worker = draw.choice(there)
-        if kind == "worker stops":
-            with stopped(worker):
-                time.sleep(draw.random() * 5)
-        else:
-            with_signal(worker, signal.SIGKILL)
-            run.note_kill()
+    elif kind == "worker stops":
+        with stopped(draw.choice(there)):
+            time.sleep(draw.random() * 5)
+    else:
+        with_signal(draw.choice(there), signal.SIGKILL)
+        run.note_kill()
+    return True
 
 
 @pytest.mark.timeout(3600)
@@ -50,7 +54,8 @@ def test_kills(tmp_path):
         whole = whole_scores(tmp_path / "whole", package)
         left = [kind for kind in KINDS for _ in range(KILLS)]
         Random("ray").shuffle(left)
-        for number in range(len(left)):
+        struck, asked = Counter(), []
+        for number in itertools.count():
             draw = Random(f"ray {number}")
             place = tmp_path / f"{number}"
             place.mkdir()
@@ -59,12 +64,24 @@ def test_kills(tmp_path):
                 for kind in [left.pop() for _ in range(min(len(left), draw.randint(1, 3)))]:
                     run.wait_for(min(run.server.count + draw.randint(1, 40), QUESTIONS - 8))
                     time.sleep(draw.random() / 3)
-                    strike(kind, run, nodes, draw)
+                    if strike(kind, run, nodes, draw):
+                        struck[kind] += 1
+                    else:
+                        left.insert(0, kind)
                 run.ended()
                 run.check(whole)
                 nodes.check_empty()
+                asked.append(run.server.count)
             if not left:
                 break
+    tell(struck, asked)
+
+
+def tell(struck, asked):
+    """Say what was killed and what it cost; that nothing was lost is what the test holds."""
+    kills = ", ".join(f"{kind} {many}" for kind, many in sorted(struck.items()))
+    least = len(asked) * QUESTIONS
+    print(f"killed: {kills}; {len(asked)} runs whole by {sum(asked)} questions, {least} at least")
 
 
 @pytest.mark.timeout(7200)
@@ -72,7 +89,7 @@ def test_kills(tmp_path):
 def test_kills_that_end_the_cluster(tmp_path, kind):
     """The command ends by itself without a head; with everything, it is killed too."""
     with toys_installed(tmp_path / "site") as package:
-        whole = whole_scores(tmp_path / "whole", package)
+        whole, asked = whole_scores(tmp_path / "whole", package), []
         for number in range(KILLS):
             place = tmp_path / f"{number}"
             place.mkdir()
@@ -97,3 +114,5 @@ def test_kills_that_end_the_cluster(tmp_path, kind):
                         run.ended()
                         nodes.check_empty()
                 run.check(whole)
+                asked.append(run.server.count)
+    tell({kind: KILLS}, asked)

@@ -1,4 +1,4 @@
-"""Thirty thousand worlds, and trouble at every single write of a run, a suite and batches.
+"""Thirty thousand worlds, and trouble at every single write of a run.
 
     make soak SOAK=worlds.py
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from simulated import test_command_writes as commands
 from simulated.conftest import machine  # noqa: F401
 from simulated.plans import script_of
 from simulated.test_sqlite_files import PLAN as PAGED
@@ -34,10 +33,3 @@ def test_whatever_disturbs_a_run_the_same_command_ends_as_if_nothing_had(machine
 def test_each_write_is_the_last_or_fails(machine, plan, kind):  # noqa: F811
     for script in (3, 6):
         until_whole(replace(plan, script=script_of(script)), machine, kind)
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("trouble", KINDS)
-@pytest.mark.parametrize("kind", commands.LIVES)
-def test_each_write_of_commands_is_the_last_or_fails(kind, trouble):
-    commands.until_through(kind, trouble)

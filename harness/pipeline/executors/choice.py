@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 
 from harness.base.errors import UsageError
-from harness.calls.batch_answers import BatchAnswers
 from harness.calls.budget import combined
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
@@ -18,6 +17,8 @@ from harness.calls.store import Store
 from harness.contracts.executor import Executor as Machines
 from harness.contracts.executor import ExecutorSettings
 from harness.contracts.model import Model
+from harness.contracts.stage import CANDIDATE
+from harness.pipeline.elsewhere import import_answers, take_over
 from harness.pipeline.executors.lanes import LoopTurns
 from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.executors.planned import Executor, PlannedRun
@@ -26,6 +27,7 @@ from harness.pipeline.executors.shards import Collector, collect_left_behind
 from harness.pipeline.executors.work_order import keys_of, share_concurrency, work_order
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun
+from harness.pipeline.preparation import Prepared
 from harness.pipeline.progress import ClusterProgress
 from harness.pipeline.resume import LockedFolder
 from harness.pipeline.session import Session
@@ -49,8 +51,17 @@ def machines_of(settings: RunSettings, plugins: Plugins) -> Machines | None:
 def join(machines: Machines, settings: RunSettings, models: Sequence[Model]) -> int:
     """The number of workers that a run with these models has on the machines.
 
-    UsageError for a number of workers or engines that no model of the run has a use for.
+    UsageError for a number of workers or engines that no model of the run has a use for, and for
+    models that are asked in batches.
     """
+    for model in models:
+        if model.patient:
+            raise UsageError(
+                "batches are asked by one process, not by workers elsewhere",
+                where=model.identity.label,
+                found=f"--executor {settings.executor}",
+                expected="--executor local",
+            )
     on_engines = [one.identity.label for one in models if one.occupies is not None]
     by_rest = [one.identity.label for one in models if one.occupies is None]
     if settings.engines is not None and not on_engines:
@@ -66,6 +77,20 @@ def join(machines: Machines, settings: RunSettings, models: Sequence[Model]) -> 
             expected="--engines N: each engine has one worker, on the machine of the engine",
         )
     return machines.join(models)
+
+
+def candidate_of(prepared: Prepared, option: str) -> Model:
+    """The candidate's model, whose questions go to files; UsageError where they cannot."""
+    roles = [each.bindings[CANDIDATE] for each in prepared.tasks if CANDIDATE in each.bindings]
+    model = roles[0].model if roles else None
+    if model is None or not model.takes_batches:
+        raise UsageError(
+            "the questions to this model cannot be written to files",
+            where=option,
+            found=roles[0].label if roles else "tasks that ask no candidate",
+            expected="--model openai, vllm, or another kind that takes batches",
+        )
+    return model
 
 
 async def take_left_behind(taken: LockedFolder, settings: RunSettings) -> None:
@@ -112,10 +137,12 @@ async def open_executor(
         if run.start.look is not None:
             await run.start.look()
         return _elsewhere(run, planned, run.machines, own, store)
-    answers = None
-    if run.taken.folder.answers.exists():
-        answers = Store.open(run.taken.folder.answers, warn=warn, option=RUNS)
-        stack.callback(answers.close)
+    arrived = OwnAnswers(own, session=0)
+    take_over(run.taken.folder, arrived)
+    if run.answers:
+        model = candidate_of(run.prepared, "--answers")
+        for line in import_answers(run.answers, run.taken.folder, model, arrived):
+            run.display.show_line(line)
     client = Client(
         store=store,
         run_id=run.taken.run_id,
@@ -123,16 +150,11 @@ async def open_executor(
         engines=engines,
         fresh=run.taken.run_id if settings.fresh else None,
         announce=run.display.show_line,
-        mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
+        outbox=run.outbox,
         own=OwnAnswers(own, session=len(run.taken.manifest.sessions)),
     )
     client.follow(run.start.client)
-    return LocalExecutor(
-        planned,
-        client=client,
-        memo=Memory(store, own),
-        on_put_off=None if run.outbox is None else run.outbox.write,
-    )
+    return LocalExecutor(planned, client=client, memo=Memory(store, own))
 
 
 def _elsewhere(
@@ -140,12 +162,6 @@ def _elsewhere(
 ) -> Executor:
     """The executor that hands shards to workers in other processes."""
     settings, earlier = run.settings, run.start.client
-    if run.taken.folder.answers.exists():
-        raise UsageError(
-            "the run has answers that came in batches, which workers elsewhere cannot read",
-            where=str(run.taken.folder.answers),
-            expected="--executor local, which finishes the same run",
-        )
     session = len(run.taken.manifest.sessions)
     order = work_order(
         settings,

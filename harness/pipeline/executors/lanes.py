@@ -21,7 +21,6 @@ from harness.base.errors import (
     StorageError,
     UsageError,
 )
-from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.client import Client
 from harness.calls.usage import player_name
 from harness.contracts.desk import Memo
@@ -76,10 +75,6 @@ class Overseer(Protocol):
 
     def failed(self, queue: Queue, failure: Failure) -> None:
         """An item of the queue was recorded with a failure."""
-        ...
-
-    def put_off(self, job: Job, question: DeferredToBatch) -> None:
-        """The item's question is to go to a file instead of a model."""
         ...
 
     def worker_ended(self, error: BaseException | None) -> None:
@@ -226,9 +221,6 @@ class Lanes:
             result = await context.stage.work(job.item, desk)
         except RUN_ENDING:
             raise
-        except DeferredToBatch as question:
-            self._overseer.put_off(job, question)
-            return
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():

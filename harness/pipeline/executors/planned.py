@@ -193,15 +193,11 @@ class Executor(ABC):
         """End the queue's stage if all its items are done."""
         assert isinstance(queue, ItemQueue)
         run = queue.run
-        done = run.progress.done + run.progress.put_off
-        whole = queue.exhausted and done == run.progress.total
+        whole = queue.exhausted and run.progress.done == run.progress.total
         if not whole or run.progress.in_flight or run.state is not State.RUNNING:
             return
         queue.close()
-        if run.progress.put_off:
-            self._plan.put_off(run)
-            self._end(queue, State.PUT_OFF)
-        elif queue.watch.too_many():
+        if queue.watch.too_many():
             self._give_up(queue, queue.watch.error(run.context.label))
         else:
             self._end(queue, State.DONE)

@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import BudgetSpent, HarnessError, ModelError, StorageError
-from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
@@ -73,9 +72,10 @@ class Counts(msgspec.Struct, kw_only=True):
 class News(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker reports from time to time: its counts by shard, what its calls used, its
     limiters' history, its lines for the user, each with whether it is a problem, and the number of
-    its open engines. `life` is another one in each process."""
+    its open engines. `life` is another one in each process, `node` its name."""
 
     life: str
+    node: str
     counts: dict[tuple[str, str, int], Counts]
     usage: dict[str, Any]
     limits: dict[str, Any]
@@ -280,17 +280,17 @@ class ShardWorker:
         for one in self._queues:  # what is told is not done again if the process dies
             with suppress(StorageError):  # which the next record raises
                 one.writer.flush()
+        me: dict[str, Any] = {"life": self._life, "node": self._node, "lines": lines}
         if not self._begun:
-            return News(life=self._life, counts={}, usage={}, limits={}, lines=lines, engines=0)
+            return News(**me, counts={}, usage={}, limits={}, engines=0)
         return News(
-            life=self._life,
+            **me,
             counts={
                 (one.shard.task, one.shard.stage, one.shard.number): one.counts()
                 for one in self._queues
             },
             usage=self._client.usage.as_json(),
             limits=self._client.limits(),
-            lines=lines,
             engines=self._gate.running,
         )
 
@@ -335,10 +335,6 @@ class ShardWorker:
         assert isinstance(queue, ShardQueue)
         queue.failures[tag_of(failure), failure.cause] += 1
         queue.details.setdefault(failure.cause, failure.detail)
-
-    def put_off(self, job: Job, question: DeferredToBatch) -> None:
-        """Never called: no question is put off here."""
-        raise AssertionError(question)
 
     def worker_ended(self, error: BaseException | None) -> None:
         """A task of a lane has ended: a spent share ends all shards, another error the run."""

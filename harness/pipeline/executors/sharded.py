@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import operator
 import sys
 from collections import Counter, deque
@@ -63,12 +64,14 @@ IN_HAND = 2
 
 @dataclass(eq=False, kw_only=True)
 class _Seat:
-    """A worker: the shards that it has in hand, and whether one is to be worked alone."""
+    """A worker: the shards that it has in hand, and whether one is to be worked alone. A worker is
+    `late` that others did not wait for."""
 
     worker: Worker
     begun: bool = False
     in_hand: int = 0
     alone: bool = False
+    late: bool = False
     engines: int = 0
     life: str = ""
     node: str = ""
@@ -118,6 +121,7 @@ class ShardedExecutor(Executor):
     ) -> None:
         super().__init__(planned)
         self._machines = machines
+        machines.show = functools.partial(announce, problem=True)
         self._arguments = arguments
         self._own = own
         self._memory = Memory(store, own)
@@ -192,6 +196,9 @@ class ShardedExecutor(Executor):
                     await asyncio.wait(self._hands)
                 self._cancel()
                 await asyncio.gather(*(self._close(one) for one in self._seats if one.begun))
+            if self._stopped_by is None and (never := sum(not one.begun for one in self._seats)):
+                many = f"{never} of {len(self._seats)} workers"
+                self._announce(f"{many} never began: the others did their work", problem=True)
         except TimeoutError:
             self._announce("workers did not end by themselves, and are killed", problem=True)
         finally:
@@ -295,9 +302,12 @@ class ShardedExecutor(Executor):
         self._opening.update(begins)
         first = asyncio.FIRST_EXCEPTION
         _, late = await asyncio.wait(begins, timeout=ROOM_SECONDS, return_when=first)
+        for seat in self._seats:
+            seat.late = not seat.begun
         if late and not self.over:
             many = f"{len(late)} of {len(workers)} workers"
-            self._announce(f"{many} have not begun: they start slowly, or wait for room")
+            line = f"{many} have not begun: they start slowly, or wait for room"
+            self._announce(line, problem=True)
             if len(late) == len(workers):
                 await asyncio.wait(begins, return_when=asyncio.FIRST_COMPLETED)
         if not self.over:
@@ -309,6 +319,8 @@ class ShardedExecutor(Executor):
         if error is not None:
             raise error
         seat.begun = True
+        if seat.late:
+            self._announce(f"worker {self._seats.index(seat) + 1} has begun: {seat.node}")
         self._seen.opening -= 1
         self._seen.workers += 1
         self._begin(self._listen(seat))
@@ -329,8 +341,9 @@ class ShardedExecutor(Executor):
         place = self._seats.index(seat) + 1
         if seat.life not in ("", news.life):
             self._seen.lost += 1
-            self._announce(f"worker {place} died, and was started again", problem=True)
-        seat.life = news.life
+            line = f"worker {place} died on {seat.node}, and was started again on {news.node}"
+            self._announce(line, problem=True)
+        seat.life, seat.node = news.life, news.node
         self._limits |= {f"{model} on worker {place}": one for model, one in news.limits.items()}
         seat.engines = news.engines
         self._seen.engines = sum(one.engines for one in self._seats)

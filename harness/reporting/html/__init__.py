@@ -1,1 +1,1 @@
-"""Pages for people: reports, comparisons and leaderboards as HTML that needs nothing else."""
+"""Pages for people: reports and ranks as HTML that needs nothing else."""

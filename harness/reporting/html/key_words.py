@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from harness.analysis.metric_texts import with_values
 from harness.contracts.outcomes import CAUSES
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element, joined
@@ -95,7 +94,9 @@ def key_words(runs: Sequence[ReportedRun], plugins: Plugins) -> KeyWords:
 def _words(runs: Sequence[ReportedRun], plugins: Plugins) -> Iterator[Word]:
     given = _options(runs)
     for (benchmark, name), by_task in _described(runs).items():
-        means = with_values(_told(by_task), given.get(benchmark, {}))
+        means = _told(by_task)
+        for option, values in given.get(benchmark, {}).items():
+            means = means.replace(f"`{option}`", " or ".join(values))
         # A plain name has an arrow behind it; papers have names in capitals.
         place = rf"\b{name} [↑↓]|{_cell(name)}" if _PLAIN.fullmatch(name) else _any(name)
         yield Word(name, means, benchmark, place)

@@ -12,7 +12,7 @@ from harness.reporting.html.markup import Html, element, joined, read_secrets
 from harness.reporting.html.next_steps import look_next
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import provenance_html
-from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.reported_run import ReportedRun, made_of
 from harness.reporting.html.run_differences import (
     Differences,
     differences_html,
@@ -22,7 +22,6 @@ from harness.reporting.html.run_sections import judges_html, reading_html, repea
 from harness.reporting.html.sample_pack import pack
 from harness.reporting.html.samples import RULE, Samples, read_samples
 from harness.reporting.html.sheet_html import notes_html
-from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
@@ -65,7 +64,7 @@ def report_page(
     parts = [section_html(name, heading, inside) for name, heading, inside in sections]
     links = [(name, heading.removeprefix(BENCHMARK)) for name, heading, _ in sections]
     links.insert(-1, ("samples", "Samples"))
-    head = joined([element("h1", title), element("p", _made_of(runs), class_="note"),
+    head = joined([element("h1", title), element("p", made_of(runs), class_="note"),
                    notes_html(f"A run could not be read: {why}" for why in unread)])  # fmt: skip
     used = len(page_html(title, [head, *parts], sections=links).encode())
     viewer, blocks = _samples(samples, most_samples, used, most_megabytes)
@@ -97,16 +96,6 @@ def _sections(
     if (judges := judges_html(runs, samples, plugins, labels)) is not None:
         yield "judges", "Judges", without_tasks.key(judges, set())
     yield "provenance", "Where this comes from", provenance_html(runs)
-
-
-def _made_of(runs: Sequence[ReportedRun]) -> str:
-    models = list(dict.fromkeys(run.label for run in runs))
-    tasks = {task_and_repeat(one.task)[0] for run in runs for one in run.summaries}
-    days = sorted({run.manifest.sessions[0].started[:10] for run in runs if run.manifest.sessions})
-    when = f", made on {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
-    named = f": {', '.join(models)}" if len(models) <= 12 else ""
-    many = f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}{named}"
-    return f"{many}; {len(tasks)} finished {'task' if len(tasks) == 1 else 'tasks'}{when}."
 
 
 def _samples(

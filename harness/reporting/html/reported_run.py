@@ -14,6 +14,7 @@ from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
 from harness.scoring.score_run import read_summary
 from harness.scoring.summary import TaskSummary
+from harness.tasks.repeats import task_and_repeat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +71,17 @@ def reported_run(
         summaries=tuple(known[name] for name in manifest.tasks if name in known),
         problems=tuple(more),
     )
+
+
+def made_of(runs: Sequence[ReportedRun]) -> str:
+    """How many runs these are, of which labels and days, and how many tasks are finished."""
+    models = list(dict.fromkeys(run.label for run in runs))
+    tasks = {task_and_repeat(one.task)[0] for run in runs for one in run.summaries}
+    days = sorted({run.manifest.sessions[0].started[:10] for run in runs if run.manifest.sessions})
+    when = f", made on {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
+    named = f": {', '.join(models)}" if len(models) <= 12 else ""
+    many = f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}{named}"
+    return f"{many}; {len(tasks)} finished {'task' if len(tasks) == 1 else 'tasks'}{when}."
 
 
 def runs_together(

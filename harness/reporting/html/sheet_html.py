@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from harness.contracts.report import Sheet
+from harness.reporting.grid import digits_of, format_cell, has_numbers
 from harness.reporting.html.markup import Html, breakable, element, joined
-from harness.reporting.report_tables import digits_of, format_cell, has_numbers
 
 LONG = 40
 """A longer text has a wide column, so that its row is not high on a phone."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from harness import Metric, Score
-from harness.analysis.other_results import results_of
 from harness.base.errors import UsageError
 from harness.contracts.report import Figure, Line, Report, Sheet
 from harness_gistbench.metrics import scores_of, split_missing, verified_categories
@@ -195,13 +194,29 @@ def results(
     statistic: Literal["median", "mean"] = "median",
     draws: int = 0,
 ) -> dict[str, MetricResult]:
-    """The scores of a run over its users; a mean has the intervals of the metric `mean_…`."""
+    """The scores of a run over its users, with intervals if `draws` are requested.
+
+    They are drawn by the metric's name: those of a metric of the task are its own.
+    """
+    from harness.scoring.aggregate import Columns, sound
+
     prefix = "mean_" if statistic == "mean" else ""
-    metrics = {
-        name: Metric(of=name, description=title, statistic=statistic)
-        for name, title in titles.items()
-    }
-    return results_of(run.task, scores, metrics, prefix=prefix, draws=draws)
+    filled = Columns(
+        {
+            f"{prefix}{name}": Metric(of=name, description=title, statistic=statistic)
+            for name, title in titles.items()
+        }
+    )
+    for score in scores:
+        filled.add(sound(score))
+    task = run.task.task
+    found = filled.results(
+        interval=msgspec.structs.replace(task.interval, draws=draws),
+        seed=run.task.manifest.seed,
+        task=task.name,
+        least_scored=task.least_scored,
+    )
+    return dict(zip(titles, found.values(), strict=True))
 
 
 def curves(points: Mapping[str, Iterable[tuple[float, float | None]]]) -> tuple[Line, ...]:

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from harness.analysis.model_correlations import correlation_sheet, model_dots
 from harness.analysis.percentages import percent
 from harness.analysis.user_tables import names_of, read_figures, table
 from harness.base.errors import UsageError
-from harness.contracts.report import Report, Sheet
+from harness.contracts.report import Axis, Figure, Points, Report, Sheet
 from harness_gistbench.analyses.compared_runs import (
     ComparisonOptions,
     Run,
@@ -245,6 +244,42 @@ def cells(line: Line) -> tuple[Cell, ...]:
         shares["ig_p"], shares["ig_r"], found["ig_f1"].n, shares["ig_f1"],
         found["is"].n, shares["is"], percent(line.own),
     )  # fmt: skip
+
+
+def correlation_sheet(
+    what: str, groups: Mapping[tuple[str, str], Sequence[tuple[float, float]]]
+) -> Sheet:
+    """Spearman's ρ over the models of each group, named by dataset and part."""
+    from harness.scoring.stats import Undefined, spearman
+
+    rows: list[tuple[Cell, ...]] = []
+    notes = []
+    for (dataset, part), pairs in groups.items():
+        rho = spearman([x for x, _ in pairs], [y for _, y in pairs])
+        if isinstance(rho, Undefined):
+            notes.append(f"{dataset}, {part}: no ρ: {rho.reason}")
+        rows.append((dataset, part, len(pairs), None if isinstance(rho, Undefined) else rho))
+    return Sheet(
+        title=f"Spearman's ρ of {what}, over models",
+        columns=("dataset", "of", "models", "ρ"),
+        rows=tuple(rows),
+        notes=tuple(notes),
+        digits=2,
+    )
+
+
+def model_dots(
+    title: str, models: Iterable[tuple[str, str, float | None, float | None]], *, x: str, y: str
+) -> Iterator[Figure]:
+    """A figure a dataset with a dot for each model that has both numbers."""
+    dots: dict[str, list[Points]] = {}
+    for dataset, model, across, up in models:
+        if across is not None and up is not None:
+            dot = Points(label=model, x=(across,), y=(up,), names=(model,))
+            dots.setdefault(dataset, []).append(dot)
+    for dataset, marks in dots.items():
+        title_of = title.format(dataset)
+        yield Figure(title=title_of, x=Axis(label=x), y=Axis(label=y), marks=tuple(marks))
 
 
 def read_stated(path: str) -> dict[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness import Calls, DataError, Failure, Parsed, Stage
-from harness.parsing.citations import as_id, meant
+from harness_gistbench.citations import as_id, meant
 from harness_gistbench.interests import folded
 from harness_gistbench.parsing import Answer, read_interests
 from harness_gistbench.records import SIGNALS, Cited, Line, Options, Prediction, Window

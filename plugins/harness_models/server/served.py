@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import shutil
 import signal
@@ -241,6 +242,7 @@ class ServedModel(Model):
     the harness in any case: see `keeper.py`.
     """
 
+    takes_batches = True
     thinking_switch = "chat_template_kwargs=enable_thinking=false"
 
     def __init__(self, engine: Engine, settings: ModelSettings) -> None:
@@ -308,10 +310,7 @@ class ServedModel(Model):
         server = self._server
         if server is None:
             raise RuntimeError("ask() was called before open()")
-        stop = tuple(dict.fromkeys((*request.sampling.stop, *server.client.stop)))
-        if stop != request.sampling.stop:
-            sampling = msgspec.structs.replace(request.sampling, stop=stop)
-            request = msgspec.structs.replace(request, sampling=sampling)
+        request = _with_stop(request, server.client)
         sent = time.monotonic()
         self._in_flight += 1
         try:
@@ -338,6 +337,18 @@ class ServedModel(Model):
             self._in_flight -= 1
         self._last_answer = time.monotonic()
         return self.engine.checked(request, reply)
+
+    def batch_line(self, request: Request) -> dict[str, Any]:
+        """The line of a batch file, for an engine elsewhere that has the same weights."""
+        return self._elsewhere.batch_line(_with_stop(request, self._elsewhere))
+
+    def read_batch(self, status: int, body: object) -> Reply:
+        """The reply in an answered line."""
+        return self._elsewhere.read_batch(status, body)
+
+    @functools.cached_property
+    def _elsewhere(self) -> OpenAIModel:
+        return self._client(Path(SOCKET), None)
 
     def _note_silence(self, sent: float) -> None:
         """Remember that nothing was answered during a whole call."""
@@ -544,6 +555,15 @@ class ServedModel(Model):
             await server.launched.stop(STOP_SECONDS)
         finally:
             shutil.rmtree(server.folder, ignore_errors=True)
+
+
+def _with_stop(request: Request, client: OpenAIModel) -> Request:
+    """The request with the texts that end every answer of the engine."""
+    stop = tuple(dict.fromkeys((*request.sampling.stop, *client.stop)))
+    if stop == request.sampling.stop:
+        return request
+    sampling = msgspec.structs.replace(request.sampling, stop=stop)
+    return msgspec.structs.replace(request, sampling=sampling)
 
 
 async def _has_ended(server: _Server) -> bool:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, UsageError
 from harness.contracts.report import Axis, Bars, Cell, Figure, Report, Sheet
 from harness.data.table_cell import TableCell
-from harness.data.token_counts import TokenCounter, token_counter
 from harness_perrecbench.data import layout
 from harness_perrecbench.grouping.reading import ALL, LARGEST_SECONDS, MILLISECONDS_A_SECOND
 from harness_perrecbench.records import MEMBERS, Level
@@ -28,6 +28,10 @@ PAPER: dict[str, tuple[Cell, ...]] = {
     "held out": (2438, 2140, 466, 157_480, 289_164, "2022-07-16", "2023-05-16"),
 }
 """Table 4; the paper does not name its tokenizer."""
+
+WORDS = "words between white space"
+BATCH = 1000
+"""Texts that a tokenizer gets at a time."""
 
 RELATIVE_STEP = 0.5
 HISTORY_ENDS = (20, 40, 60, 80, 100, 150, 200, 300, 500)
@@ -164,22 +168,69 @@ def _reviews(
 
 def run(options: Options) -> Report:
     """Statistics and histograms of the groups in a folder."""
-    tokens = token_counter(options.tokenizer)
+    count = _counter(options.tokenizer)
     splits, texts = read_groups(options.data, options.domain)
     absent = sum(one.rating is None for reviews in splits.values() for one in reviews)
     note = f"{absent} reviews without rating and time: their users' histories lack them"
     return Report(
-        sheets=(statistics(splits, texts, tokens),),
+        sheets=(statistics(splits, texts, count, options.tokenizer or WORDS),),
         figures=tuple(histograms({split: _once(reviews) for split, reviews in splits.items()})),
         notes=(note,) if absent else (),
     )
 
 
-def statistics(splits: Splits, texts: dict[str, str], tokens: TokenCounter) -> Sheet:
+def _counter(tokenizer: str | None) -> Callable[[list[str]], list[int]]:
+    """The number of tokens of each text by the tokenizer of this name, file or model, or of words.
+
+    UsageError if no package for tokenizers is installed, DataError if this one cannot be loaded.
+    """
+    if tokenizer is None:
+        return lambda texts: [len(text.split()) for text in texts]
+    loaded: Any
+    try:
+        if find_spec("tokenizers") is not None:
+            from tokenizers import Tokenizer  # type: ignore[import-not-found,unused-ignore]
+
+            file = Path(tokenizer).is_file()
+            loaded = (Tokenizer.from_file if file else Tokenizer.from_pretrained)(tokenizer)
+            return lambda texts: [
+                len(one.ids) for one in loaded.encode_batch(texts, add_special_tokens=False)
+            ]
+        if find_spec("transformers") is not None:
+            from transformers import AutoTokenizer  # type: ignore[import-not-found,unused-ignore]
+
+            loaded = AutoTokenizer.from_pretrained(tokenizer)
+            return lambda texts: [
+                len(ids) for ids in loaded(texts, add_special_tokens=False)["input_ids"]
+            ]
+    except Exception as error:  # third-party code, which reads files and asks the hub
+        raise DataError(
+            "the tokenizer cannot be loaded",
+            where="--tokenizer",
+            found=f"{tokenizer}: {error}",
+            expected="a tokenizer.json, or the name of a model on the hub that has one",
+            hint="omit --tokenizer to count words",
+        ) from error
+    raise UsageError(
+        "no package for tokenizers is installed",
+        where="--tokenizer",
+        found=tokenizer,
+        expected="the package tokenizers or transformers",
+        hint="pip install tokenizers; or omit --tokenizer to count words",
+    )
+
+
+def statistics(
+    splits: Splits, texts: dict[str, str], count: Callable[[list[str]], list[int]], counted: str
+) -> Sheet:
     """A sheet as Table 4, for each level and for all levels, with the paper's figures."""
     every = [one for reviews in splits.values() for one in reviews]
     shown = {item for one in every for item in _shown(one)}
-    found = tokens.lengths(texts.get(item, "") for item in shown)
+    distinct = list({texts.get(item, "") for item in shown})
+    found: dict[str, int] = {}
+    for start in range(0, len(distinct), BATCH):
+        part = distinct[start : start + BATCH]
+        found.update(zip(part, count(part), strict=True))
     lengths = {item: found[texts.get(item, "")] for item in shown}
     rows: list[tuple[Cell, ...]] = []
     for split, reviews in splits.items():
@@ -193,7 +244,7 @@ def statistics(splits: Splits, texts: dict[str, str], tokens: TokenCounter) -> S
         columns=COLUMNS,
         rows=tuple(rows),
         notes=(
-            f"tokens: {tokens.name}, in title and author of the review's item and of each item in "
+            f"tokens: {counted}, in title and author of the review's item and of each item in "
             "the history before it; the paper names neither its tokenizer nor the texts",
             "history ratings: the ratings before each review; all levels: each review once",
         ),

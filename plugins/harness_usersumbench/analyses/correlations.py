@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from harness.analysis.human_labels import votes_of
-from harness.analysis.text_metrics import BERT, Unavailable, text_metrics
 from harness.contracts.report import Report, Sheet
 from harness_usersumbench.analyses.ratings import RatedTask, RatingOptions, rated_tasks
 from harness_usersumbench.analyses.results import TITLES
+from harness_usersumbench.analyses.text_metrics import BERT, Unavailable, text_metrics
 from harness_usersumbench.paper import TABLES
 
 if TYPE_CHECKING:

@@ -109,7 +109,7 @@ def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
     assert row(report, "easy, to test")[4] == 8 + 14 + 16 + 8 + 16
     with pytest.raises(DataError, match="the tokenizer cannot be loaded"):
         described(data, tokenizer="words")
-    monkeypatch.setattr("harness.data.token_counts.find_spec", lambda _: None)
+    monkeypatch.setattr("harness_perrecbench.grouping.describe.find_spec", lambda _: None)
     with pytest.raises(UsageError, match="pip install tokenizers"):
         described(data, tokenizer="letters")
 

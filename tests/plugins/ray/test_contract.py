@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections import Counter
 
+import msgspec
 import pytest
 from builders.clusters import ON_RAY
 from builders.processes import wait_until
@@ -13,6 +13,7 @@ from builders.toys import asked, current_lines, outcomes
 
 from harness.base.errors import PluginError
 from harness.calls.policy import Patience
+from harness.pipeline.executors import sharded
 from harness.testing import faults
 
 pytestmark = ON_RAY
@@ -58,14 +59,19 @@ def test_a_stage_begins_when_all_items_of_the_stages_before_it_are_recorded(runs
     assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
 
 
+def refusing_slowly(request):
+    """Refuses each question, and takes its time from the hundredth on."""
+    return msgspec.structs.replace(faults.status(400), delay=1.0 if request.number > 99 else 0.01)
+
+
 @BOTH
 def test_too_many_failures_give_the_task_up_and_count_on_when_it_goes_on(runs, serve, executor):
-    server = serve(faults=faults.where("say", faults.status(400)), latency=0.01)
+    server = serve(faults=refusing_slowly)
     runs.words(*(f"w {number}" for number in range(400)))
     first = runs.run(executor, concurrency=4, max_failures={"calls": 0.05})
     assert (first.status, first.exit_code) == ("too_many_failures", 3)
     assert "toys/say" in str(first.errors[0]) and "by calls" in str(first.errors[0])
-    assert 20 < server.count < 400  # long before the last item
+    assert 20 < server.count < 400  # long before the last item, by more than a minute
     assert runs.stages == ["say begins", "say ends"]
     again = runs.run(executor, concurrency=4, max_failures={"calls": 0.05})
     assert (again.status, again.folder) == ("too_many_failures", first.folder)
@@ -169,11 +175,13 @@ def test_ctrl_c_lets_calls_in_flight_finish_and_the_same_command_goes_on(runs, s
 def test_ctrl_c_twice_waits_for_nothing(runs, serve, executor):
     server = serve(faults=lambda request: faults.SILENCE)
     runs.words(*WORDS)
-    process = runs.start(executor, "--concurrency", "4")
+    arguments = runs.arguments(executor, "--concurrency", "4")
+    arguments.remove("--quiet")
+    process = runs.started(arguments)
     wait_until(lambda: server.count >= 4)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.5)
-    assert process.poll() is None  # it waits for the calls in flight
+    assert any("finishing the calls in flight" in line for line in process.stderr)
+    assert process.poll() is None  # it waits for them
     process.send_signal(signal.SIGINT)
     _, shown = process.communicate(timeout=30)
     assert process.returncode == 130, shown
@@ -202,7 +210,8 @@ def test_engines_that_do_not_fit_beside_each_other_open_in_turn(runs, executor):
         )
 
 
-def test_workers_share_the_concurrency(runs, serve):
+def test_workers_share_the_concurrency(runs, serve, monkeypatch):
+    monkeypatch.setattr(sharded, "ROOM_SECONDS", 300.0)
     server = serve(latency=0.2)
     runs.words(*WORDS)
     done = runs.run("ray", workers=3, concurrency=4)

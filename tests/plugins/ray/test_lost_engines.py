@@ -11,6 +11,9 @@ from builders.clusters import ON_RAY, processes_of, with_signal
 from builders.ray_faults import WORDS
 from builders.toys import current_lines
 
+from harness import registry
+from harness.pipeline.executors import sharded
+
 pytestmark = ON_RAY
 
 ENGINE = """
@@ -26,7 +29,7 @@ from harness_models.server.served import Engine, ServedModel
 
 class StandIn(ServedModel):
     def __init__(self, settings):
-        server = (sys.executable, "-m", "harness.testing.server", "--latency", "0.8", "--port")
+        server = (sys.executable, "-m", "acme_standin.served")
         super().__init__(
             Engine(
                 identity=Identity(kind="standin", name="m", scope="global"),
@@ -52,8 +55,30 @@ def register_models(register):
     register("standin", StandIn)
 """
 
+SERVED = """
+import signal
+import sys
+import time
+from pathlib import Path
+
+from harness.testing import FaultyServer
+
+GO = Path(__file__).parent / "go"
+
+
+def stand_still(asked):
+    while asked.number == 4 and not GO.exists():
+        time.sleep(0.05)
+
+
+with FaultyServer(faults=stand_still, latency=0.05, port=int(sys.argv[1])):
+    signal.pause()
+"""
+"""An engine that stands still at its fifth question until there is a file that says go."""
+
 FILES = {
     "acme_standin/__init__.py": "",
+    "acme_standin/served.py": SERVED,
     "acme_standin/plugin.py": ENGINE,
     "acme_standin-1.0.dist-info/METADATA": (
         "Metadata-Version: 2.1\nName: acme-standin\nVersion: 1.0\n"
@@ -73,6 +98,7 @@ def standin(package):
         file = package.parent / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
+    registry.reset()
     yield
     for name in FILES:
         (package.parent / name).unlink()
@@ -84,7 +110,7 @@ def engines_of(nodes):
     for process in processes_of(nodes.folder):
         with suppress(OSError):
             command = Path(f"/proc/{process}/cmdline").read_text()
-            if "harness.testing.server" in command:
+            if "acme_standin.served" in command:
                 found[process] = "keeper.py" in command
     return found
 
@@ -94,12 +120,16 @@ def servers_of(nodes):
     return {process for process, watches in engines_of(nodes).items() if not watches}
 
 
-def test_a_node_without_the_weights_is_named_before_anything_is_asked(run, nodes):
+def test_a_node_without_the_weights_is_named_before_anything_is_asked(run, nodes, monkeypatch):
+    monkeypatch.setattr(sharded, "ROOM_SECONDS", 300.0)
     nodes.remove(nodes.other)
     other = nodes.add(env_vars={"WEIGHTS": "/no/weights"})
-    run.start(*ON_ENGINES)
-    shown = run.ended(code=1)
+    nodes.mend()
+    # The head has room for two of them.
+    done = run.runs.run("ray", model="standin", model_args=None, workers=None, engines=3)
     nodes.remove(other)
+    assert (done.status, done.exit_code) == ("failed", 1)
+    shown = str(done.errors[0])
     assert "the weights are not there" in shown and "/no/weights" in shown
     assert "node " in shown
     assert run.server.count == 0
@@ -107,13 +137,15 @@ def test_a_node_without_the_weights_is_named_before_anything_is_asked(run, nodes
 
 
 @pytest.mark.parametrize("killed", ["worker", "engine"])
-def test_an_engine_that_ends_or_whose_worker_does_is_started_again(run, nodes, killed):
+def test_an_engine_that_ends_or_whose_worker_does_is_started_again(run, nodes, package, killed):
     run.start(*ON_ENGINES)
     run.wait_until(lambda: len(servers_of(nodes)) == 2)
     first = servers_of(nodes)
     run.wait_until(run.on_disk)
     with_signal(min(nodes.workers() if killed == "worker" else first), signal.SIGKILL)
     run.wait_until(lambda: len(servers_of(nodes) - first) == 1)
+    (package.parent / "acme_standin" / "go").touch()
     run.ended()
+    (package.parent / "acme_standin" / "go").unlink()
     assert not engines_of(nodes)
     assert len(current_lines(run.folder, "say")) == len(WORDS)

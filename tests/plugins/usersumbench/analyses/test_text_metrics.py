@@ -3,9 +3,9 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from harness_usersumbench.analyses import text_metrics
+from harness_usersumbench.analyses.text_metrics import Unavailable
 
-from harness.analysis import text_metrics
-from harness.analysis.text_metrics import Unavailable
 from harness.base.errors import UsageError
 
 PAIRS = [

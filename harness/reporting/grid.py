@@ -1,18 +1,35 @@
-"""Reports as tables on a terminal. Imports rich at the top: import this where it is used."""
+"""Columns on a terminal: of reports, of tables and of lines, within a width.
+
+Imports rich at the top: import this module where it is used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+from typing import Any, TextIO
 
-from rich.cells import cell_len
+from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from harness.contracts.report import Cell, Report, Sheet
-from harness.reporting.tables import plain_table, result_console
-from harness.reporting.text import ROUNDING, clean_text
+from harness.reporting.text import ROUNDING, Trimmed, aligned, clean_text
+
+PIPE_WIDTH = 120
+"""The width of wide tables that go into a file or a pipe."""
+
+SCREEN = 40
+"""The lines that the table fits in a file or a pipe, with what is printed after it."""
+
+WIDTH = 80
+"""The width of the table in a file or a pipe."""
+
+INDENT = "  "
 
 MISSING = "—"
 
@@ -21,6 +38,15 @@ LONG_WORD = 40
 
 BETWEEN = 2
 """Blanks between two columns of `plain_table`."""
+
+
+def result_console(stream: TextIO | None = None, *, width: int = PIPE_WIDTH) -> Console:
+    """A console for results, on standard output unless given; it reads no markup."""
+    stream = stream or sys.stdout
+    shown: dict[str, Any] = {"file": stream}
+    if not stream.isatty():
+        shown = {"file": Trimmed(stream), "width": width}
+    return Console(**shown, markup=False, highlight=False, emoji=False)
 
 
 def print_report(report: Report, console: Console | None = None) -> None:
@@ -137,3 +163,63 @@ def has_numbers(sheet: Sheet, column: int) -> bool:
 
 def digits_of(sheet: Sheet, column: int) -> int:
     return sheet.digits if isinstance(sheet.digits, int) else sheet.digits[column]
+
+
+def plain_table(*names: str, numbers: Sequence[str]) -> Table:
+    """A table with one line, under its head: names on the left, numbers on the right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for header in numbers:
+        table.add_column(Text(header), justify="right", no_wrap=not header.startswith(MISSING))
+    return table
+
+
+def indented(lines: Iterable[str], style: str) -> list[Padding]:
+    return [Padding(Text(line, style=style), (0, 0, 0, 2), expand=False) for line in lines]
+
+
+def columns_of(rows: Sequence[Sequence[str]], *, heads: int, left: int) -> list[Text]:
+    """The rows with columns below one another, the first `left` of them aligned to the left."""
+    columns = [
+        [*column[:heads], *(column[heads:] if place < left else aligned(column[heads:]))]
+        for place, column in enumerate(zip(*rows, strict=True))
+    ]
+    rows = list(zip(*columns, strict=True))
+    sizes = [max(map(cell_len, column)) for column in columns]
+    lines = []
+    for place, row in enumerate(rows):
+        cells = [
+            cell + " " * (size - cell_len(cell))
+            if column < left
+            else " " * (size - cell_len(cell)) + cell
+            for column, (cell, size) in enumerate(zip(row, sizes, strict=True))
+        ]
+        lines.append(Text(INDENT.join(cells).rstrip(), style="bold" if place < heads else ""))
+    if heads:
+        lines.insert(heads, Text("─" * (sum(sizes) + len(INDENT) * (len(sizes) - 1))))
+    return lines
+
+
+def wrapped(texts: Iterable[Text], width: int) -> list[Text]:
+    """The texts that are not empty in lines of a width, two for each at most."""
+    return [
+        Text(line, style=text.style)
+        for text in texts
+        for line in wrap(text.plain, width, max_lines=2, placeholder=" …")
+    ]
+
+
+def cut(text: str, width: int) -> str:
+    """The text in a width, with `…` where its end is left out."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def middle_cuts(names: Sequence[str], room: int) -> list[str]:
+    """The names in a width by their beginnings and ends; whole if two would look the same."""
+    head, tail = room - room // 2 - 1, room // 2
+    shown = [
+        name if cell_len(name) <= room else f"{name[:head]}…{name[-tail:]}"
+        for name in names
+    ]  # fmt: skip
+    return shown if len({*shown}) == len({*names}) else list(names)

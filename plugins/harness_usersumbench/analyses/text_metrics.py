@@ -2,9 +2,6 @@
 
 Their packages are no part of the installation: a metric without its package or weights has a
 reason in the place of values.
-
-    columns = text_metrics(summaries, articles, bleurt="mine:bleurt")
-    columns["ROUGE-L"]    # a number for each summary, or Unavailable("rouge-score is not …")
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Names with the identifiers that they cite; what is expected was read off the texts by hand."""
 
 import pytest
-
-from harness.parsing.citations import CitedLine, as_id, cited_lines, meant
+from harness_gistbench.citations import CitedLine, as_id, cited_lines, meant
 
 
 @pytest.mark.parametrize("written", [7, 7.0, "7", "[7]", " #7 ", "“7”", "(7)", "`7`"])

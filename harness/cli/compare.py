@@ -323,6 +323,6 @@ def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
             print()
             print_comparisons(document.comparisons)
     if not args.json and document.gates:
-        from harness.reporting.gate_lines import print_gates
+        from harness.reporting.comparison_tables import print_gates
 
         print_gates(document)

@@ -332,8 +332,7 @@ def _finish(
         said = {"suite": suite.name, "runs": runs, "report": written and str(written)}
         print_json({**said, "gates": decided, "exit_code": code})
     else:
-        from harness.reporting.comparison_tables import print_short_comparison
-        from harness.reporting.gate_lines import print_gates
+        from harness.reporting.comparison_tables import print_gates, print_short_comparison
 
         named = {Path(folder).name: suite.file.against or "" for folder in bases.values()}
         named |= {Path(run.folder).name: run.model for run in runs if run.folder is not None}

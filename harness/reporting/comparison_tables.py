@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
@@ -49,6 +50,8 @@ from harness.scoring.paired_differences import Difference
 from harness.scoring.without_lost import tested_differences
 from harness.tasks.repeats import task_and_repeat
 
+GATE_WORDS = {True: "holds", False: "does not hold", None: "undecided"}
+GATE_STYLES = {True: "green", False: "bold red", None: "yellow"}
 VALUE_WIDTH = len("0.857 [0.571, 1.000]")
 FURTHER = "other metrics, pairs and changed units, each run's own values, notes: --verbose"
 MOST_CHANGED = 5
@@ -618,3 +621,30 @@ def changed_lines(
     held = sum(changes.better + changes.worse for _, changes in found)
     if held > most:
         yield f"{INDENT}and {held - min(most, len(every)):,} more"
+
+
+def print_gates(
+    document: ComparisonDocument,
+    console: Console | None = None,
+    *,
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Print a line for each gate: whether it holds, which run minus which, interval, bound."""
+    console = console or result_console()
+    width = console.width if console.is_terminal else WIDTH
+    labels = dict(names)
+    for one in document.comparisons:
+        labels |= labels_shown(one)
+    console.print()
+    for gate in document.gates or ():
+        runs = [labels.get(run, clean_text(label)) for run, label in gate.labels.items()]
+        parts = [clean_text(gate.gate), *([" − ".join(runs)] if runs else [])]
+        said = [clean_text(gate.undecided or "")]
+        if gate.undecided is None:
+            difference = f"{signed(gate.value)} {signed_interval(gate.interval)}".rstrip()
+            said = [difference, f"bound {gate.bound:+g}"]
+        if gate.holds is False and gate.least_seen:
+            said.append(f"{gate.users:,} people can show {number(gate.least_seen)}")
+        line = f"gate {GATE_WORDS[gate.holds]}: {': '.join(parts)}: {', '.join(said)}"
+        for row in wrapped_whole(line, width, "  "):
+            console.print(Text(row, style=GATE_STYLES[gate.holds]), soft_wrap=True)

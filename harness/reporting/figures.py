@@ -17,15 +17,16 @@ from msgspec.structs import replace
 
 from harness.base.errors import INSTALL_ANALYSIS, UsageError
 from harness.contracts.report import Axis, Bars, Boxes, Figure, Panels, Spans
-from harness.reporting.figure_labels import label_references, write_captions
 from harness.reporting.figure_marks import (
     draw_marks,
     grid_of,
     handle_of,
     is_reference,
+    label_references,
     labels_of,
     legend_of,
     names_of,
+    write_captions,
 )
 from harness.reporting.text import clean_text
 from harness.runs.atomic_files import atomic_write

@@ -19,8 +19,7 @@ from harness.contracts.outcomes import Failure
 from harness.contracts.records import Done, JournalLine
 from harness.pipeline.run import EXIT_CODES, RunResult
 from harness.registry import load_plugins
-from harness.reporting.comparison_tables import print_short_comparison
-from harness.reporting.gate_lines import print_gates
+from harness.reporting.comparison_tables import print_gates, print_short_comparison
 from harness.reporting.grid import WIDTH
 from harness.reporting.tables import print_short_table
 from harness.runs.journal_index import JournalIndex, JournalRecords

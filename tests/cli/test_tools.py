@@ -6,7 +6,7 @@ import pytest
 from builders.loops import Clock
 
 from harness import registry as plugin_manager
-from harness.cli.tool_progress import shown_progress
+from harness.cli.tools import shown_progress
 
 PLUGIN = """
 from typing import Annotated

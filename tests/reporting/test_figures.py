@@ -19,8 +19,7 @@ from harness.contracts.report import (
     Rule,
     Spans,
 )
-from harness.reporting.figure_labels import MOST
-from harness.reporting.figure_marks import COLOURS, colours_of, draw_marks, legend_of
+from harness.reporting.figure_marks import COLOURS, MOST_CAPTIONS, colours_of, draw_marks, legend_of
 from harness.reporting.figures import STYLE, draw, figure_bytes, write_figures
 
 to_hex = pytest.importorskip("matplotlib.colors").to_hex
@@ -294,12 +293,12 @@ def test_of_very_many_names_some_are_written():
     shown = [label.get_text() for label in axes.get_xticklabels()]
     assert shown[:3] == ["n0", "n6", "n12"]
     assert len(axes.patches) == 325
-    many = range(MOST + 5)
+    many = range(MOST_CAPTIONS + 5)
     names = tuple(f"dot {number}" for number in many)
     written = texts(
         figure_bytes(figure(Points(label="a", x=tuple(many), y=tuple(many), names=names)))
     )
-    assert [text for text in written if text.startswith("dot")] == list(names[:MOST])
+    assert [text for text in written if text.startswith("dot")] == list(names[:MOST_CAPTIONS])
 
 
 def test_a_name_stands_above_its_dot_and_within_the_axes():

@@ -30,7 +30,7 @@ from harness.contracts.benchmark import Metric, Oracle
 from harness.contracts.identity import RECORDED, SOFTWARE
 from harness.contracts.records import Score
 from harness.contracts.stage import Item
-from harness.reporting.gate_lines import print_gates
+from harness.reporting.comparison_tables import print_gates
 from harness.runs.manifest import RoleEntry, Session, StageEntry
 from harness.scoring.compared_tasks import compare_tasks
 from harness.scoring.comparison import compare, write_comparisons

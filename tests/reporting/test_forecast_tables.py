@@ -86,17 +86,13 @@ def test_stages_with_several_roles_by_rule_and_unreached_have_rows_of_their_own(
         "~1,200 1,200 to 1,200", "~1,200 together ~0 900",
     ]  # fmt: skip
     by_rule = replace(SUPPORT, roles=(), least_calls=0, most_calls=0)
-
     lines = printed(replace(FORECAST, stages=(by_rule,)), width=100)
-
     assert len(lines) == 7
     assert lines[3].split() == [
         "interests,", "support,", "by", "rule", "~1,200", "0", "0", "0", "0",
     ]  # fmt: skip
     unreached = replace(SUPPORT, roles=(replace(JUDGE, calls=0, first_prompt=()),))
-
     lines = printed(replace(FORECAST, stages=(unreached,)))
-
     assert lines[:2] == [
         "─────────────────── interests, support: judge (openai:llama) ───────────────────",
         "no prompt: no item of the rehearsal reached this stage",
@@ -110,7 +106,6 @@ def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names():
         CANDIDATE, role=evil, label=evil, first_prompt=(Message("user", f"a\n{evil}\nb"),)
     )
     stage = replace(NAME, task=evil, stage=evil, roles=(role,))
-
     lines = printed(replace(FORECAST, stages=(stage,)), width=300)
 
     assert f" {shown}, {shown}: {shown} ({shown}) " in lines[0]

@@ -2,8 +2,9 @@ import csv
 
 import pyarrow.parquet as pq
 import pytest
+from builders.runs import make_metric, make_summary
 
-from harness.analysis.run_tables import Export
+from harness.analysis.run_tables import Export, metric_rows
 from harness.reporting.table_files import csv_cell, write_csv, write_parquet
 
 ROWS = [
@@ -50,3 +51,9 @@ def test_a_table_is_read_back(tmp_path):
     table = pq.read_table(write_parquet(tmp_path, TABLE))
     assert table.to_pylist() == ROWS
     assert [str(field.type) for field in table.schema] == ["string", "double", "int64", "bool"]
+
+
+def test_of_a_metric_that_lacks_nothing_no_share_is_missing():
+    metrics = {"whole": make_metric(0.5, n=4), "part": make_metric(0.5, n=3, missing_share=0.25)}
+    rows = metric_rows("r", "m", make_summary(metrics=metrics))
+    assert [row["missing_share"] for row in rows] == [0.0, 0.25]

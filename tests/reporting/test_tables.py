@@ -9,6 +9,7 @@ from builders.texts import lines_on
 from msgspec.structs import replace
 from rich.console import Console
 
+from harness.calls.pricing import Cost
 from harness.reporting.grid import result_console
 from harness.reporting.tables import other_policies, print_summaries
 from harness.scoring.summary import RoleUse, StageSummary
@@ -30,12 +31,9 @@ def use(**counts):
 def summary():
     fell_out = {"name/no_json": 2, "support/timeout": 1}
     return make_summary(
-        "interests",
-        benchmark="interests",
-        model="openai:gpt",
+        "interests", benchmark="interests", model="openai:gpt", units=40,
         roles={"candidate": "openai:gpt", "judge": "openai:llama"},
         data={"origin": "local", "path": "people.csv"},
-        units=40,
         metrics={
             "support": metric(0.7341, (0.702, 0.781), 37, fell_out, 0.679),
             "grounded": metric(0.5, (0.45, 0.56), 37, fell_out, 0.4625),
@@ -43,36 +41,21 @@ def summary():
         },
         stages={
             "name": StageSummary(
-                items=40,
-                done=38,
-                failures={"no_json": 2},
-                roles={
-                    "candidate": use(
-                        calls=44,
-                        failed=1,
-                        prompt_tokens=30_200,
-                        completion_tokens=6100,
-                        reasoning_tokens=4000,
-                        rungs={"strict": 30, "fenced": 6, "repaired": 1},
-                    )
-                },
+                items=40, done=38, failures={"no_json": 2},
+                roles={"candidate": use(
+                    calls=44, failed=1, prompt_tokens=30_200, completion_tokens=6100,
+                    reasoning_tokens=4000, rungs={"strict": 30, "fenced": 6, "repaired": 1},
+                )},
             ),
             "support": StageSummary(
-                items=180,
-                done=179,
-                failures={"timeout": 1},
-                roles={
-                    "judge": use(
-                        calls=180,
-                        from_store=60,
-                        prompt_tokens=30_200,
-                        completion_tokens=600,
-                        rungs={"strict": 179},
-                    )
-                },
+                items=180, done=179, failures={"timeout": 1},
+                roles={"judge": use(
+                    calls=180, from_store=60, prompt_tokens=30_200, completion_tokens=600,
+                    rungs={"strict": 179},
+                )},
             ),
         },
-    )
+    )  # fmt: skip
 
 
 def printed(*summaries, width):
@@ -164,9 +147,7 @@ def test_tokens_that_were_not_reported_are_no_number(summary):
     none = use(calls=9, untold=9, **dict.fromkeys(fields))
     roles = {"candidate": some, "judge": none, "rule": use(calls=3)}
     stage = StageSummary(items=40, done=40, failures={}, roles=roles)
-
     lines = printed(replace(summary, stages={"name": stage}), width=80)
-
     assert "\n".join(lines[-9:]) == dedent("""\
 asked            calls  stored  failed  tokens in  tokens out
 ─────────────────────────────────────────────────────────────
@@ -198,7 +179,6 @@ windows unreadable      3
 def test_metrics_without_an_interval_say_why_together(summary):
     without = metric(0.5, None, 1, {}, 0.5, no_interval="only one user")
     metrics = {"a": without, "b": without, "c": metric(0.5, (0.4, 0.6), 2, {}, 0.5)}
-
     assert "\n".join(printed(replace(summary, metrics=metrics), width=80)[6:10]) == dedent("""\
 a ↑     0.500                 1        –                 –
 b ↑     0.500                 1        –                 –
@@ -209,16 +189,13 @@ c ↑     0.500 [0.400, 0.600]  2        –                 –
 
 def test_samples_and_users_are_distinguished(summary):
     metrics = {"pairs": metric(0.5, (0.4, 0.6), 4000, {}, 0.5, users=40)}
-
-    assert "  pairs: 4,000 samples of 40 users" in printed(
-        replace(summary, metrics=metrics), width=80
-    )
+    lines = printed(replace(summary, metrics=metrics), width=80)
+    assert "  pairs: 4,000 samples of 40 users" in lines
 
 
 def test_names_are_neither_markup_nor_control_characters(summary):
     evil = "[bold red]x[/] \x1b[31m :smile:"
     console = Console(file=io.StringIO(), width=100, color_system=None)
-
     roles = {evil: use(rungs={evil: 1})}
     stage = StageSummary(items=1, done=0, failures={evil: 1}, roles=roles)
     result = metric(0.5, None, 3, {evil: 1}, 0.4, undefined=evil)
@@ -227,11 +204,26 @@ def test_names_are_neither_markup_nor_control_characters(summary):
         stages={evil: stage}, comparable=False, not_comparable_because=(evil,),
     )  # fmt: skip
     print_summaries([hostile, hostile], console)
-
     shown = console.file.getvalue()
     assert "\x1b" not in shown
     assert "[bold red]x[/] \\x1b[31m :smile:" in shown
     assert "😄" not in shown
+
+
+def test_below_the_costs_stands_what_is_not_known_of_them(summary):
+    cost = Cost(
+        model="openai:gpt", currency="USD", priced=True, asked=400, paid=1.5, paid_unknown=12,
+        reused=0, saved=0.0, saved_unknown=0,
+    )  # fmt: skip
+    asked = use(calls=400, cost=cost)
+    stage = StageSummary(items=400, done=400, failures={}, roles={"candidate": asked})
+    lines = printed(replace(summary, stages={"name": stage}), width=80)
+    assert "\n".join(lines[-5:-1]) == dedent("""\
+model       calls  paid, USD  reused  saved, USD
+────────────────────────────────────────────────
+openai:gpt    400     ≥ 1.50       0           0
+  openai:gpt: usage unknown or incomplete for 12 of 400 calls\
+""")
 
 
 def test_parts_that_are_missing_inside_units_are_a_share_with_a_second_value(summary):

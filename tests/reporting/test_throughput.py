@@ -34,19 +34,16 @@ def looked_at(stage, *moments):
 )
 def test_the_time_left_follows_from_the_calls_asked_or_else_the_items(counters, left):
     stage = StageProgress(task="t", stage="s", total=100, started=0.0)
-
     assert looked_at(stage, (10.0, counters)).seconds_left() == left
 
 
 def test_only_the_last_minute_counts():
     stage = StageProgress(task="t", stage="s", total=1000, started=0.0)
-
     pace = looked_at(
         stage,
         (60.0, {"done": 600, "calls": 600, "completion_tokens": 6000}),
         (120.0, {"done": 660, "calls": 660, "completion_tokens": 6300}),
     )
-
     assert pace.seconds_left() == 340.0  # 340 items at 1 a second
     assert pace.tokens_per_second() == 5.0
 
@@ -54,13 +51,11 @@ def test_only_the_last_minute_counts():
 def test_nothing_is_said_before_anything_is_known():
     stage = StageProgress(task="t", stage="s", total=100)
     pace = looked_at(stage, (1.0, {}), (2.0, {"started": 2.0}))
-
     assert pace.seconds_left() is None
     assert pace.left() == "time left unknown"
     assert pace.tokens_per_second() is None
     assert looked_at(stage, (5.0, {"done": 50, "resumed": 50})).seconds_left() is None
     stage = StageProgress(task="t", stage="s", completion_tokens=600, started=10.0, ended=40.0)
-
     assert tokens_per_second(stage) == 20.0
     assert tokens_per_second(StageProgress(task="t", stage="s")) is None
 
@@ -95,7 +90,6 @@ def test_the_time_left_of_several_stages_follows_from_their_calls_together():
 def test_stages_of_unknown_size_make_the_time_left_a_bound():
     first = StageProgress(task="t", stage="a", total=20, done=10, calls=10, started=0.0)
     later = StageProgress(task="t", stage="b")
-
     assert whole(first, later, now=10.0).left() == "at least 0:10 left"
     first.done = first.calls = 20
     assert whole(first, later, now=10.0).left() == "time left unknown"

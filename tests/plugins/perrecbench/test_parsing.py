@@ -139,6 +139,7 @@ def test_repeated_users_pass_where_length_and_ends_are_right(value, expected):
         (True, "My answer is [User B] rather than [User A].", "both_named"),
         (True, "So it is [User A], NOT [User B]", "both_named"),
         (True, "[User A] rather than [User A]", ("A", "regex")),
+        (True, "[User A] rather than [User B]. So [User A]", ("A", "regex")),
         (True, "I took [User A] over others.\nFinal answer: [User B]", ("B", "regex")),
         (True, "Rather than [User A], I choose [User B].", ("B", "regex")),
         (True, "User A cooks, so User A", "none_named"),

@@ -259,7 +259,7 @@ def reason_of(error: Exception) -> str:
     for before in ("The actor is dead because ", "The actor is temporarily unavailable: "):
         text = text.rpartition(before)[2]
     text = text.partition(". The task may or may not")[0]
-    if "Socket closed" in text:
+    if "rpc_code: 14" in text:  # gRPC's UNAVAILABLE, in many words
         return "its connection closed, as when its process is killed or its machine is gone"
     if "Worker unexpectedly exits with a connection error code" in text:
         return "its process was killed, as by a machine without memory to spare, or crashed"

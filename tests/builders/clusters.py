@@ -19,8 +19,11 @@ SETTINGS = {
 }  # fmt: skip
 """No usage is reported, no token is read or made, and workers do not wait for all other tests."""
 
-ON_RAY = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+ON_RAY = [pytest.mark.slow, pytest.mark.xdist_group("ray"), pytest.mark.timeout(900)]
 """The marks of tests that start a Ray: in the slow lane, one after the other."""
+
+PATIENCE = 240.0
+"""Seconds that a test waits for what a run comes to, on however busy a machine."""
 
 NODE = {"num_cpus": 2, "object_store_memory": 80 * 1024**2}
 """A small node: two workers have room there."""

@@ -24,7 +24,7 @@ def lives(pid):
         return sys.platform != "linux"
 
 
-def wait_until(true: Callable[[], object], seconds: float = 60.0) -> None:
+def wait_until(true: Callable[[], object], seconds: float = 240.0) -> None:
     """Wait until this is true."""
     end = time.monotonic() + seconds
     while not true():

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builders.clusters import NODE, processes_of, ray_cluster, title_of, with_signal, workers_in
+from builders.clusters import (
+    NODE,
+    PATIENCE,
+    processes_of,
+    ray_cluster,
+    title_of,
+    with_signal,
+    workers_in,
+)
 from builders.processes import lives
 from builders.toys import Runs, current_lines
 
@@ -179,7 +187,7 @@ class Watched:
         """Wait until the server was asked so many questions in all."""
         self.wait_until(lambda: self.server.count >= questions)
 
-    def wait_until(self, true: Callable[[], object], seconds: float = 90.0) -> None:
+    def wait_until(self, true: Callable[[], object], seconds: float = PATIENCE) -> None:
         """Wait until this is true; fails if the command ends before that."""
         assert self.process is not None
         end = time.monotonic() + seconds
@@ -199,7 +207,7 @@ class Watched:
         self.process.kill()
         self.process.communicate(timeout=30)
 
-    def ended(self, code: int = 0, seconds: float = 120.0) -> str:
+    def ended(self, code: int = 0, seconds: float = PATIENCE) -> str:
         """What the command wrote to its users, once it has ended by itself."""
         assert self.process is not None
         _, shown = self.process.communicate(timeout=seconds)

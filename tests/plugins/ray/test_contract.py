@@ -7,7 +7,7 @@ from collections import Counter
 
 import msgspec
 import pytest
-from builders.clusters import ON_RAY
+from builders.clusters import ON_RAY, PATIENCE
 from builders.processes import wait_until
 from builders.toys import asked, current_lines, outcomes
 
@@ -161,7 +161,7 @@ def test_ctrl_c_lets_calls_in_flight_finish_and_the_same_command_goes_on(runs, s
     process = runs.start(executor, "--concurrency", "4")
     wait_until(lambda: server.in_flight >= 4 and server.count >= 4)
     process.send_signal(signal.SIGINT)
-    _, shown = process.communicate(timeout=60)
+    _, shown = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, shown
     paid = server.count
     assert paid < 40 and sum(server.answered.values()) == paid
@@ -183,7 +183,7 @@ def test_ctrl_c_twice_waits_for_nothing(runs, serve, executor):
     assert any("finishing the calls in flight" in line for line in process.stderr)
     assert process.poll() is None  # it waits for them
     process.send_signal(signal.SIGINT)
-    _, shown = process.communicate(timeout=30)
+    _, shown = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, shown
     server.faults = ()
     assert runs.run(executor).status == "done"

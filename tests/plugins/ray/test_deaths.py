@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import nullcontext
 
 import pytest
-from builders.clusters import ON_RAY, living_workers, with_signal
+from builders.clusters import ON_RAY, PATIENCE, living_workers, with_signal
 from builders.processes import wait_until
 from builders.ray_faults import raylet_of, scores_of, stopped
 from builders.toys import asked, current_lines, outcomes
@@ -42,7 +42,7 @@ def test_an_item_whose_worker_is_killed_between_its_questions_asks_none_again(ru
     else:
         for worker in living_workers():
             with_signal(worker, signal.SIGKILL)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, said
     counted = Counter(asked(server))
     assert {text: counted[text] for text in counted if text.startswith("say first")} == {

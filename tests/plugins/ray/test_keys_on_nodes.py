@@ -7,7 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import pytest
-from builders.clusters import ON_RAY
+from builders.clusters import ON_RAY, PATIENCE
 
 from harness.testing import faults
 
@@ -67,7 +67,7 @@ def test_no_key_is_written_or_listed_anywhere(runs, serve, place):
     if place != "address":
         arguments[arguments.index("--role") + 1] = f"referee={referee}"
     process = runs.started(arguments, OPENAI_API_KEY=KEY)
-    out, err = process.communicate(timeout=100)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert not (runs.package / "die").exists()  # a worker died, and was given its keys again
     assert {one.headers["authorization"] for one in server.asked} == sent

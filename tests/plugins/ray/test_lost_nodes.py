@@ -37,7 +37,7 @@ def test_a_run_whose_own_node_dies_ends_and_goes_on_on_a_new_cluster(tmp_path, p
             run.wait_for(16)
             with_signal(raylet_of(nodes.cluster.head_node), signal.SIGKILL)
             run.go_on()
-            said = run.ended(code=1, seconds=60)
+            said = run.ended(code=1)
             assert "cannot be reached any more" in said and "worked one by one" not in said
             run.note_kill()
             nodes.kill()

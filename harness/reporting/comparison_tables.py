@@ -40,13 +40,11 @@ from harness.reporting.tables import (
     value_of,
 )
 from harness.reporting.text import NOTHING, aligned, clean_text, number, signed, wrapped_whole
-from harness.scoring.changed_units import MOST_KEPT
-from harness.scoring.compared_slices import FEW, LEAST_USERS
 from harness.scoring.comparison_document import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.grouping import grouped
-from harness.scoring.paired_differences import Difference
-from harness.scoring.without_lost import tested_differences
+from harness.scoring.mean_differences import tested_differences
+from harness.scoring.paired_differences import FEW, LEAST_USERS, MOST_KEPT, Difference
 from harness.tasks.repeats import task_and_repeat
 
 VALUE_WIDTH = len("0.857 [0.571, 1.000]")

@@ -12,7 +12,7 @@ from harness.reporting.html.first_screen import first_screen
 from harness.reporting.html.run_differences import Differences
 from harness.reporting.html.verdict import UNDECIDED, verdict, verdict_html
 from harness.scoring.comparison_document import ComparisonDocument, MeanDifference
-from harness.scoring.without_lost import WithoutLost
+from harness.scoring.mean_differences import WithoutLost
 
 
 def compared(task, *differences, higher=True, labels=("old", "new")):

@@ -47,8 +47,7 @@ from harness.reporting.html.run_differences import differences_html, differences
 from harness.reporting.html.verdict import UNDECIDED, verdict
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.compared_methods import compare_methods
-from harness.scoring.compared_tasks import compare_tasks
+from harness.scoring.compared_tasks import compare_methods, compare_tasks
 from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.gates import GatedRun, decided, gates_of, metrics_by_task
 

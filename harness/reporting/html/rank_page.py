@@ -21,7 +21,7 @@ from harness.scoring.comparison import compare, main_of
 from harness.scoring.comparison_document import Comparison
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
-from harness.scoring.rank_intervals import RankInterval, rank_intervals
+from harness.scoring.paired_differences import RankInterval, rank_intervals
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult
 from harness.tasks.repeats import task_and_repeat

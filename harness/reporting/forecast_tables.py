@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.pipeline.forecast import Forecast, all_together
-from harness.reporting.grid import plain_table, result_console
+from harness.reporting.grid import Row, plain_table, result_console
 from harness.reporting.money import UNKNOWN, money
 from harness.reporting.text import clean_text, count
 from harness.tasks.repeats import task_and_repeat
@@ -45,29 +45,24 @@ def _call_table(forecast: Forecast) -> Table:
     priced = forecast.currency is not None
     if priced:
         numbers += ["cost, at most", "cost bounds"]
-    table = plain_table("task, stage, role", numbers=numbers)
+    rows: list[Row] = []
     for stage in forecast.stages:
         items = f"{stage.items:,}" if stage.exact else f"~{stage.items:,}"
         name = clean_text(f"{stage.task}, {stage.stage}")
         if not stage.roles:
             free = ("0", "0") if priced else ()
-            table.add_row(Text(f"{name}, by rule"), items, "0", "0", "0", "0", *free)
+            rows.append((f"{name}, by rule", items, "0", "0", "0", "0", *free))
         bounds = f"{stage.least_calls:,} to {stage.most_calls:,}"
         for number, role in enumerate(stage.roles):
             cost = (UNKNOWN, UNKNOWN)
             if role.cost is not None:
                 bound = f"{money(role.cost.least)} to {money(role.cost.most)}"
                 cost = (money(role.cost.at_most), bound)
-            table.add_row(
-                Text(f"{name}, {clean_text(role.role)}"),
-                items,
-                f"~{role.calls:,}",
-                "together" if number else bounds,
-                f"~{count(role.prompt_tokens)}",
-                count(role.most_completion_tokens),
-                *(cost if priced else ()),
-            )
-    return table
+            asked = (f"~{role.calls:,}", "together" if number else bounds)
+            tokens = (f"~{count(role.prompt_tokens)}", count(role.most_completion_tokens))
+            name_of_role = f"{name}, {clean_text(role.role)}"
+            rows.append((name_of_role, items, *asked, *tokens, *(cost if priced else ())))
+    return plain_table("task, stage, role", numbers=numbers, rows=rows)
 
 
 def _total_lines(forecast: Forecast) -> Iterator[str]:

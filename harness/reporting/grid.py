@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 from rich import box
 from rich.cells import cell_len, set_cell_size
@@ -165,13 +165,22 @@ def digits_of(sheet: Sheet, column: int) -> int:
     return sheet.digits if isinstance(sheet.digits, int) else sheet.digits[column]
 
 
-def plain_table(*names: str, numbers: Sequence[str]) -> Table:
+Row: TypeAlias = Iterable[str | Text] | None
+"""The cells of a row, or None for a line between two sections."""
+
+
+def plain_table(*names: str, numbers: Sequence[str], rows: Iterable[Row] = ()) -> Table:
     """A table with one line, under its head: names on the left, numbers on the right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for name in names:
         table.add_column(name, overflow="fold")
     for header in numbers:
         table.add_column(Text(header), justify="right", no_wrap=not header.startswith(MISSING))
+    for row in rows:
+        if row is None:
+            table.add_section()
+        else:
+            table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return table
 
 

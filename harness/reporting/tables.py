@@ -34,7 +34,7 @@ from harness.reporting.grid import (
     sheet_parts,
     wrapped,
 )
-from harness.reporting.money import cost_notes, paid, saved, token_notes, tokens
+from harness.reporting.run_lines import cost_notes, paid, saved, token_notes, tokens
 from harness.reporting.text import (
     NOTHING,
     ROUNDING,

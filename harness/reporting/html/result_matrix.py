@@ -10,7 +10,7 @@ from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, cost_of
 from harness.reporting.html.run_differences import POOLED
 from harness.reporting.html.sheet_html import Entry, entries_html
-from harness.reporting.money import paid
+from harness.reporting.run_lines import paid
 from harness.reporting.text import NOTHING, duration, number, reasons, share
 
 RULES, PUBLISHED = "baseline", "published"

@@ -19,9 +19,9 @@ from harness.calls.usage import player_name
 from harness.contracts.judge import Selected
 from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import CallRecord, Judged
-from harness.reporting.call_lines import describe_call
 from harness.reporting.html.markup import Html, all_shown, element, joined
 from harness.reporting.html.samples import Line, Sample, Samples, main_columns
+from harness.reporting.run_lines import describe_call
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
 

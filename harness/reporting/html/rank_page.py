@@ -10,8 +10,14 @@ from harness.contracts.report import Axis, Cell, Figure, Sheet, Spans
 from harness.registry import Plugins
 from harness.reporting.html.figure_html import figure_html
 from harness.reporting.html.key_words import key_words
-from harness.reporting.html.markup import Html, element, joined, read_secrets
-from harness.reporting.html.page import page_html, section_html
+from harness.reporting.html.markup import (
+    Html,
+    element,
+    joined,
+    page_html,
+    read_secrets,
+    section_html,
+)
 from harness.reporting.html.reported_run import ReportedRun, made_of
 from harness.reporting.html.sheet_html import in_words, notes_html, sheet_html
 from harness.reporting.tables import metric_name

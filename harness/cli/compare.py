@@ -135,8 +135,7 @@ def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> i
 
 
 def _methods(args: SimpleNamespace) -> int:
-    from harness.scoring.compared_methods import compare_methods
-    from harness.scoring.compared_tasks import ComparedTasks, check_slice
+    from harness.scoring.compared_tasks import ComparedTasks, check_slice, compare_methods
 
     names = list(dict.fromkeys(filter(None, map(str.strip, args.tasks.split(",")))))
     fits = {"--task": args.task, "--gate": args.gate, "--oracle": args.oracle,

@@ -73,7 +73,7 @@ def doctor(effective: EffectiveSettings, /, **options: Any) -> int:
     if options["json"]:
         print_json({"findings": found, "servers": servers})
     else:
-        from harness.reporting.finding_tables import print_findings
+        from harness.reporting.grid import print_findings
 
         print_findings([one for one in found if one.state != "good" or not options["quiet"]])
         for line in ways:

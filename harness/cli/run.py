@@ -104,7 +104,7 @@ def _run(
 def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
     """Print the result of a run, its errors, its cost and its folder."""
     from harness.cli.results import print_results
-    from harness.reporting.money import cost_line
+    from harness.reporting.run_lines import cost_line
 
     if json:
         sys.stdout.write(result.to_json())

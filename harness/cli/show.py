@@ -162,8 +162,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
 def _heading(
     folder: RunFolder, manifest: Manifest, unfinished: dict[str, list[str]]
 ) -> Iterator[str]:
-    from harness.reporting.money import session_line
-    from harness.reporting.run_lines import rate_limited, status_text
+    from harness.reporting.run_lines import rate_limited, session_line, status_text
 
     began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
     status = status_text(manifest.status, folder.at_work())
@@ -280,7 +279,7 @@ def _record_lines(
 
     With `cut`, the middle of a long item or message is left out, not of what was answered.
     """
-    from harness.reporting.call_lines import describe_call
+    from harness.reporting.run_lines import describe_call
 
     yield _rule(f"{task} / {stage} / {record.id}  (user {record.user})", "═")
     whole = f"--task {task} --stage {stage} --sample {record.id}" if cut else None
@@ -330,6 +329,6 @@ def _rule(title: str, stroke: str) -> str:
 
 
 def _json(value: Any) -> str:
-    from harness.reporting.call_lines import laid_out
+    from harness.reporting.run_lines import laid_out
 
     return laid_out(msgspec.to_builtins(value), width=_WIDTH - len(_INDENT))

@@ -237,7 +237,7 @@ def _dry_run(planned: Sequence[PlannedSuiteRun], *, json: bool) -> int:
     from harness.pipeline.preparation import prepare
     from harness.pipeline.suite_runs import Players, players_of_suite, unlike_players
     from harness.registry import load_plugins
-    from harness.reporting.suite_tables import forecast_report, forecast_rows
+    from harness.reporting.forecast_tables import forecast_report, forecast_rows
     from harness.reporting.text import clean_text
 
     runs: dict[str, list[PlannedSuiteRun]] = {}
@@ -310,7 +310,7 @@ def _finish(
     from harness.cli.score import open_runs
     from harness.cli.suite_gates import decided_gates
     from harness.pipeline.suite_runs import exit_code_of
-    from harness.reporting.suite_tables import ending_report
+    from harness.reporting.forecast_tables import ending_report
     from harness.reporting.text import clean_text
 
     documents, errors, gates = decided_gates(suite, runs, bases)

@@ -18,6 +18,7 @@ from harness.reporting.grid import (
     INDENT,
     SCREEN,
     WIDTH,
+    Row,
     columns_of,
     cut,
     indented,
@@ -41,13 +42,11 @@ from harness.reporting.tables import (
     value_of,
 )
 from harness.reporting.text import NOTHING, aligned, clean_text, number, signed, wrapped_whole
-from harness.scoring.changed_units import MOST_KEPT
-from harness.scoring.compared_slices import FEW, LEAST_USERS
 from harness.scoring.comparison_document import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.grouping import grouped
-from harness.scoring.paired_differences import Difference
-from harness.scoring.without_lost import tested_differences
+from harness.scoring.mean_differences import tested_differences
+from harness.scoring.paired_differences import FEW, LEAST_USERS, MOST_KEPT, Difference
 from harness.tasks.repeats import task_and_repeat
 
 GATE_WORDS = {True: "holds", False: "does not hold", None: "undecided"}
@@ -449,24 +448,22 @@ def _run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     results = [result for run in comparison.runs for result in run.metrics.values()]
     others = other_policies(results)
     numbers = (f"value [{interval_header(results)}]", "n", "missing", *others)
-    table = _by_metric("run", names, numbers=numbers)
+    table: list[Row] = []
     rows = [run.metrics[metric] for metric in comparison.runs[0].metrics for run in comparison.runs]
     values = iter(value_cells(rows, numbers[0]))
     for metric, first in comparison.runs[0].metrics.items():
         shown = metric_name(metric, first)
         for run in comparison.runs:
             cells = result_cells(run.metrics[metric], others)
-            table.add_row(Text(shown), Text(names[run.run]), next(values), *cells)
+            table.append((shown, names[run.run], next(values), *cells))
             shown = ""
-    return table
+    return _by_metric("run", names, numbers=numbers, rows=table)
 
 
 def _common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     """The metrics of which the runs do not share all units, on the units that they share."""
     results = [result for run in comparison.runs for result in run.common.values()]
-    table = _by_metric(
-        "on common units", names, numbers=(f"value [{interval_header(results)}]", "n")
-    )
+    rows: list[Row] = []
     for metric, first in comparison.runs[0].metrics.items():
         shown = metric_name(metric, first)
         shared = [run.common.get(metric) for run in comparison.runs]
@@ -476,34 +473,27 @@ def _common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
         ):
             continue
         for run, result in zip(comparison.runs, shared, strict=True):
-            table.add_row(
-                Text(shown),
-                Text(names[run.run]),
-                Text(value_of(result) if result else NOTHING, style="bold"),
-                Text(f"{result.n:,}" if result else NOTHING),
-            )
+            value = Text(value_of(result) if result else NOTHING, style="bold")
+            rows.append((shown, names[run.run], value, f"{result.n:,}" if result else NOTHING))
             shown = ""
-    return table
+    numbers = (f"value [{interval_header(results)}]", "n")
+    return _by_metric("on common units", names, numbers=numbers, rows=rows)
 
 
 def _difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     numbers = ("difference", "p", "p (Holm)", "n")
-    table = _by_metric("first − second", names, numbers=numbers)
+    rows: list[Row] = []
     before = ""
     values = iter(aligned(map(difference_of, comparison.differences), len(numbers[0])))
     metrics = comparison.runs[0].metrics
     for each in comparison.differences:
         name = metric_name(each.metric, metrics[each.metric])
-        table.add_row(
-            Text("" if each.metric == before else name),
-            Text(f"{names[each.first]} − {names[each.second]}"),
-            Text(next(values), style="bold", justify="left"),
-            Text(p_value(each.p)),
-            Text(p_value(each.p_holm)),
-            Text(f"{each.n:,}"),
-        )
+        pair = f"{names[each.first]} − {names[each.second]}"
+        value = Text(next(values), style="bold", justify="left")
+        tests = (p_value(each.p), p_value(each.p_holm), f"{each.n:,}")
+        rows.append(("" if each.metric == before else name, pair, value, *tests))
         before = each.metric
-    return table
+    return _by_metric("first − second", names, numbers=numbers, rows=rows)
 
 
 def difference_of(difference: Difference) -> str:
@@ -573,9 +563,11 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
     return [*parts, *indented(lines, "red")]
 
 
-def _by_metric(who: str, names: Mapping[str, str], *, numbers: Sequence[str]) -> Table:
+def _by_metric(
+    who: str, names: Mapping[str, str], *, numbers: Sequence[str], rows: Sequence[Row]
+) -> Table:
     """A table whose second column is never too narrow for the longest word of a label."""
-    table = plain_table("metric", who, numbers=numbers)
+    table = plain_table("metric", who, numbers=numbers, rows=rows)
     table.columns[1].min_width = max(len(word) for name in names.values() for word in name.split())
     return table
 

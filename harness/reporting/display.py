@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from harness.pipeline.progress import Display, RunProgress, StageProgress
-from harness.reporting.money import tokens
-from harness.reporting.run_lines import throttled
+from harness.reporting.run_lines import throttled, tokens
 from harness.reporting.text import causes, clean_text, duration, share
 from harness.reporting.throughput import Pace, tokens_per_second
 

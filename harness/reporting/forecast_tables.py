@@ -1,18 +1,24 @@
-"""The expected calls of a run on a terminal. Imports rich: import this where it is used."""
+"""What runs and suites are expected to ask, and how the runs of a suite ended, on a terminal.
+
+Imports rich at the top: import this module where it is used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
 from rich.console import Console
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from harness.pipeline.forecast import Forecast, all_together
-from harness.reporting.grid import plain_table, result_console
-from harness.reporting.money import UNKNOWN, money
+from harness.contracts.report import Cell, Report, Sheet
+from harness.pipeline.forecast import ExpectedCost, Forecast, all_together
+from harness.pipeline.suite_runs import SuiteRun
+from harness.reporting.grid import Row, plain_table, result_console
+from harness.reporting.run_lines import UNKNOWN, money
 from harness.reporting.text import clean_text, count
 from harness.tasks.repeats import task_and_repeat
 
@@ -45,29 +51,24 @@ def _call_table(forecast: Forecast) -> Table:
     priced = forecast.currency is not None
     if priced:
         numbers += ["cost, at most", "cost bounds"]
-    table = plain_table("task, stage, role", numbers=numbers)
+    rows: list[Row] = []
     for stage in forecast.stages:
         items = f"{stage.items:,}" if stage.exact else f"~{stage.items:,}"
         name = clean_text(f"{stage.task}, {stage.stage}")
         if not stage.roles:
             free = ("0", "0") if priced else ()
-            table.add_row(Text(f"{name}, by rule"), items, "0", "0", "0", "0", *free)
+            rows.append((f"{name}, by rule", items, "0", "0", "0", "0", *free))
         bounds = f"{stage.least_calls:,} to {stage.most_calls:,}"
         for number, role in enumerate(stage.roles):
             cost = (UNKNOWN, UNKNOWN)
             if role.cost is not None:
                 bound = f"{money(role.cost.least)} to {money(role.cost.most)}"
                 cost = (money(role.cost.at_most), bound)
-            table.add_row(
-                Text(f"{name}, {clean_text(role.role)}"),
-                items,
-                f"~{role.calls:,}",
-                "together" if number else bounds,
-                f"~{count(role.prompt_tokens)}",
-                count(role.most_completion_tokens),
-                *(cost if priced else ()),
-            )
-    return table
+            asked = (f"~{role.calls:,}", "together" if number else bounds)
+            tokens = (f"~{count(role.prompt_tokens)}", count(role.most_completion_tokens))
+            name_of_role = f"{name}, {clean_text(role.role)}"
+            rows.append((name_of_role, items, *asked, *tokens, *(cost if priced else ())))
+    return plain_table("task, stage, role", numbers=numbers, rows=rows)
 
 
 def _total_lines(forecast: Forecast) -> Iterator[str]:
@@ -98,3 +99,101 @@ def _cost_lines(forecast: Forecast) -> Iterator[str]:
     if limit is not None:
         enough = "is" if total.at_most <= limit and not unknown else "may not be"
         yield f"--max_cost {limit:g} {enough} enough for the expected calls"
+
+
+class ModelForecast(msgspec.Struct, frozen=True, kw_only=True):
+    """What all runs of one model would ask; `cost` is None without a price for each model."""
+
+    model: str
+    runs: int
+    calls: int
+    prompt_tokens: int
+    most_completion_tokens: int
+    cost: ExpectedCost | None = None
+    currency: str | None = None
+    assumptions: tuple[str, ...] = ()
+
+
+def forecast_rows(found: Iterable[tuple[str, int, Forecast]]) -> list[ModelForecast]:
+    """The forecast of each model, from the number of its runs and the forecast of one of them."""
+    rows = []
+    for name, runs, forecast in found:
+        roles = [role for stage in forecast.stages for role in stage.roles]
+        costs = [role.cost for role in roles if role.cost is not None]
+        priced = forecast.currency is not None and len(costs) == len(roles)
+        rows.append(
+            ModelForecast(
+                model=name,
+                runs=runs,
+                calls=runs * sum(role.calls for role in roles),
+                prompt_tokens=runs * sum(role.prompt_tokens for role in roles),
+                most_completion_tokens=runs * sum(role.most_completion_tokens for role in roles),
+                cost=all_together(costs * runs) if priced else None,
+                currency=forecast.currency,
+                assumptions=forecast.assumptions,
+            )
+        )
+    return rows
+
+
+def forecast_report(rows: Sequence[ModelForecast]) -> Report:
+    """The forecasts of all models with their sum."""
+    currency = next((row.currency for row in rows if row.currency is not None), None)
+
+    def cells(name: str, of: Sequence[ModelForecast]) -> tuple[Cell, ...]:
+        known = [row.cost for row in of if row.cost is not None]
+        cost = all_together(known)
+        costs = f"{money(cost.at_most)} {currency}", f"{money(cost.least)} to {money(cost.most)}"
+        if len(known) < len(of):
+            costs = UNKNOWN, UNKNOWN
+        return (
+            name,
+            sum(row.runs for row in of),
+            sum(row.calls for row in of),
+            sum(row.prompt_tokens for row in of),
+            sum(row.most_completion_tokens for row in of),
+            *(costs if currency is not None else ()),
+        )
+
+    return Report(
+        sheets=(
+            Sheet(
+                title="calls to expect; no model was asked",
+                columns=(
+                    "model",
+                    "runs",
+                    "calls",
+                    "tokens in",
+                    "tokens out, at most",
+                    *(("cost, at most", "cost bounds") if currency is not None else ()),
+                ),
+                rows=(*(cells(row.model, [row]) for row in rows), cells("all", rows)),
+                notes=(
+                    "each model's first run was rehearsed; its runs with other seeds count the "
+                    "same",
+                    *dict.fromkeys(line for row in rows for line in row.assumptions),
+                ),
+            ),
+        )
+    )
+
+
+def ending_report(suite: str, runs: Sequence[SuiteRun]) -> Report:
+    """How each run of a suite ended, with its folder or its error."""
+    return Report(
+        sheets=(
+            Sheet(
+                title=f"suite {suite}",
+                columns=("model", "seed", "ended", "folder, or what went wrong"),
+                rows=tuple(
+                    (
+                        run.model,
+                        run.seed,
+                        run.status.replace("_", " ") + (", before" if run.before else ""),
+                        "".join(run.errors[:1]).partition("\n")[0] or run.folder or "",
+                    )
+                    for run in runs
+                ),
+            ),
+        )
+    )

@@ -1,4 +1,4 @@
-"""Columns on a terminal: of reports, of tables and of lines, within a width.
+"""Columns on a terminal: of reports, tables, lines and findings, within a width.
 
 Imports rich at the top: import this module where it is used.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 from rich import box
 from rich.cells import cell_len, set_cell_size
@@ -17,6 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from harness.contracts.finding import MARKS, Finding
 from harness.contracts.report import Cell, Report, Sheet
 from harness.reporting.text import ROUNDING, Trimmed, aligned, clean_text
 
@@ -30,14 +31,12 @@ WIDTH = 80
 """The width of the table in a file or a pipe."""
 
 INDENT = "  "
+"""Blanks between two columns, and before a line that belongs to the one above."""
 
 MISSING = "—"
 
 LONG_WORD = 40
 """Words up to this length are kept whole if the console is wide enough for one."""
-
-BETWEEN = 2
-"""Blanks between two columns of `plain_table`."""
 
 
 def result_console(stream: TextIO | None = None, *, width: int = PIPE_WIDTH) -> Console:
@@ -137,7 +136,7 @@ def _cut(
 
 
 def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + BETWEEN * (len(widths) - 1)
+    return sum(widths) + len(INDENT) * (len(widths) - 1)
 
 
 def _table(sheet: Sheet, columns: Sequence[int], widths: Sequence[int]) -> Table:
@@ -165,13 +164,22 @@ def digits_of(sheet: Sheet, column: int) -> int:
     return sheet.digits if isinstance(sheet.digits, int) else sheet.digits[column]
 
 
-def plain_table(*names: str, numbers: Sequence[str]) -> Table:
+Row: TypeAlias = Iterable[str | Text] | None
+"""The cells of a row, or None for a line between two sections."""
+
+
+def plain_table(*names: str, numbers: Sequence[str], rows: Iterable[Row] = ()) -> Table:
     """A table with one line, under its head: names on the left, numbers on the right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for name in names:
         table.add_column(name, overflow="fold")
     for header in numbers:
         table.add_column(Text(header), justify="right", no_wrap=not header.startswith(MISSING))
+    for row in rows:
+        if row is None:
+            table.add_section()
+        else:
+            table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return table
 
 
@@ -223,3 +231,43 @@ def middle_cuts(names: Sequence[str], room: int) -> list[str]:
         for name in names
     ]  # fmt: skip
     return shown if len({*shown}) == len({*names}) else list(names)
+
+
+PLAIN_MARKS = {"good": "ok", "doubtful": "!", "bad": "x"}
+"""For encodings that lack the other marks."""
+NARROWEST = 30
+"""The text of a finding is at least this wide, even on a narrower terminal."""
+COLOURS = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
+
+
+def print_findings(findings: Sequence[Finding], console: Console | None = None) -> None:
+    """Print a line for each finding with what to do below it, and a summary as the last line."""
+    console = console or result_console()
+    marks = marks_for(console.encoding)
+    widest = max((cell_len(one.about) for one in findings), default=0)
+    margin = max(map(len, marks.values())) + widest + 2 * len(INDENT)
+    room = max(console.width - margin, NARROWEST)
+    for one in findings:
+        mark = marks[one.state]
+        start = Text(mark, style=COLOURS[one.state]).append(f"{INDENT}{clean_text(one.about)}")
+        start.append(" " * (margin - start.cell_len))
+        lines = Text(clean_text(one.says)).wrap(console, room)
+        if one.to_do:
+            lines.extend(Text(f"to do: {clean_text(one.to_do)}", style="dim").wrap(console, room))
+        for line in lines:
+            line.rstrip()
+            console.print(start + line, soft_wrap=True)
+            start = Text(" " * margin)
+    states = [one.state for one in findings]
+    bad, doubtful = states.count("bad"), states.count("doubtful")
+    to_check = f"; {doubtful} to check" if doubtful else ""
+    console.print(Text(f"{bad or 'nothing'} to fix before a run{to_check}"))
+
+
+def marks_for(encoding: str) -> dict[str, str]:
+    """The marks that an encoding can write."""
+    try:
+        "".join(MARKS.values()).encode(encoding)
+    except UnicodeEncodeError:
+        return PLAIN_MARKS
+    return MARKS

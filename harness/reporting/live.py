@@ -17,8 +17,7 @@ from rich.text import Text
 
 from harness.calls.pricing import together
 from harness.pipeline.progress import RunProgress, StageProgress
-from harness.reporting.money import UNKNOWN, money, paid, tokens
-from harness.reporting.run_lines import throttled
+from harness.reporting.run_lines import UNKNOWN, money, paid, throttled, tokens
 from harness.reporting.text import causes, clean_text, count, duration, share
 from harness.reporting.throughput import Pace
 

@@ -1,13 +1,19 @@
-"""The runs in a folder, and how rate limits slowed a run, as lines of text."""
+"""Runs, rate limits, calls and amounts of money and tokens as text for people."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.reporting.text import clean_text, number
+from harness.calls.pricing import Cost, together
+from harness.reporting.text import NOTHING, clean_text, count, number
 from harness.scoring.grouping import grouped
 from harness.scoring.run_list import ListedRun, ListedTask, Listing
+from harness.scoring.summary import RoleUse
+
+if TYPE_CHECKING:
+    from harness.contracts.records import CallRecord
 
 MOST_TASKS = 10
 """The most tasks of a run that are listed one by one."""
@@ -111,3 +117,139 @@ def throttled(limits: Mapping[str, Mapping[str, Any]]) -> str | None:
     ]
     more = f"; {len(lines) - 1:,} more" if len(lines) > 1 else ""
     return clean_text(lines[0]) + more if lines else None
+
+
+def describe_call(call: CallRecord, *, by_rule: bool) -> str:
+    """Who was asked, where the reply came from, and how it was read."""
+    who = f"{call.role} {call.member}" if call.member else call.role
+    parts = [f"{who}, prompt {call.prompt}, from {call.source}"]
+    if call.repeat:
+        parts.append(f"repeat {call.repeat}")
+    if call.finish is not None:
+        parts.append(f"ended by {call.finish}")
+    if call.rung is not None:
+        parts.append(f"read as {call.rung}")
+    if call.asked_schema:
+        parts.append("schema requested")
+    if call.attempts > 1:
+        parts.append(f"{call.attempts} attempts")
+    if call.usage is not None:
+        parts.append(f"{call.usage.prompt_tokens} + {call.usage.completion_tokens} tokens")
+    elif call.finish is not None and not by_rule:
+        parts.append("tokens unknown")
+    if call.source == "model":
+        parts.append(f"{call.seconds:.1f} s")
+    return ", ".join(parts)
+
+
+def laid_out(value: Any, *, width: int, before: int = 0) -> str:
+    """A JSON value on one line if it fits into the width, otherwise with one member per line.
+
+    `before` is the number of characters before the value on its line.
+
+    >>> laid_out({"a": [1, 2]}, width=80)
+    '{"a": [1, 2]}'
+    """
+    flat = json.dumps(value, ensure_ascii=False)
+    if before + len(flat) <= width or not value or not isinstance(value, (dict, list)):
+        return flat
+    if isinstance(value, dict):
+        opened, closed = "{", "}"
+        members = [(f"{json.dumps(str(name), ensure_ascii=False)}: ", one)
+                   for name, one in value.items()]  # fmt: skip
+    else:
+        opened, closed, members = "[", "]", [("", one) for one in value]
+    # Members are indented by two, and followed by a comma.
+    parts = [name + laid_out(one, width=width - 2, before=len(name) + 1) for name, one in members]
+    inside = ",\n".join(parts).replace("\n", "\n  ")
+    return f"{opened}\n  {inside}\n{closed}"
+
+
+UNKNOWN = "unknown"
+
+
+def money(amount: float) -> str:
+    """An amount with two decimals, or more if it is small."""
+    if not amount:
+        return "0"
+    if amount >= 1:
+        return f"{amount:,.2f}"
+    return f"{amount:.4f}" if amount >= 0.0001 else f"{amount:.1e}"
+
+
+def known(amount: float | None, unknown: int) -> str:
+    """An amount as text: with `≥` if a part is unknown, or `unknown`."""
+    if amount is None:
+        return UNKNOWN
+    return f"≥ {money(amount)}" if unknown else money(amount)
+
+
+def tokens(amount: float | None, unreported: int) -> str:
+    """A number of tokens as text: with `≥` if some replies had no usage, or `unknown`."""
+    if amount is None or (unreported and not amount):
+        return UNKNOWN
+    return f"≥ {count(amount)}" if unreported else count(amount)
+
+
+def paid(cost: Cost | None) -> str:
+    """The amount paid, as text."""
+    return NOTHING if cost is None else known(cost.paid, cost.paid_unknown)
+
+
+def saved(cost: Cost | None) -> str:
+    """The amount that reused replies had cost, as text."""
+    return NOTHING if cost is None else known(cost.saved, cost.saved_unknown)
+
+
+def cost_notes(name: str, cost: Cost | None) -> list[str]:
+    """Notes on the unknown parts of a cost, with reasons."""
+    if cost is None:
+        return []
+    asked, reused = cost.paid_unknown, cost.saved_unknown
+    if not cost.priced:
+        calls = asked + reused
+        return [f"{name}: no price for {clean_text(cost.model)}, {calls:,} calls"] * bool(calls)
+    notes = []
+    if asked:
+        notes.append(f"{name}: usage unknown or incomplete for {asked:,} of {cost.asked:,} calls")
+    if reused:
+        notes.append(f"{name}: usage unknown for {reused:,} of {cost.reused:,} reused replies")
+    return notes
+
+
+def token_notes(name: str, use: RoleUse) -> list[str]:
+    """The note on replies without usage, unless the notes on the cost have it already."""
+    cost = use.cost
+    noted = cost is not None and cost.priced and (cost.paid_unknown or cost.saved_unknown)
+    if not use.untold or noted:
+        return []
+    return [f"{name}: usage unknown for {use.untold:,} of {use.calls:,} calls"]
+
+
+def cost_line(costs: Iterable[Cost]) -> str | None:
+    """The total cost of some calls in one line; None without prices."""
+    costs = tuple(costs)
+    if not costs:
+        return None
+    cost = together("", costs)
+    currency = clean_text(cost.currency)
+    parts = [f"paid {paid(cost)}{_unit(cost.paid, currency)} for {cost.asked:,} calls"]
+    if cost.paid_unknown:
+        parts.append(f"unknown for {cost.paid_unknown:,}")
+    if cost.reused:
+        parts.append(f"saved {saved(cost)}{_unit(cost.saved, currency)} by {cost.reused:,} reused")
+    return ", ".join(parts)
+
+
+def session_line(sessions: Iterable[Mapping[str, Cost]], *, without: int = 0) -> str | None:
+    """The total cost of a run's sessions in one line; `without` more sessions did not end."""
+    costs = [cost for session in sessions for cost in session.values()]
+    line = cost_line(costs)
+    if line is None or not without:
+        return line
+    sessions_without = "session that did not end" if without == 1 else "sessions that did not end"
+    return f"{line}; unknown for {without:,} {sessions_without}"
+
+
+def _unit(amount: float | None, currency: str) -> str:
+    return "" if amount is None else f" {currency}"

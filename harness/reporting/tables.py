@@ -19,12 +19,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from harness.calls.pricing import costs_by_model, together
+from harness.calls.pricing import Cost, costs_by_model, together
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.grid import (
     INDENT,
     SCREEN,
     WIDTH,
+    Row,
     cut,
     indented,
     middle_cuts,
@@ -33,7 +34,7 @@ from harness.reporting.grid import (
     sheet_parts,
     wrapped,
 )
-from harness.reporting.money import cost_notes, paid, saved, token_notes, tokens
+from harness.reporting.run_lines import cost_notes, paid, saved, token_notes, tokens
 from harness.reporting.text import (
     NOTHING,
     ROUNDING,
@@ -88,25 +89,19 @@ def _print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
         return
     (currency,) = {clean_text(cost.currency) for cost in costs.values()}
     numbers = ("calls", f"paid, {currency}", "reused", f"saved, {currency}")
-    table = plain_table("model", numbers=numbers)
-    rows = dict(costs)
+    rows: list[Row] = [_cost_row(*one) for one in costs.items()]
     if len(costs) > 1:
-        rows["total"] = together("total", costs.values())
-    for name, cost in rows.items():
-        if name not in costs:
-            table.add_section()
-        table.add_row(
-            Text(clean_text(name)),
-            Text(f"{cost.asked:,}"),
-            Text(paid(cost), style="bold"),
-            Text(f"{cost.reused:,}"),
-            Text(saved(cost)),
-        )
-    console.print(table)
+        rows += [None, _cost_row("total", together("total", costs.values()))]
+    console.print(plain_table("model", numbers=numbers, rows=rows))
     for name, cost in costs.items():
         for note in indented(cost_notes(clean_text(name), cost), "yellow"):
             console.print(note)
     console.print()
+
+
+def _cost_row(name: str, cost: Cost) -> Row:
+    money = Text(paid(cost), style="bold")
+    return clean_text(name), f"{cost.asked:,}", money, f"{cost.reused:,}", saved(cost)
 
 
 def _report(summary: TaskSummary) -> Group:
@@ -141,10 +136,8 @@ def _report(summary: TaskSummary) -> Group:
     ]
     parts += [*indented(meanings, "dim"), Text()]
     if summary.counts:
-        counts = plain_table("counted", numbers=("times",))
-        for name, times in summary.counts.items():
-            counts.add_row(Text(clean_text(name)), Text(f"{times:,}"))
-        parts += [counts, Text()]
+        counts = ((clean_text(name), f"{times:,}") for name, times in summary.counts.items())
+        parts += [plain_table("counted", numbers=("times",), rows=counts), Text()]
     parts += [_stage_table(summary), Text()]
     if any(stage.roles for stage in summary.stages.values()):
         parts += [_role_table(summary), *_role_notes(summary), Text()]
@@ -190,18 +183,13 @@ def _metric_table(metrics: Mapping[str, MetricResult]) -> Table:
     others = other_policies(metrics.values())
     value = f"value [{interval_header(metrics.values())}]"
     numbers = (value, "n", "missing", *others)
-    table = plain_table("metric", numbers=numbers)
     values = dict(zip(metrics, value_cells(metrics.values(), value), strict=True))
-    for title, wanted in (("", False), ("without any model", True)):
-        results = {name: each for name, each in metrics.items() if each.baseline is wanted}
-        if title and results:
-            table.add_section()
-            table.add_row(Text(title, style="dim"))
-        for name, result in results.items():
-            table.add_row(
-                Text(metric_name(name, result)), values[name], *result_cells(result, others)
-            )
-    return table
+    rows: dict[bool, list[Row]] = {False: [], True: [None, (Text("without any model", "dim"),)]}
+    for name, result in metrics.items():
+        cells: Row = (metric_name(name, result), values[name], *result_cells(result, others))
+        rows[result.baseline].append(cells)
+    without = rows[True] if len(rows[True]) > 2 else []
+    return plain_table("metric", numbers=numbers, rows=[*rows[False], *without])
 
 
 def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
@@ -271,12 +259,8 @@ def _stage_table(summary: TaskSummary) -> Table:
     table = plain_table("stage", numbers=("items", "done"))
     table.add_column("missing", overflow="fold")
     for name, stage in summary.stages.items():
-        table.add_row(
-            Text(clean_text(name)),
-            Text(f"{stage.items:,}"),
-            Text(f"{stage.done:,}"),
-            Text(causes(stage.failures), style="yellow" if stage.failures else "dim"),
-        )
+        lost = Text(causes(stage.failures), style="yellow" if stage.failures else "dim")
+        table.add_row(*map(Text, (clean_text(name), f"{stage.items:,}", f"{stage.done:,}")), lost)
     return table
 
 
@@ -285,23 +269,21 @@ def _role_table(summary: TaskSummary) -> Table:
     roles = _roles(summary)
     currencies = {clean_text(use.cost.currency) for _, use in roles if use.cost is not None}
     numbers += [f"{what}, {currency}" for currency in currencies for what in ("paid", "saved")]
-    table = plain_table("asked", numbers=numbers)
-    for name, use in roles:
-        table.add_row(
-            Text(name),
-            Text(f"{use.calls:,}"),
-            Text(share(use.from_store, use.calls)),
+    rows = (
+        (
+            name, f"{use.calls:,}", share(use.from_store, use.calls),
             Text(f"{use.failed:,}", style="yellow" if use.failed else "dim"),
-            Text(tokens(use.prompt_tokens, use.untold)),
-            Text(tokens(use.completion_tokens, use.untold)),
-            *((Text(paid(use.cost)), Text(saved(use.cost))) if currencies else ()),
+            tokens(use.prompt_tokens, use.untold), tokens(use.completion_tokens, use.untold),
+            *((paid(use.cost), saved(use.cost)) if currencies else ()),
         )
-    return table
+        for name, use in roles
+    )  # fmt: skip
+    return plain_table("asked", numbers=numbers, rows=rows)
 
 
 def _repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
     numbers = ("mean", "deviation", "stderr", "repeats")
-    table = plain_table("over repeats", "metric", numbers=numbers)
+    rows: list[Row] = []
     for task in tasks:
         name = clean_text(task.task)
         for metric, spread in task.metrics.items():
@@ -309,9 +291,9 @@ def _repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
                 continue
             with_value = f"{spread.n} of {len(task.repeats)}" if spread.without else f"{spread.n}"
             values = map(number, (spread.mean, spread.sd, spread.stderr))
-            table.add_row(*map(Text, (name, metric_name(metric, spread), *values, with_value)))
+            rows.append((name, metric_name(metric, spread), *values, with_value))
             name = ""
-    return table
+    return plain_table("over repeats", "metric", numbers=numbers, rows=rows)
 
 
 def data_name(data: Mapping[str, Any]) -> str:
@@ -571,16 +553,13 @@ def _lines(sheet: Sheet, console: Console) -> tuple[Group, int]:
 
 def _table(rows: Iterable[_Row]) -> Table:
     shown = list(rows)
-    table = plain_table("task", "main metric", numbers=("value", "n", "missing"))
-    for row, value in zip(shown, aligned((row.value for row in shown), len("value")), strict=True):
-        lost = "" if row.missing == NOTHING else "yellow"
-        table.add_row(
-            *map(Text, (row.name, row.metric)),
-            Text(value, justify="left"),
-            Text(row.n),
-            Text(row.missing, style=lost),
-        )
-    return table
+    values = aligned((row.value for row in shown), len("value"))
+    lost = (Text(row.missing, "" if row.missing == NOTHING else "yellow") for row in shown)
+    lines = (
+        (row.name, row.metric, Text(value, justify="left"), row.n, missing)
+        for row, value, missing in zip(shown, values, lost, strict=True)
+    )
+    return plain_table("task", "main metric", numbers=("value", "n", "missing"), rows=lines)
 
 
 def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:

@@ -18,7 +18,6 @@ from harness.contracts.records import Score
 from harness.contracts.stage import CANDIDATE
 from harness.runs.atomic_files import atomic_write
 from harness.scoring.aggregate import Columns, counted_values, sound
-from harness.scoring.changed_units import changed_units
 from harness.scoring.comparable import (
     THE_CANDIDATE,
     ComparisonSet,
@@ -29,7 +28,6 @@ from harness.scoring.comparable import (
     server_differences,
     settings_of,
 )
-from harness.scoring.compared_slices import ComparedSlice, sliced, units_of_slices
 from harness.scoring.comparison_document import (
     CommonUnits,
     Compared,
@@ -41,7 +39,15 @@ from harness.scoring.comparison_document import (
     Units,
 )
 from harness.scoring.finished_task import FinishedTask
-from harness.scoring.paired_differences import Difference, differences_of, holm_adjusted
+from harness.scoring.paired_differences import (
+    ComparedSlice,
+    Difference,
+    changed_units,
+    differences_of,
+    holm_adjusted,
+    sliced,
+    units_of_slices,
+)
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult, main_metrics
 

@@ -8,12 +8,10 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from harness.scoring.changed_units import ChangedUnits
 from harness.scoring.comparable import Refused
-from harness.scoring.compared_slices import ComparedSlice
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.group_means import MeanOverTasks
-from harness.scoring.paired_differences import Difference
+from harness.scoring.paired_differences import ChangedUnits, ComparedSlice, Difference
 from harness.scoring.summary import MetricResult
 
 FORMAT = 1

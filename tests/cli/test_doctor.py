@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from harness.contracts.finding import bad, doubtful, good
-from harness.reporting.finding_tables import PLAIN_MARKS, marks_for, print_findings
+from harness.reporting.grid import PLAIN_MARKS, marks_for, print_findings
 from harness.testing.faults import status
 from harness.testing.server import FaultyServer
 

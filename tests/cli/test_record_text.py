@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.reporting.call_lines import laid_out
+from harness.reporting.run_lines import laid_out
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ from builders.report_pages import ReportPage
 
 from harness import evaluate
 from harness.cli.main import main
-from harness.reporting.html.markup import element
-from harness.reporting.html.page import page_html
-from harness.reporting.html.result_matrix import matrix_html
+from harness.reporting.html.markup import element, page_html
+from harness.reporting.html.result_lines import matrix_html
 from harness.testing import ScriptedModel
 from harness.testing.scripted import offered
 

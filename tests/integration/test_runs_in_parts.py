@@ -15,8 +15,7 @@ from harness.analysis.lm_eval_export import samples_of
 from harness.analysis.run_tables import tables_of
 from harness.pipeline.thinking import said_before
 from harness.registry import load_plugins
-from harness.reporting.html.sample_pack import pack
-from harness.reporting.html.samples import read_samples
+from harness.reporting.html.samples import pack, read_samples
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
 from harness.scoring.score_run import score_into

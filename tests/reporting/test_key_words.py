@@ -9,8 +9,7 @@ from builders.runs import make_metric, make_summary
 from builders.stages import make_benchmark
 
 from harness.reporting.html.key_words import MOST_OPEN, KeyWords, Word, key_words
-from harness.reporting.html.markup import breakable, element
-from harness.reporting.html.page import page_html, section_html
+from harness.reporting.html.markup import breakable, element, page_html, section_html
 
 
 class Options(msgspec.Struct):

@@ -1,7 +1,7 @@
 import pytest
 
 from harness.calls.pricing import Cost
-from harness.reporting.money import cost_line, cost_notes, known, money, session_line, tokens
+from harness.reporting.run_lines import cost_line, cost_notes, known, money, session_line, tokens
 
 COST = Cost(
     model="openai:m", currency="USD", priced=True, asked=400, paid=1.5, paid_unknown=12,

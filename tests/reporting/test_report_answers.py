@@ -8,11 +8,10 @@ from builders.comparisons import make_compared, make_comparison, make_difference
 from builders.report_lines import BY_RULE, make_line, make_run
 from builders.runs import make_metric, make_summary
 
-from harness.reporting.html.first_screen import first_screen
+from harness.reporting.html.first_screen import UNDECIDED, first_screen, verdict, verdict_html
 from harness.reporting.html.run_differences import Differences
-from harness.reporting.html.verdict import UNDECIDED, verdict, verdict_html
 from harness.scoring.comparison_document import ComparisonDocument, MeanDifference
-from harness.scoring.without_lost import WithoutLost
+from harness.scoring.mean_differences import WithoutLost
 
 
 def compared(task, *differences, higher=True, labels=("old", "new")):

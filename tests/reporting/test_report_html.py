@@ -23,8 +23,16 @@ from harness.contracts.report import (
     Spans,
 )
 from harness.reporting.html.figure_html import figure_html, report_html
-from harness.reporting.html.markup import Html, all_shown, breakable, element, read_secrets, shown
-from harness.reporting.html.page import page_html, section_html
+from harness.reporting.html.markup import (
+    Html,
+    all_shown,
+    breakable,
+    element,
+    page_html,
+    read_secrets,
+    section_html,
+    shown,
+)
 from harness.reporting.html.provenance import command_of, provenance_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import sheet_html

@@ -10,9 +10,8 @@ from builders.runs import make_metric, make_summary
 
 from harness import Metric
 from harness.contracts.published import PublishedResult
-from harness.reporting.html.page import page_html, section_html
-from harness.reporting.html.result_lines import Rule, Value, lines_of
-from harness.reporting.html.result_matrix import matrix_html
+from harness.reporting.html.markup import page_html, section_html
+from harness.reporting.html.result_lines import Rule, Value, lines_of, matrix_html
 from harness.reporting.html.run_differences import Differences, Established
 from harness.reporting.html.untested import Untested
 from harness.scoring.comparison_document import ComparisonDocument, OracleUse

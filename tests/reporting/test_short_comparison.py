@@ -9,10 +9,10 @@ from builders.texts import lines_on
 from msgspec import structs
 
 from harness.reporting.comparison_tables import print_short_comparison
-from harness.scoring.changed_units import ChangedUnit, ChangedUnits
 from harness.scoring.comparable import Refused
 from harness.scoring.comparison_document import ComparisonDocument, OracleUse
 from harness.scoring.group_means import MeanOverTasks
+from harness.scoring.paired_differences import ChangedUnit, ChangedUnits
 
 BASE, NEXT = "step-1000", "step-2000"
 

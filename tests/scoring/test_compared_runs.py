@@ -39,16 +39,14 @@ from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
 from harness.reporting.comparison_tables import print_short_comparison
-from harness.reporting.html.first_screen import first_screen
-from harness.reporting.html.page import page_html, section_html
+from harness.reporting.html.first_screen import UNDECIDED, first_screen, verdict
+from harness.reporting.html.markup import page_html, section_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import lines_of
 from harness.reporting.html.run_differences import differences_html, differences_of_runs
-from harness.reporting.html.verdict import UNDECIDED, verdict
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.compared_methods import compare_methods
-from harness.scoring.compared_tasks import compare_tasks
+from harness.scoring.compared_tasks import compare_methods, compare_tasks
 from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.gates import GatedRun, decided, gates_of, metrics_by_task
 from harness.scoring.paired_differences import least_seen

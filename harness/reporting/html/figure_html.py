@@ -1,7 +1,4 @@
-"""Reports and figures as HTML: inline SVG from `harness.reporting.figures`, and its data.
-
-A page allows no style but its own, so the styles of a drawing become attributes.
-"""
+"""Reports and figures as HTML: inline SVG from `harness.reporting.figures`, and its data."""
 
 from __future__ import annotations
 

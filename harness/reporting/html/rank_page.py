@@ -10,8 +10,14 @@ from harness.contracts.report import Axis, Cell, Figure, Sheet, Spans
 from harness.registry import Plugins
 from harness.reporting.html.figure_html import figure_html
 from harness.reporting.html.key_words import key_words
-from harness.reporting.html.markup import Html, element, joined, read_secrets
-from harness.reporting.html.page import page_html, section_html
+from harness.reporting.html.markup import (
+    Html,
+    element,
+    joined,
+    page_html,
+    read_secrets,
+    section_html,
+)
 from harness.reporting.html.reported_run import ReportedRun, made_of
 from harness.reporting.html.sheet_html import in_words, notes_html, sheet_html
 from harness.reporting.tables import metric_name
@@ -21,7 +27,7 @@ from harness.scoring.comparison import compare, main_of
 from harness.scoring.comparison_document import Comparison
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
-from harness.scoring.rank_intervals import RankInterval, rank_intervals
+from harness.scoring.paired_differences import RankInterval, rank_intervals
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult
 from harness.tasks.repeats import task_and_repeat

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.reporting.html.analysis_sections import benchmark_sections
 from harness.reporting.html.first_screen import first_screen
 from harness.reporting.html.key_words import CELL, ENDING, key_words
-from harness.reporting.html.markup import Html, element, joined, read_secrets
+from harness.reporting.html.markup import (
+    Html,
+    element,
+    joined,
+    page_html,
+    read_secrets,
+    section_html,
+)
 from harness.reporting.html.next_steps import look_next
-from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import provenance_html
 from harness.reporting.html.reported_run import ReportedRun, made_of
 from harness.reporting.html.run_differences import (
@@ -18,9 +23,13 @@ from harness.reporting.html.run_differences import (
     differences_html,
     differences_of_runs,
 )
-from harness.reporting.html.run_sections import judges_html, reading_html, repeats_html
-from harness.reporting.html.sample_pack import pack
-from harness.reporting.html.samples import RULE, Samples, read_samples
+from harness.reporting.html.run_sections import (
+    benchmark_sections,
+    judges_html,
+    reading_html,
+    repeats_html,
+)
+from harness.reporting.html.samples import RULE, Samples, pack, read_samples
 from harness.reporting.html.sheet_html import notes_html
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from harness.scoring.paired_differences import Difference, is_established
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
-    from harness.scoring.changed_units import ChangedUnits
     from harness.scoring.comparison_document import Comparison, ComparisonDocument
-    from harness.scoring.without_lost import WithoutLost
+    from harness.scoring.mean_differences import WithoutLost
+    from harness.scoring.paired_differences import ChangedUnits
 
 MOST_COMPARED = 12
 """More runs than this are compared with `harness compare`, as each pair takes its time."""
@@ -150,8 +150,8 @@ def differences_of_runs(
     from harness.scoring.compared_tasks import ComparedTasks, check_slice
     from harness.scoring.comparison import best_runs, compare, main_of
     from harness.scoring.comparison_document import ComparisonDocument
+    from harness.scoring.mean_differences import without_lost
     from harness.scoring.score_run import chosen_metrics
-    from harness.scoring.without_lost import without_lost
 
     if by is not None and len(runs) < 2:
         raise UsageError(

@@ -1,23 +1,28 @@
-"""The samples of a report: units of tasks with their records, in the order in which they are kept.
-
-Failures come first, then the worst, then the others by a stable hash; the answers of all runs to
-one unit stay next to each other.
-"""
+"""The samples of a report: what of them is kept, and how they are packed into the page."""
 
 from __future__ import annotations
 
-from collections import Counter
+import gzip
+from base64 import b64encode
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
 from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
+from harness.calls.usage import player_name
+from harness.contracts.judge import Selected
+from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import CallRecord, Judged
+from harness.reporting.html.markup import Html, all_shown, element, joined
+from harness.reporting.run_lines import describe_call
 from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.runs.manifest import StageEntry
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.grouping import grouped
 from harness.scoring.summary import main_metrics
 
 WORST = 0.1
@@ -219,3 +224,239 @@ def _worst(
             scores[unit] = min(values) if higher else -max(values)
     ordered = sorted(scores, key=lambda unit: (scores[unit], stable_int("report", name, unit)))
     return {unit: float(rank) for rank, unit in enumerate(ordered[: int(WORST * len(ordered))])}
+
+
+LONG = 60
+"""Texts from this length on are stored once."""
+
+BLOCK = 400_000
+"""The characters of a block before it is compressed: enough to compress well, quick to unpack."""
+
+OPENING = 90
+"""The characters of an answer that the list of samples shows."""
+
+ITEM = 3_000
+"""The characters of an item that are kept: prompts hold the rest of it."""
+
+LAID_OUT = 80
+"""Longer JSON stands on several lines."""
+
+BATCH = 500
+"""So many samples are read at once."""
+
+FIRST = 20
+"""So many samples are read first."""
+
+ROW = 60
+"""About how many bytes a sample takes in the packed index."""
+
+TEXTS = ("id", "user", "opening")
+"""The columns of the index that hold texts of the runs."""
+
+
+def pack(samples: Samples, *, most: int | None, size: int) -> tuple[Html, int]:
+    """The samples of the first units as elements of a page, and how many they are.
+
+    They are at most so many if `most` is given, but at least one unit unless it is 0; else as fit
+    into `size` bytes.
+    """
+    packer = _Packer(samples)
+    kept, units = 0, deque(samples.units)
+    # The first few show how large a sample is; then as many are read at once as surely fit.
+    fit, first = 0 if most == 0 else FIRST, 0
+    while units:
+        batch: list[Sample] = []
+        while units and len(batch) < fit:
+            if most and (kept or batch) and kept + len(batch) + len(units[0]) > most:
+                break
+            batch += units.popleft()
+        if not batch:
+            break
+        packer.add(batch)
+        kept += len(batch)
+        first = first or kept
+        room = (size - packer.size) * kept // packer.size
+        fit = BATCH if most is not None else min(room, BATCH)
+    blocks = packer.blocks()
+    if most is None and kept == first and len(blocks) > size:
+        return Html(""), 0
+    return blocks, kept
+
+
+class _Packer:
+    """Collects samples into blocks."""
+
+    def __init__(self, samples: Samples) -> None:
+        self._tasks, self._journals = samples.tasks, samples.journals
+        self._done: list[Html] = []
+        self._packed = 0
+        self._waiting: list[dict[str, Any]] = []
+        self._texts: dict[str, int] = {}
+        self._length = 0
+        self._seen: dict[int, int] = {}
+        self._shared: dict[str, int] = {}
+        self._index = _Index(samples.tasks)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the page will hold."""
+        shared = sum(map(len, self._shared)) // 2
+        return self._packed + self._length + shared + ROW * self._index.number
+
+    def add(self, samples: Sequence[Sample]) -> None:
+        """Add samples."""
+        wanted = grouped(place for sample in samples for place in sample.places)
+        lines = {
+            (journal, position): line
+            for journal, positions in wanted.items()
+            for position, line in zip(
+                positions, self._journals[journal].lines(positions), strict=True
+            )
+        }
+        for sample in samples:
+            own = [(self._journals[place[0]].stage, lines[place]) for place in sample.places]
+            texts = (call.text for _, line in own for call in line.calls if call.text)
+            opening = " ".join(next(texts, "")[: 2 * OPENING].split())[:OPENING]
+            self._index.add(sample, len(self._done), len(self._waiting), opening)
+            self._waiting.append({
+                "values": sample.values,
+                "missing": [(name, self._text(one)) for name, one in sample.missing.items()],
+                "records": [self._record(stage, line, sample.task) for stage, line in own],
+            })  # fmt: skip
+            if self._length > BLOCK:
+                self._end_block()
+
+    def blocks(self) -> Html:
+        """All blocks: the index first, then the shared texts."""
+        self._end_block()
+        shared = _block("shared", all_shown(list(self._shared)))
+        return joined([_block("index", self._index.columns), shared, *self._done])
+
+    def _end_block(self) -> None:
+        if not self._waiting:
+            return
+        value = {"texts": all_shown(list(self._texts)), "samples": self._waiting}
+        self._done.append(_block(f"block-{len(self._done)}", value))
+        self._packed += len(self._done[-1])
+        self._waiting, self._texts, self._length = [], {}, 0
+
+    def _record(self, stage: str, line: Line, task: int) -> dict[str, Any]:
+        found: dict[str, Any] = {"stage": stage, "id": self._text(line.id)}
+        item = _json(line.item)
+        if (left := len(item) - ITEM) > 0:
+            item = f"{item[: ITEM // 2]}\n… {left:,} characters left out …\n{item[-ITEM // 2 :]}"
+        found["item"] = self._text(item)
+        if line.calls:
+            found["calls"] = [self._call(call, task) for call in line.calls]
+        if line.judged:
+            found["judged"] = [self._judged(one) for one in line.judged]
+        if line.outcome.type == "done":
+            found["value"] = self._text(_json(line.outcome.value))
+        else:
+            found["failure"] = self._text(f"{line.outcome.cause}: {line.outcome.detail}")
+        return found
+
+    def _call(self, call: CallRecord, task: int) -> dict[str, Any]:
+        manifest, name = self._tasks[task].manifest, self._tasks[task].task.name
+        by_rule = manifest.by_rule(name, player_name(call.role, call.member))
+        found: dict[str, Any] = {"about": self._text(describe_call(call, by_rule=by_rule))}
+        found["messages"] = [(one.role, self._text(one.content)) for one in call.messages]
+        for part, text in (("reasoning", call.reasoning), ("text", call.text)):
+            if text is not None:
+                found[part] = self._text(text)
+        if call.failure is not None:
+            found["failure"] = self._text(f"{call.failure.cause}: {call.failure.detail}")
+        return found
+
+    def _judged(self, one: Judged) -> dict[str, Any]:
+        subject = f" on “{one.subject}”" if one.subject else ""
+        found: dict[str, Any] = {
+            "about": self._text(f"{one.role}, prompt {one.prompt}{subject}"),
+            "verdict": self._text(_verdict(one.verdict, one.labels)),
+        }
+        if one.votes:
+            votes = [(vote.member, _verdict(vote.verdict, one.labels)) for vote in one.votes]
+            found["votes"] = [(self._text(member), self._text(said)) for member, said in votes]
+        return found
+
+    def _text(self, text: str) -> int:
+        """The place of a text among those of the block, or, below 0, among the shared ones."""
+        if text in self._texts:
+            return self._texts[text]
+        if len(text) >= LONG:
+            if text in self._shared:
+                return -1 - self._shared[text]
+            if self._seen.setdefault(hash(text), len(self._done)) != len(self._done):
+                return -1 - self._shared.setdefault(text, len(self._shared))
+        self._length += len(text)
+        return self._texts.setdefault(text, len(self._texts))
+
+
+class _Index:
+    """The columns by which samples are listed, filtered and found."""
+
+    def __init__(self, tasks: Sequence[FinishedTask]) -> None:
+        names = list(dict.fromkeys(task.task.name for task in tasks))
+        labels = list(dict.fromkeys(task.label for task in tasks))
+        self._of = [(labels.index(each.label), names.index(each.task.name)) for each in tasks]
+        self._main = [next(iter(main_columns(task)), "") for task in tasks]
+        metrics = {task.task.name: main for task, main in zip(tasks, self._main, strict=True)}
+        self._failures: dict[str, int] = {}
+        self._slices: dict[str, int] = {}
+        self._rows: dict[str, list[Any]] = {name: [] for name in (
+            "run", "task", "id", "user", "score", "failures", "slices", "block", "place", "opening"
+        )}  # fmt: skip
+        self._head = {
+            "runs": all_shown(labels),
+            "tasks": all_shown(names),
+            "metrics": all_shown([metrics[name] for name in names]),
+        }
+
+    @property
+    def number(self) -> int:
+        """How many samples there are."""
+        return len(self._rows["id"])
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The index as it is packed."""
+        rows = {**self._rows, **{name: all_shown(self._rows[name]) for name in TEXTS}}
+        found = {"failure": self._failures, "slice": self._slices}
+        return {**self._head, **{name: all_shown(list(one)) for name, one in found.items()}, **rows}
+
+    def add(self, sample: Sample, block: int, place: int, opening: str) -> None:
+        """Add a sample at a place of a block."""
+        run, task = self._of[sample.task]
+        slices = [f"{name}: {value}" for name, value in sample.slices.items()]
+        row = (
+            run, task, sample.id, sample.user, sample.values.get(self._main[sample.task]),
+            [self._failures.setdefault(one, len(self._failures)) for one in sample.failures],
+            [self._slices.setdefault(one, len(self._slices)) for one in slices],
+            block, place, opening,
+        )  # fmt: skip
+        for column, value in zip(self._rows.values(), row, strict=True):
+            column.append(value)
+
+
+@lru_cache(maxsize=4096)
+def _verdict(verdict: Any, labels: tuple[str, ...]) -> str:
+    if isinstance(verdict, NoVerdict):
+        return f"no verdict: {verdict.cause}: {verdict.detail}"
+    if isinstance(verdict, Selected):
+        chosen = ", ".join(labels[place] for place in verdict.chosen if place < len(labels))
+        return f"chosen: {chosen or 'none'}; of: {', '.join(labels)}; read as {verdict.rung}"
+    said = ", ".join(label or "none" for label in verdict.labels)
+    return f"labels: {said}; read as {verdict.rung}"
+
+
+def _json(raw: msgspec.Raw) -> str:
+    text = bytes(raw)
+    if len(text) > LAID_OUT:
+        text = msgspec.json.format(text, indent=1)
+    return text.decode("utf-8", "replace")
+
+
+def _block(name: str, value: Any) -> Html:
+    """A value as JSON in a compressed block, which no text in it can end."""
+    data = gzip.compress(msgspec.json.encode(value), compresslevel=6, mtime=0)
+    return element("script", Html(b64encode(data).decode()), type="application/gzip", id=name)

@@ -12,7 +12,7 @@ import asyncio
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ import msgspec
 
 from harness.base.errors import HarnessError
 from harness.base.threads import in_thread
+from harness.contracts.finding import Finding
 from harness.contracts.model import (
     MOST_BYTES,
     MOST_LINES,
@@ -112,6 +113,10 @@ class BatchedModel(OpenAIModel):
     def require(self) -> None:
         """Raise UsageError if the key is missing."""
         self._service = self.live.batches()
+
+    async def check(self) -> Sequence[Finding]:
+        """Findings about the key and the server."""
+        return await self.live.check()
 
     def holds(self, key: str) -> bool:
         """Whether a batch has the request of this key."""

@@ -16,7 +16,7 @@ from harness.pipeline.settings import OF_EXECUTOR, FailureLimits, RunSettings
 LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {
     "dry_run", "check_servers", "quiet", "verbose", "json", "rescore_only", "print_server_command",
-    "strict_plugins",
+    "strict_plugins", "write_requests", "answers",
 }  # fmt: skip
 """The options that change what is shown or done, and nothing that a run is asked."""
 
@@ -120,7 +120,7 @@ def test_an_option_reaches_its_setting_and_no_other(name):
 
 def test_every_option_is_a_setting_or_only_shows_something_and_every_setting_has_one():
     assert parsed().keys() == OPTIONS.keys() | SHOWN_ONLY | {SOURCES}
-    assert {FIELDS.get(name, name) for name in OPTIONS} | {SOURCES} == set(
+    assert {FIELDS.get(name, name) for name in OPTIONS} | {SOURCES, "elsewhere"} == set(
         RunSettings.__struct_fields__
     )
 

@@ -36,7 +36,7 @@ def settings(tmp_path, monkeypatch):
             assert main([*arguments, "--quiet"]) == 0
             return asked.pop()
 
-    def instead(settings, *, quiet, verbose, json, named_in):
+    def instead(settings, *, quiet, verbose, json, named_in, files):
         asked.append(settings)
         return 0
 
@@ -60,7 +60,7 @@ def test_every_option_of_a_run_is_a_setting_or_meant_for_one_command():
     settable = {one.name for one in run_options() if isinstance(one, Setting)}
     assert {one.name for one in run_options()} - settable == {
         "dry_run", "check_servers", "rescore_only", "print_server_command", "resume", "fresh",
-        "retry_failures", "verbose", "json", "version", "download",
+        "retry_failures", "verbose", "json", "version", "download", "write_requests", "answers",
     }  # fmt: skip
     assert {"model", "judge", "role", "store", "max_calls"} <= settable
 

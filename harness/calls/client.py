@@ -225,7 +225,7 @@ class Client:
     def _again(self, own: OwnAnswer, asker: str, use: Use) -> Answer:
         """An answer that the run has kept: once with what it cost, to whoever it was made for."""
         if own.asker == ANYONE and own.answer.key not in self._given:
-            return self._arrived(own.answer, asker, use)
+            return self._arrived(own.answer, use)
         if own.asker != asker or own.answer.key in self._given:
             return _shared(own.answer, use, 0.0)
         use.from_store += 1
@@ -286,7 +286,7 @@ class Client:
         use.save(reply)
         return Answer(reply=reply, key=key, source="store", seconds=_now() - began)
 
-    def _arrived(self, arrived: Answer, asker: str, use: Use) -> Answer:
+    def _arrived(self, arrived: Answer, use: Use) -> Answer:
         """An answer that came in a file, counted and stored like the reply of a call."""
         self._given.add(arrived.key)
         use.asked += 1
@@ -296,7 +296,7 @@ class Client:
         else:
             tries.count(arrived.reply, use)
         answer = _answered(arrived.key, tries, reply=arrived.reply, failure=arrived.failure)
-        self._keep(answer, asker)
+        self._share(answer)
         return answer
 
     async def _end_of_session(self) -> None:
@@ -378,12 +378,14 @@ class Client:
 
         Other runs get it from the store, if it ended by itself.
         """
+        if answer.reply is not None:
+            self._share(answer)
+            self._own.keep(asker, answer)
+
+    def _share(self, answer: Answer) -> None:
         reply = answer.reply
-        if reply is None:
-            return
-        if self._store is not None and reply.finish == "stop":
+        if self._store is not None and reply is not None and reply.finish == "stop":
             self._store.put(bytes.fromhex(answer.key), _encode(reply))
-        self._own.keep(asker, answer)
 
     async def _call(self, model: Model, question: Question, use: Use) -> Answer:
         began = _now()

@@ -16,7 +16,7 @@ from harness.contracts.outcomes import CallFailed
 Source = Literal["model", "store", "shared"]
 
 ANYONE = "*"
-"""The asker of an answer that came in a file: whoever asks first owns it."""
+"""The asker of an answer that came in a file: whoever asks first in a session gets its cost."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

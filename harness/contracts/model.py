@@ -390,8 +390,8 @@ class Model(ABC):
         `reply = model.read_line(json.loads(line))`
         """
         response, error = line.get("response"), line.get("error")
-        if isinstance(response, Mapping):
-            return self.read_batch(response["status_code"], response["body"])
+        if isinstance(response, Mapping) and isinstance(response.get("status_code"), int):
+            return self.read_batch(response["status_code"], response.get("body"))
         known = error if isinstance(error, Mapping) else {}
         said = f"{known.get('code') or 'the batch has no answer'}: {known.get('message') or error}"
         raise CallError("server_error", said, retryable=True)

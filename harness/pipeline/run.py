@@ -36,6 +36,7 @@ from harness.pipeline.executors.choice import (
     open_executor,
     take_left_behind,
 )
+from harness.pipeline.executors.lanes import ROUND_SIZE
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.failure_limits import how_to_ask_again
 from harness.pipeline.garbage import rare_collection
@@ -174,6 +175,8 @@ async def arun(
     settings = prepared.settings
     check_prices(prepared)
     written = None if write_requests is None else candidate_of(prepared, "--write_requests")
+    if written is not None:
+        written.concurrency = ROUND_SIZE  # its questions wait for nothing
     taken = lock_folder(settings, prepared, display=display)
     try:
         with taken.removed_on_failure():

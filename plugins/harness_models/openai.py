@@ -108,7 +108,8 @@ def make(settings: ModelSettings) -> Model:
         )
     from harness_models.openai_batched import BatchedModel
 
-    return BatchedModel(each[0], settings, only=each[0].batch == "only")
+    live = OpenAIModel(each[0], settings)
+    return BatchedModel(live, live.batches, only=each[0].batch == "only")
 
 
 class OpenAIModel(Model):

@@ -12,7 +12,7 @@ import asyncio
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,12 +22,13 @@ import msgspec
 
 from harness.base.errors import HarnessError
 from harness.base.threads import in_thread
+from harness.contracts.finding import Finding
 from harness.contracts.model import (
     MOST_BYTES,
     MOST_LINES,
     AskLive,
     CallError,
-    ModelSettings,
+    Model,
     Reply,
     Request,
 )
@@ -38,9 +39,7 @@ from harness.runs.atomic_files import (
     make_folder,
     storage_error,
 )
-from harness_models.openai import OpenAIModel
-from harness_models.openai_args import OpenAIArgs
-from harness_models.openai_batches import BatchStatus, NoAnswer
+from harness_models.openai_batches import BatchStatus, NoAnswer, OpenAIBatches
 
 T = TypeVar("T")
 
@@ -88,17 +87,20 @@ class _Line(msgspec.Struct):
 _custom_id = msgspec.json.Decoder(_Line).decode
 
 
-class BatchedModel(OpenAIModel):
-    """Gathers requests into files that a batch service answers; few that are left are asked live,
+class BatchedModel(Model):
+    """Gathers requests into files that the `service` answers; few that are left are asked live,
     unless `only` batches are wanted."""
 
     patient = True
+    takes_batches = True
 
-    def __init__(self, args: OpenAIArgs, settings: ModelSettings, *, only: bool) -> None:
-        super().__init__(args, settings)
-        self.live: OpenAIModel = OpenAIModel(args, settings)
-        self.concurrency = MOST_LINES
-        self._only = only
+    def __init__(self, live: Model, service: Callable[[], OpenAIBatches], *, only: bool) -> None:
+        self.live: Model = live
+        self.identity, self.concurrency = live.identity, MOST_LINES
+        self.variables, self.key_files = live.variables, live.key_files
+        self.asked_if_thinking = live.asked_if_thinking
+        self.thinking_switch = live.thinking_switch
+        self._connect, self._only = service, only
         self._jobs: dict[str, Job] = {}
         self._keys: list[str] = []
         self._file: BinaryIO | None = None
@@ -111,7 +113,23 @@ class BatchedModel(OpenAIModel):
 
     def require(self) -> None:
         """Raise UsageError if the key is missing."""
-        self._service = self.live.batches()
+        self._service = self._connect()
+
+    def thinks(self) -> bool | None:
+        """What the live model knows."""
+        return self.live.thinks()
+
+    def batch_line(self, request: Request) -> dict[str, Any]:
+        """The line of a batch file for a request."""
+        return self.live.batch_line(request)
+
+    def read_batch(self, status: int, body: object) -> Reply:
+        """The reply in an answered line."""
+        return self.live.read_batch(status, body)
+
+    async def check(self) -> Sequence[Finding]:
+        """Findings about the key and the server."""
+        return await self.live.check()
 
     def holds(self, key: str) -> bool:
         """Whether a batch has the request of this key."""

@@ -430,8 +430,6 @@ async def test_an_answer_that_came_in_a_file_was_asked_once_and_counts_what_it_c
         saved_completion_tokens=10,
         saved_cached_tokens=30,
     )
-    again = client(own=OwnAnswers(store, session=3))
-    assert (await ask(again, model, asker="b")).source == "shared", "it has an owner now"
 
 
 async def test_limits_names_two_models_of_one_name_apart():

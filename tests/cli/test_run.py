@@ -14,7 +14,7 @@ from harness.pipeline.failure_limits import limits_of
 from harness.pipeline.settings import OF_EXECUTOR, FailureLimits, RunSettings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
-SHOWN_ONLY = {"dry_run", "quiet", "verbose", "json"}
+SHOWN_ONLY = {"dry_run", "quiet", "verbose", "json", "write_requests", "answers"}
 """The options that change what is shown or done, and nothing that a run is asked."""
 
 SOURCES = "file_hosts"
@@ -117,7 +117,7 @@ def test_an_option_reaches_its_setting_and_no_other(name):
 
 def test_every_option_is_a_setting_or_only_shows_something_and_every_setting_has_one():
     assert parsed().keys() == OPTIONS.keys() | SHOWN_ONLY | {SOURCES}
-    assert {FIELDS.get(name, name) for name in OPTIONS} | {SOURCES} == set(
+    assert {FIELDS.get(name, name) for name in OPTIONS} | {SOURCES, "elsewhere"} == set(
         RunSettings.__struct_fields__
     )
 

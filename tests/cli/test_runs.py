@@ -137,8 +137,11 @@ def test_failed_starts_kept_neither_record_nor_answer(printed):
     recorded = kept("20260401T000000-m-00000010", status="interrupted")
     recorded.task("t").mkdir()
     (recorded.task("t") / "1-name.jsonl").write_text("{}\n")
-    others = [kept(f"2026040{day}T000000-m-00000011", status=status)
-              for day, status in ((1, "waiting"), (2, "done"))]  # fmt: skip
+    others = [
+        kept("20260401T000000-m-00000011", status="interrupted"),
+        kept("20260402T000000-m-00000011"),
+    ]
+    (others[0].path / "batches").mkdir()
     assert "1 removed" in printed("runs", "--clean", "failed", "--yes").out
     assert not started.path.exists()
     assert all(folder.path.exists() for folder in (answered, recorded, *others))

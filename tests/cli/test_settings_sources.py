@@ -36,7 +36,7 @@ def settings(tmp_path, monkeypatch):
             assert main([*arguments, "--quiet"]) == 0
             return asked.pop()
 
-    def instead(settings, *, quiet, verbose, json, named_in):
+    def instead(settings, *, quiet, verbose, json, named_in, files):
         asked.append(settings)
         return 0
 
@@ -59,8 +59,8 @@ def test_the_nearest_layer_wins(settings, monkeypatch):
 def test_every_option_of_a_run_is_a_setting_or_meant_for_one_command():
     settable = {one.name for one in run_options() if isinstance(one, Setting)}
     assert {one.name for one in run_options()} - settable == {
-        "dry_run", "resume", "fresh",
-        "retry_failures", "verbose", "json", "version", "download",
+        "dry_run", "resume", "fresh", "retry_failures", "verbose", "json", "version", "download",
+        "write_requests", "answers",
     }  # fmt: skip
     assert {"model", "judge", "role", "store", "max_calls"} <= settable
 

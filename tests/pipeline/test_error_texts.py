@@ -5,18 +5,23 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from harness_models import openai
 from inline_snapshot import snapshot
 
 from harness.base.errors import DataError, HarnessError, PluginError, PromptError, UsageError
-from harness.cli.main import main
+from harness.calls.own_answers import OwnAnswers
 from harness.contracts.judge import Classified, Classify, Select, Selected
+from harness.contracts.model import ModelSettings
 from harness.contracts.records import Done
 from harness.contracts.stage import Item, Stage
 from harness.parsing import TextReader
+from harness.pipeline.elsewhere import import_answers
 from harness.pipeline.roles import Binding
+from harness.runs.run_folder import RunFolder
 
 QUESTION = Select(prompt="say", subject="it", options=("x", "y"), labels=("a", "b"))
 
@@ -196,37 +201,39 @@ expected: stages whose `after` lead back to a stage without `after`\
 """)
 
 
-def test_files_that_hold_no_answers(tmp_path, monkeypatch, exits):
+def test_files_that_hold_no_answers(tmp_path, monkeypatch, raised):
     monkeypatch.chdir(tmp_path)
-    arguments = "--model openai:model=m,base_url=http://127.0.0.1:9/v1 --judge lexical"
-    given = f"{arguments} --tasks interests --data sample --limit 2 --no_store"
-    assert main([*given.split(), "--write_requests", "."]) == 0
-    (tmp_path / "requests-1.jsonl").rename("asked.jsonl")
+    folder = RunFolder(tmp_path / "run")
+    folder.asked.parent.mkdir(parents=True)
+    folder.asked.write_text('{"key": "00ff"}\n')
+    Path("asked.jsonl").write_text('{"custom_id": "00ff", "body": {}}\n' * 2)
+    model = openai.make(ModelSettings(args={"model": "m", "base_url": "http://127.0.0.1:9/v1"}))
 
-    def replies(code, kind, file, **expected):
-        return exits(code, kind, f"{given} --answers {file}", **expected)
+    def replies(kind, file, **expected):
+        answers = import_answers([Path(file)], folder, model, OwnAnswers())
+        return raised(kind, lambda: [*answers], **expected)
 
     found = "No such file or directory"
-    assert replies(2, UsageError, "none.jsonl", where="none.jsonl", found=found) == snapshot("""\
+    assert replies(UsageError, "none.jsonl", where="none.jsonl", found=found) == snapshot("""\
 a file of answers cannot be read
 expected: a file of JSON lines, as a batch service writes it\
 """)
     indent, request = "\n            ", "neither a response nor an error"
     found = f"asked.jsonl:1: {request}{indent}asked.jsonl:2: {request}"
-    assert replies(1, DataError, "asked.jsonl", found=found) == snapshot("""\
+    assert replies(DataError, "asked.jsonl", found=found) == snapshot("""\
 lines that are no answers of a batch: 2; nothing was imported
 expected: lines as {"custom_id": …, "response": {"status_code": …, "body": …}, "error": …}\
 """)
     stranger = {"custom_id": "x", "response": {"status_code": 200, "body": {}}, "error": None}
     (tmp_path / "other.jsonl").write_text(json.dumps(stranger))
-    assert replies(1, DataError, "other.jsonl", found="other.jsonl:1: 'x'") == snapshot("""\
+    assert replies(DataError, "other.jsonl", found="other.jsonl:1: 'x'") == snapshot("""\
 answers to no question of this run: 1; nothing was imported
 expected: a custom_id that --write_requests wrote for this run
 to do: give each run the answers to its own requests\
 """)
     os.mkfifo(tmp_path / "pipe")
     found = "a pipe or a device, and it is read twice"
-    assert replies(2, UsageError, "pipe", where="pipe", found=found) == snapshot("""\
+    assert replies(UsageError, "pipe", where="pipe", found=found) == snapshot("""\
 a file of answers cannot be read
 expected: a file of JSON lines, as a batch service writes it\
 """)

@@ -133,12 +133,12 @@ async def open_executor(
         stack.callback(store.close)
     own = Store.open(run.taken.folder.own_answers, warn=warn, option=RUNS)
     stack.callback(own.close)
+    arrived = OwnAnswers(own, session=0)
+    take_over(run.taken.folder, arrived)
     if run.machines is not None:
         if run.start.look is not None:
             await run.start.look()
         return _elsewhere(run, planned, run.machines, own, store)
-    arrived = OwnAnswers(own, session=0)
-    take_over(run.taken.folder, arrived)
     if run.answers:
         model = candidate_of(run.prepared, "--answers")
         for line in import_answers(run.answers, run.taken.folder, model, arrived):

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from harness.contracts.task import Column
-from harness.data.columns import Unfit, converter
+from harness.data.read import Unfit, converter
 
 TEXT = [
     ("string", " a ", " a "),

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 import zstandard
 from builders.tables import data_in
+from harness.data.delimited import read_delimited, read_header
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, DelimitedSpec, TableSpec
-from harness.data.delimited import read_delimited, read_header
-from harness.data.source import format_of
+from harness.data.read import format_of
 
 
 def rows(folder, data, **options):

@@ -14,7 +14,7 @@ from harness.base.errors import DataError, Unavailable, UsageError
 from harness.contracts.task import Column, DataSpec, HubSpec, SourceSpec, TableSpec
 from harness.data import delimited, open_dataset
 from harness.data.dataset import TaskData
-from harness.data.table import Table
+from harness.data.read import Table
 
 ROWS = TableSpec(files=("a.*",), columns={"user": Column()})
 ONE = DataSpec(tables={"rows": ROWS})

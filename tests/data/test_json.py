@@ -5,12 +5,12 @@ import json
 
 import pytest
 from builders.tables import data_in
+from harness.data.json_inside import read_inside
+from harness.data.json_rows import read_entries, read_json, read_json_lines
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, TableSpec
 from harness.data import json_inside, json_rows
-from harness.data.json_inside import read_inside
-from harness.data.json_rows import read_entries, read_json, read_json_lines
 
 NAMES = ("user", "history")
 COLUMNS = {"user": Column(), "history": Column(type="list")}

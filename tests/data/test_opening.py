@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from harness.base.errors import DataError
-from harness.data.opening import text_lines
+from harness.data.records import text_lines
 
 NOISE = random.Random(0).randbytes(400_000).hex().encode()
 TEXT = b"first\n" + NOISE + b"\nlast\n"

@@ -4,12 +4,12 @@ import json
 
 import pytest
 from builders.tables import table_of
+from harness_gistbench.sources.rules import Rule, check, not_blank
+from harness_gistbench.sources.times import with_times
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data.database import Database
-from harness.data.sql_rules import Rule, check, not_blank
-from harness.data.sql_times import with_times
 
 SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]
 

@@ -6,7 +6,7 @@ from builders.tables import refused, table_of, written
 from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data import table as further
-from harness.data.source import FileSource
+from harness.data.read import FileSource
 
 COLUMNS = {
     "user": Column(aliases=("user_id", "uid")),

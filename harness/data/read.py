@@ -18,6 +18,7 @@ import os
 import re
 import shlex
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, KeysView, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -283,11 +284,9 @@ class StoredSource(Protocol):
     @property
     def label(self) -> str: ...
 
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
+    def columns(self) -> tuple[str, ...]: ...
 
-    def reader(self, wanted: Collection[str]) -> pa.RecordBatchReader:
-        """The rows with these columns, from the first."""
+    def reader(self, wanted: Collection[str]) -> pa.RecordBatchReader: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,33 +341,29 @@ class FileSource:
         if first is None:
             raise empty_file(self.path)
         names = tuple(cell.strip() for cell in first)
-        at: dict[str, int] = {}
-        for position, name in enumerate(names):
-            if name and at.setdefault(name, position) != position:
-                raise DataError(
-                    f"two columns have the name '{name}'",
-                    where=place(str(self.path), line=1),
-                    found=f"columns {at[name] + 1} and {position + 1} of the header",
-                    expected="a header that names each column once",
-                    hint="rename or remove one of them",
-                )
+        if len(set(names)) + max(names.count(""), 1) - 1 < len(names):
+            twice, times = Counter(filter(None, names)).most_common(1)[0]
+            raise DataError(
+                f"two columns have the name '{twice}'",
+                where=place(str(self.path), line=1),
+                found=f"{times} columns of this name",
+                expected="a header that names each column once",
+                hint="rename or remove one of them",
+            )
         return names
 
     def objects(self) -> Iterator[dict[str, Any]] | None:
         """The rows of JSON; None for another format."""
+        both = self.entries is not None and self.rows_at is not None
         one_object = self.entries is not None or self.rows_at is not None
-        if self.entries and self.rows_at is not None:
+        if both or (one_object and self.format != "json"):
             raise DataError(
-                "a table cannot have both `entries` and `rows_at`",
-                where=str(self.path),
-                expected="one of the two keys in the task file",
-            )
-        if one_object and self.format != "json":
-            raise DataError(
-                "the file of this table must hold one JSON object",
+                "a table cannot have both `entries` and `rows_at`"
+                if both
+                else "the file of this table must hold one JSON object",
                 where=str(self.path),
                 found=f"a file of the format {self.format}",
-                expected=f"a .json file, which may be packed ({' or '.join(PACKINGS)})",
+                expected="a .json file, and one of these keys in the task file",
             )
         check_unchanged(self.path, self.stamp)
         if self.format == "json":
@@ -384,26 +379,24 @@ def format_of(path: Path, *, any_ending: bool = False) -> Format:
 
     With `any_ending`, a file with another ending is read as CSV.
     """
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    packed = bool(suffixes) and suffixes[-1] in PACKINGS
-    ending = "".join(suffixes[-2:-1] if packed else suffixes[-1:])
+    plain = path.with_suffix("") if path.suffix.lower() in PACKINGS else path
+    ending = plain.suffix.lower()
     kind = FORMATS.get(ending, "csv" if any_ending else None)
-    extension = "".join(path.suffixes[-2:] if packed else [path.suffix])
-    if kind is None or (packed and kind == "parquet"):
-        hint = None
-        if kind:
-            hint = "unpack it: Parquet files are compressed inside"
-        elif ending in (".dat", ".txt"):
-            hint = "text with a delimiter is read if the task names it for the table: "
-            hint += "`delimited: {delimiter: …}`"
-        raise DataError(
-            "the format of the file is not supported",
-            where=str(path),
-            found=f"the extension '{extension}'" if extension else "a name without an extension",
-            expected=f"{', '.join(FORMATS)}; all except .parquet also with {' or '.join(PACKINGS)}",
-            hint=hint,
-        )
-    return kind
+    if kind is not None and (kind != "parquet" or plain == path):
+        return kind
+    hint = None
+    if kind == "parquet":
+        hint = "unpack it: Parquet files are compressed inside"
+    elif ending in (".dat", ".txt"):
+        hint = "text is read if the task names its delimiter: `delimited: {delimiter: …}`"
+    extension = plain.suffix + path.suffix * (plain != path)
+    raise DataError(
+        "the format of the file is not supported",
+        where=str(path),
+        found=f"the extension '{extension}'" if extension else "a name without an extension",
+        expected=f"{', '.join(FORMATS)}; all except .parquet also with {' or '.join(PACKINGS)}",
+        hint=hint,
+    )
 
 
 def quoted(name: str) -> str:
@@ -479,7 +472,8 @@ def _scanned(
     header, delimiter = layout.header, layout.delimiter
     if not delimiter:
         scan = _stored(_parquet(source.path), source, cursor)
-        scan.numbered = _parquet(source.path, ", file_row_number=true")
+        if "file_row_number" not in scan.cells:
+            scan.numbered = _parquet(source.path, ", file_row_number=true")
         yield scan
         return
     written = source.delimited
@@ -569,7 +563,13 @@ def _copied(
             if whole and len(cells) > width:
                 cells[width - 1 :] = [delimiter.join(cells[width - 1 :])]
             if len(cells) != width:
-                raise _ragged(source, cells, header, delimiter, row)
+                raise DataError(
+                    f"the row has {'more' if len(cells) > width else 'fewer'} cells than the "
+                    "header has columns",
+                    where=place(source.label, row=row),
+                    found=f"{len(cells)} cells, the last of which is {preview(cells[-1])}",
+                    expected=f"{width} cells, separated by {delimiter!r}",
+                )
             line = _UNIT.join([cells[at] for at in places])
             if line.count(_UNIT) >= len(places) or any(one in line for one in "\n\r\x1b"):
                 escaped = True
@@ -582,26 +582,6 @@ def _copied(
     finally:
         file.flush()
     return longest, escaped, None
-
-
-def _ragged(
-    source: FileSource, cells: list[str], header: Sequence[str], delimiter: str, row: int
-) -> DataError:
-    more = len(cells) > len(header)
-    at = (
-        f"the first surplus cell: {preview(cells[len(header)])}"
-        if more
-        else f"'{header[len(cells)]}' is the first column without a cell"
-    )
-    return DataError(
-        f"the row has {'more' if more else 'fewer'} cells than the header has columns",
-        where=place(source.label, row=row),
-        found=f"{len(cells)} cells; {at}",
-        expected=f"{len(header)} cells, separated by {delimiter!r}",
-        hint="put quotes around cells that hold the delimiter or a line end"
-        if more and source.delimited.quotes
-        else None,
-    )
 
 
 def _fetched(

@@ -38,6 +38,28 @@ STAND_IN = "\ufdd0"
 """The character in place of a delimiter of several characters while quoted cells are read: one that
 Unicode keeps free of any meaning in text."""
 
+_CSV_PROBLEMS = (
+    (
+        "new-line character",
+        "a cell without quotes contains a carriage return",
+        "lines that end in LF or CRLF, and quotes around cells that hold line ends",
+        "old Macintosh files end lines with CR only: convert the line ends",
+    ),
+    (
+        "unexpected end of data",
+        "a quoted cell is never closed",
+        'a closing " before the end of the file',
+        "the quote was opened in this row",
+    ),
+    (
+        "expected after",
+        "a quoted cell continues after its closing quote",
+        'a quoted cell in which each " is doubled, and one " closes it',
+        None,
+    ),
+)
+"""What `csv` says, and the problem, what is expected and what to do in our words."""
+
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _KNOWN_STARTS = (
     (b"\x1f\x8b", "gzip", "name it with .gz at the end"),
@@ -274,21 +296,12 @@ def _cells(
 
 
 def _malformed(path: Path, message: str, row: int) -> DataError:
-    problem = f"the row cannot be read ({message})"
-    expected, hint = "CSV as RFC 4180 describes it", None
-    if "new-line character" in message:
-        problem = "a cell without quotes contains a carriage return"
-        expected = "lines that end in LF or CRLF, and quotes around cells that hold line ends"
-        hint = "old Macintosh files end lines with CR only: convert the line ends"
-    elif "unexpected end of data" in message:
-        problem = "a quoted cell is never closed"
-        expected = 'a closing " before the end of the file'
-        hint = "the quote was opened in this row"
-    elif "expected after" in message:
-        problem = "a quoted cell continues after its closing quote"
-        expected = 'a quoted cell in which each " is doubled, and one " closes it'
+    problem, expected, hint = next(
+        (told for said, *told in _CSV_PROBLEMS if said in message),
+        (f"the row cannot be read ({message})", "CSV as RFC 4180 describes it", None),
+    )
     where = place(str(path), row=row) if row else place(str(path), line=1)
-    return DataError(problem, where=where, expected=expected, hint=hint)
+    return DataError(str(problem), where=where, expected=expected, hint=hint)
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -337,7 +350,7 @@ def json_rows(
                 if array
                 else "one JSON object with the rows in it",
             )
-        text += stream.read(MOST_WHOLE - len(text) + 1)
+        text += stream.read(max(MOST_WHOLE - len(text) + 1, 0))
     if len(text) <= MOST_WHOLE:
         yield from _whole(path, text, entries, keys)
     elif keys is None:

@@ -46,7 +46,7 @@ def test_the_first_row_that_breaks_any_rule_is_refused_by_the_first_of_its_rules
     check(*read({}, {"stars": 5}), *rules)
     with pytest.raises(DataError) as caught:
         check(*read({}, {"stars": 6, "id": ""}, {"id": ""}), *rules)
-    assert caught.value.where.endswith("row 2 (line 2), column 'stars'")
+    assert caught.value.where.endswith("row 2, column 'stars'")
     assert (caught.value.found, caught.value.expected) == ("6 (integer)", "1 to 5 stars")
 
 

@@ -1,6 +1,6 @@
 """Trouble at every single write of a suite and of batches, in a process of no simulated clock.
 
-    make soak SOAK=command_writes.py
+make soak SOAK=command_writes.py
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from msgspec import Meta
 
 from harness.base.errors import DataError, UsageError
 from harness.contracts.report import Axis, Bars, Cell, Figure, Report, Sheet
-from harness.data.table_cell import TableCell
 from harness_perrecbench.data import layout
+from harness_perrecbench.data.table_cell import TableCell
 from harness_perrecbench.grouping.reading import ALL, LARGEST_SECONDS, MILLISECONDS_A_SECOND
 from harness_perrecbench.records import MEMBERS, Level
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from harness.base.errors import HarnessError, UsageError
 from harness.cli.command import PATH, command, option
@@ -64,9 +65,10 @@ def report(**options: Any) -> int:
     """
     args = SimpleNamespace(**options)
     check_folder(args.output)
-    fits = {"--by": args.by, "--samples": args.samples, "--labels": args.labels or None}
-    if args.rank and (other := [name for name, given in fits.items() if given is not None]):
-        raise UsageError(f"--rank writes a page of ranks, without {other[0]}", where="--rank")
+    source = click.get_current_context().get_parameter_source
+    for name in ("by", "samples", "labels", "max_size"):
+        if args.rank and source(name) is not ParameterSource.DEFAULT:
+            raise UsageError(f"--rank writes a page of ranks, without --{name}", where="--rank")
     for file in args.labels:
         if not Path(file).is_file():
             raise UsageError(

@@ -119,5 +119,6 @@ def test_the_command_writes_the_page_and_escapes_it(tmp_path, monkeypatch, print
     page = ReportPage(text)
     assert page.of("ranks-1")[0].rows[0][:2] == ["one", "alone"]
     assert [name for name, _ in page.elements].count("script") == 1
-    exits(2, UsageError, f"report {folder} --rank --by history", where="--rank")
+    for more in ("--by history", "--max_size 30"):
+        exits(2, UsageError, f"report {folder} --rank {more}", where="--rank")
     exits(2, UsageError, "leaderboard runs -o site")

@@ -295,9 +295,8 @@ class Client:
             use.failed += 1
         else:
             tries.count(arrived.reply, use)
-        answer = _answered(arrived.key, tries, reply=arrived.reply, failure=arrived.failure)
-        self._share(answer)
-        return answer
+            self._share(arrived.key, arrived.reply)
+        return _answered(arrived.key, tries, reply=arrived.reply, failure=arrived.failure)
 
     async def _end_of_session(self) -> None:
         """Wait until the session ends with the questions that were written."""
@@ -378,14 +377,15 @@ class Client:
 
         Other runs get it from the store, if it ended by itself.
         """
-        if answer.reply is not None:
-            self._share(answer)
-            self._own.keep(asker, answer)
-
-    def _share(self, answer: Answer) -> None:
         reply = answer.reply
-        if self._store is not None and reply is not None and reply.finish == "stop":
-            self._store.put(bytes.fromhex(answer.key), _encode(reply))
+        if reply is None:
+            return
+        self._share(answer.key, reply)
+        self._own.keep(asker, answer)
+
+    def _share(self, key: str, reply: Reply) -> None:
+        if self._store is not None and reply.finish == "stop":
+            self._store.put(bytes.fromhex(key), _encode(reply))
 
     async def _call(self, model: Model, question: Question, use: Use) -> Answer:
         began = _now()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import UsageError
+from harness.base.redaction import safe_text
 from harness.cli.kept_runs import with_resumed_run
 from harness.cli.output import print_error
 from harness.cli.run_options import WORDS, RunCommand, settings_from
@@ -124,14 +125,14 @@ def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
 
 
 def _with_answers() -> str:
-    """The command that was given, with a file of answers."""
+    """The command that was given, without keys and with a file of answers."""
     words, kept = iter(click.get_current_context().meta[WORDS]), []
     for word in words:
         if word == "--answers":
             next(words, None)
         elif not word.startswith("--answers="):
             kept.append(word)
-    return f"{shlex.join(['harness', *kept])} --answers FILE"
+    return f"{safe_text(shlex.join(['harness', *kept]))} --answers FILE"
 
 
 def _dry_run(settings: RunSettings, *, json: bool, named_in: Mapping[str, str]) -> int:

@@ -172,7 +172,8 @@ class EngineGate:
 
     def resource(self, model: Model) -> str | None:
         """The resource that the model occupies while it is open."""
-        return "engine" if self._one_at_a_time else self._names.get(model, model.occupies)
+        one = self._one_at_a_time and not model.patient  # calls in flight do not hold it open
+        return "engine" if one else self._names.get(model, model.occupies)
 
     @property
     def running(self) -> int:

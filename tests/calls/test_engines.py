@@ -127,6 +127,15 @@ STILL = "still 60 GB on the GPU"
 TOLD = ModelError("its memory has not come back", where="fake:one", hint="wait for it")
 
 
+async def test_a_patient_model_stays_open_though_one_engine_at_a_time_does(room_for, events):
+    patient, other = Engine("patient", events), Engine("other", events)
+    patient.patient = True
+    room = room_for(one_at_a_time=True)
+    await call(room, patient)  # its calls are in flight after they have left
+    await asyncio.wait_for(call(room, other), 5)
+    assert "close patient" not in events
+
+
 async def test_what_an_engine_says_that_cannot_be_closed_is_told_as_it_says_it(room, events):
     await call(room, Engine("one", events, fails_to_close=TOLD))
     with pytest.raises(ModelError) as caught:

@@ -412,17 +412,22 @@ class RoleBinder:
         return self._models[key]
 
     def _of_one_engine(self, model: Model, spec: Spec, role: str) -> Model:
-        """An earlier model with the same weights on the same resource, else the model itself."""
-        if model.occupies is None:
+        """An earlier model with the same weights on the same resource, else the model itself.
+
+        One model serves all roles that ask the same in batches, too: its batches have one list.
+        """
+        if model.occupies is None and not model.patient:
             return model
+        what = "list of batches" if model.patient else "engine"
         for first, opened, owner in self._opened:
-            if first.identity != model.identity or not overlap(first, model):
+            together = overlap(first, model) or (first.patient and model.patient)
+            if first.identity != model.identity or not together:
                 continue
             for name, value in spec.args.items():
                 shared = opened.args.get(name)
                 if name not in IDENTITY_ARGS and value != shared:
                     error = UsageError(
-                        f"{role} has the weights of {owner}, and one engine serves both",
+                        f"{role} has the weights of {owner}, and one {what} serves both",
                         where=f"role {role}, as {spec.label}",
                         found=f"{name}={value}",
                         expected=f"{name}={shared}, as for {owner}, or no {name}="
@@ -431,7 +436,7 @@ class RoleBinder:
                     )
                     self._conflicts.append(error)
             self.notes.append(
-                f"{role}: has the weights of {owner}, so one engine serves both, with the "
+                f"{role}: has the weights of {owner}, so one {what} serves both, with the "
                 f"arguments of {owner}"
             )
             return first

@@ -409,6 +409,16 @@ def test_roles_of_one_identity_that_hold_one_resource_share_a_model_and_say_so()
     ]
 
 
+def test_roles_that_ask_one_model_in_batches_ask_it_with_the_same_arguments():
+    def patient(kind, args):
+        model = usual(kind, args)
+        model.patient = True
+        return model
+
+    with pytest.raises(UsageError, match="one list of batches serves both"):
+        both("fake:small,batch=only", make=patient, batch="true")
+
+
 def test_the_candidates_arguments_open_an_engine_whatever_the_other_role_is_called():
     given = {"model": "small", "tensor_parallel_size": "4"}
     asked = RunSettings(

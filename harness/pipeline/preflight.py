@@ -114,9 +114,11 @@ async def why_not(
 ) -> HarnessError:
     """The error that prevents a run, or NotReady with all that does, if that is more.
 
-    `error` is what ended the preparation. Data are looked for, and not fetched.
+    `error` is what ended the preparation. Data are looked for, and not fetched. A candidate that is
+    asked elsewhere needs no key.
     """
     known, players, ways = await obstacles(settings, plugins, named_in, error)
+    players = [one for one in players if not (settings.elsewhere and one.role == CANDIDATE)]
     try:
         await preflight(models_of(players), settings, show=show, known=known)
     except NotReady as found:

@@ -164,6 +164,7 @@ class Client:
         self._in_flight = 0
         self._waiting_long = 0
         self._came = 0.0
+        self._short = False
         self._quiet: asyncio.TimerHandle | None = None
         self._written: asyncio.Future[None] | None = None
         self._landed = asyncio.Event()
@@ -321,7 +322,7 @@ class Client:
             self._quiet = loop.call_later(QUIET / 4, self._look_whether_all_came)
             return
         for line in list(self._lines.values()):
-            line.model.gathered()
+            line.model.gathered(live=not self._short)
         try:
             reason = None if self._outbox is None else self._outbox.finish()
         except HarnessError as error:
@@ -512,6 +513,7 @@ class Client:
         self._check_open(line)
         try:
             while (claim := self.meter.claim(line.model.identity, request)) is None:
+                self._short = True
                 if text := self.meter.waiting_line():
                     self._announce(text)
                 await self.meter.freed()

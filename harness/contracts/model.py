@@ -396,8 +396,11 @@ class Model(ABC):
         said = f"{known.get('code') or 'the batch has no answer'}: {known.get('message') or error}"
         raise CallError("server_error", said, retryable=True)
 
-    def gathered(self) -> None:  # noqa: B027 - for patient models
-        """Send what was asked so far: for now nothing more is asked."""
+    def gathered(self, *, live: bool) -> None:  # noqa: B027 - for patient models
+        """Send what was asked so far: for now nothing more is asked.
+
+        With `live`, few questions may be asked live; not where others wait for their money.
+        """
 
     def holds(self, key: str) -> bool:
         """Whether an earlier session sent, and paid, the request of this key."""

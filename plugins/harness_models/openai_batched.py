@@ -105,7 +105,7 @@ class BatchedModel(Model):
         self._keys: list[str] = []
         self._file: BinaryIO | None = None
         self._waiting: dict[str, asyncio.Future[None]] = {}
-        self._sent: set[str] = set()
+        self._sent: dict[str, str] = {}  # to the newest job, as a failed request is sent again
         self._ready: dict[str, tuple[Path, int]] = {}
         self._read: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -155,7 +155,7 @@ class BatchedModel(Model):
                 path.unlink()
         for job in self._jobs.values():
             if not job.ended:
-                self._sent.update(self._keys_of(job))
+                self._sent.update(dict.fromkeys(self._keys_of(job), job.id))
                 self._start(job)
 
     async def ask(self, request: Request) -> Reply:
@@ -172,11 +172,17 @@ class BatchedModel(Model):
         path, place = self._ready.pop(key)  # not before: who is cancelled does not get it
         with path.open("rb") as file:
             file.seek(place)
-            return self.read_line(json.loads(file.readline()))
+            try:
+                line = json.loads(file.readline())
+            except (ValueError, RecursionError) as error:
+                said = f"the answered line cannot be read: {error}"
+                raise CallError("bad_response", said, retryable=True) from None
+            return self.read_line(line)
 
-    def gathered(self) -> None:
-        """Submit what was asked so far; few that are left after a batch are asked live."""
-        if self._file is not None and self._jobs and len(self._keys) < FEW and not self._only:
+    def gathered(self, *, live: bool) -> None:
+        """Submit what was asked so far; few that are left after a batch may be asked live."""
+        few = bool(self._jobs) and len(self._keys) < FEW
+        if self._file is not None and few and live and not self._only:
             keys = self._keys
             self._drop_file()
             self._fail(keys, lambda: AskLive(self.live))
@@ -259,7 +265,7 @@ class BatchedModel(Model):
             failed = storage_error(path, error) if isinstance(error, OSError) else error
             self._fail(keys, lambda: failed)
             return
-        self._sent.update(keys)
+        self._sent.update(dict.fromkeys(keys, job.id))
         self._start(job)
 
     def _start(self, job: Job) -> None:
@@ -332,17 +338,18 @@ class BatchedModel(Model):
 
     async def _give(self, job: Job, answers: Path) -> None:
         """Find each answer in the file, and wake who waits for it."""
-        left, place = set(self._keys_of(job)), 0
+        left = {key for key in self._keys_of(job) if self._sent.get(key) == job.id}
+        place = 0
         with answers.open("rb") as lines:
             for number, line in enumerate(lines):
                 at, place = place, place + len(line)
                 if not number % AT_ONCE:
                     await asyncio.sleep(0)
-                with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                     key = _custom_id(line).custom_id
                     if key in left:
                         left.discard(key)
-                        self._sent.discard(key)
+                        self._sent.pop(key)
                         self._ready[key] = answers, at
                         if key in self._waiting and not self._waiting[key].done():
                             self._waiting[key].set_result(None)
@@ -355,12 +362,12 @@ class BatchedModel(Model):
         lines = (self._home / f"{job.id}.jsonl").read_bytes().splitlines(keepends=True)
         large = status.code == TOO_MANY_TOKENS and len(lines) > 1 and bool(job.endpoint)
         del self._jobs[job.id]
+        said = status.problem or "the service refused the whole batch"
         if job.again and not large:
             self._keep()
-            said = status.problem or "the service refused the whole batch"
             self._fail(self._keys_of(job), lambda: CallError("bad_request", said))
             return
-        self.show(f"{self.identity.label}: {job.batch_id}: {status.problem}; it is sent once more")
+        self.show(f"{self.identity.label}: {job.batch_id}: {said}; it is sent once more")
         half = (len(lines) + 1) // 2 if large else len(lines)
         parts = []
         for some in filter(None, (lines[:half], lines[half:])):
@@ -369,6 +376,7 @@ class BatchedModel(Model):
             )
             atomic_write(self._home / f"{part.id}.jsonl", b"".join(some))
             self._jobs[part.id] = part
+            self._sent.update(dict.fromkeys(self._keys_of(part), part.id))
             parts.append(part)
         self._keep()
         for part in parts:  # one after the other: the queue has no room for both
@@ -376,7 +384,7 @@ class BatchedModel(Model):
 
     def _fail(self, keys: Iterable[str], error: Callable[[], BaseException]) -> None:
         for key in keys:
-            self._sent.discard(key)
+            self._sent.pop(key, None)
             future = self._waiting.get(key)
             if future is not None and not future.done():
                 future.set_exception(error())

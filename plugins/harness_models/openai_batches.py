@@ -41,7 +41,6 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     state: str
     ended: bool
-    total: int = 0
     done: int = 0
     failed: int = 0
     problem: str | None = None
@@ -101,7 +100,6 @@ class OpenAIBatches:
         return BatchStatus(
             state=batch.status,
             ended=batch.status in ENDED,
-            total=counts.total if counts else 0,
             done=counts.completed if counts else 0,
             failed=counts.failed if counts else 0,
             problem=short("; ".join(refused[:SHOWN_ERRORS]), self._screen) or None,
@@ -119,17 +117,23 @@ class OpenAIBatches:
     def _lines(self, file_id: str) -> Iterator[bytes]:
         """The lines of a file without secrets, each with an end; ModelError for one too long."""
         held = b""
-        with self._client.files.with_streaming_response.content(file_id) as response:
-            for part in response.iter_bytes():
-                *lines, held = (held + part).split(b"\n")
-                yield from map(self._screened, lines)
-                if len(held) > LARGEST_BODY:
-                    raise ModelError(
-                        "a batch's answer is too long",
-                        where=address_of(self._args),
-                        found=f"a line of more than {LARGEST_BODY:,} bytes",
-                    )
+        for part in self._parts(file_id):
+            *lines, held = (held + part).split(b"\n")
+            yield from map(self._screened, lines)
+            if len(held) > LARGEST_BODY:
+                raise ModelError(
+                    "a batch's answer is too long",
+                    where=address_of(self._args),
+                    found=f"a line of more than {LARGEST_BODY:,} bytes",
+                )
         yield self._screened(held)  # a file's last line may have no end
+
+    def _parts(self, file_id: str) -> Iterator[bytes]:
+        with self._client.files.with_streaming_response.content(file_id) as response:
+            try:
+                yield from response.iter_bytes()
+            except Exception as error:  # of the HTTP client, which the official one passes on
+                raise openai.OpenAIError("the file was cut") from error
 
     def _screened(self, line: bytes) -> bytes:
         text = line.decode("utf-8", "surrogateescape")

@@ -39,7 +39,7 @@ class Service(ThreadingHTTPServer):
     A batch ends as `look` says when it is looked at: `end` ends it. `live` has the bodies that were
     asked live. `asked` has method, path and headers of every request; `refuse` maps such a method
     and path to a status. With `lose` the answer to a request is not sent, though what it asked for
-    is done.
+    is done; with `cut` half of it is sent, once.
     """
 
     def __init__(self, answer: Callable[[dict[str, Any]], str]) -> None:
@@ -50,6 +50,7 @@ class Service(ThreadingHTTPServer):
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         self.refuse: dict[tuple[str, str], int] = {}
         self.lose: set[tuple[str, str]] = set()
+        self.cut: set[tuple[str, str]] = set()
         self.moved: dict[str, str] = {}
         self.live: list[dict[str, Any]] = []
         self.look: Callable[[str], None] = lambda name: self.end(batch=name)
@@ -137,7 +138,9 @@ class Handler(BaseHTTPRequestHandler):
         if (method, place) in self.server.lose:
             self.connection.close()
             return None
-        return self._send(found)
+        half = (method, place) in self.server.cut
+        self.server.cut.discard((method, place))
+        return self._send(found, half=half)
 
     def _found(self, method: str, place: list[str], received: bytes) -> Any:
         service = self.server
@@ -181,13 +184,13 @@ class Handler(BaseHTTPRequestHandler):
                 return {"object": "list", "data": [{"id": name} for name in names]}
         raise AssertionError((method, place))
 
-    def _send(self, value: Any, status: int = 200) -> None:
+    def _send(self, value: Any, status: int = 200, *, half: bool = False) -> None:
         sent = value if isinstance(value, bytes) else json.dumps(value).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(sent)))
         self.end_headers()
-        self.wfile.write(sent)
+        self.wfile.write(sent[: len(sent) // 2] if half else sent)
 
 
 @pytest.fixture
@@ -324,6 +327,65 @@ def test_a_file_that_fails_whole_is_sent_once_more_and_its_failures_are_typed(
     assert (outcome["cause"], outcome["detail"]) == ("bad_request", "line 2: no such model")
 
 
+def test_a_file_that_fails_whole_without_a_reason_is_told_in_words(service, run):
+    def look(name: str) -> None:
+        service.batches[name]["status"] = "failed"
+
+    service.look = look
+    said = run().err
+    assert "batch-0: the service refused the whole batch; it is sent once more" in said
+
+
+def test_what_failed_and_was_sent_again_is_not_sent_a_third_time_after_a_kill(
+    harness, service, run
+):
+    def look(name: str) -> None:
+        if name == "batch-0":
+            service.end("expired", unanswered=2, batch=name)
+        else:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    service.look = look
+    assert run(batch="only").code == 130
+    (file,) = harness.folder.glob("runs/*/batches/*/jobs.json")
+    noted = json.loads(file.read_text())
+    assert [job.pop("ended", None) for job in noted] == [True, None]
+    file.write_text(json.dumps(noted))  # as kill -9 leaves it
+    looks = iter(range(30))
+    service.look = lambda name: next(looks, None) is None and service.end(batch=name)
+    again = run(batch="only").ok()
+    assert "retrying" not in again.err, "the failure of the first batch was answered before"
+    assert (len(service.sent), len(service.batches)) == (5, 2)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"custom_id": "%s", "x": "\udcff"}', '{"custom_id": "%s", "x": %d}', '{"x": %n}'],
+    ids=["bytes that are no text", "a number of 5,000 digits", "nested a million times"],
+)
+def test_a_line_that_cannot_be_read_is_a_failure_of_its_question_alone(harness, service, run, line):
+    def look(name: str) -> None:
+        service.end(batch=name)
+        file = service.batches[name]["output_file_id"]
+        first, *others = service.files[file].split(b"\n")
+        bad = line.replace("%s", json.loads(first)["custom_id"])
+        bad = bad.replace("%d", "1" * 5_000).replace("%n", "[" * 10**6 + "]" * 10**6)
+        service.files[file] = b"\n".join([bad.encode("utf-8", "surrogateescape"), *others])
+
+    service.look = look
+    run("--attempts", "1")
+    outcomes = [record["outcome"] for record in harness.records("name")]
+    causes = [one["cause"] for one in outcomes if one["type"] != "done"]
+    assert causes == ["server_error" if "%n" in line else "bad_response"]
+
+
+def test_answers_that_were_cut_are_fetched_again(service, run):
+    service.cut.add(("GET", "files/file-1/content"))
+    said = run().ok().err
+    assert "peer closed connection" in said and "it is tried again" in said
+    assert (len(service.batches), service.live) == (1, [])
+
+
 def test_a_file_that_the_queue_has_no_room_for_is_halved_and_sent_one_after_the_other(service, run):
     def look(name: str) -> None:
         open_now = [one for one, made in service.batches.items() if made["status"] == "in_progress"]
@@ -412,12 +474,13 @@ def test_a_spent_budget_sends_what_it_pays_for_and_ends(harness, service, run):
     assert len(service.sent) == len(set(service.sent)) == 3
 
 
-def test_what_the_budget_cannot_reserve_waits_for_a_later_file(harness, service, run):
+@pytest.mark.parametrize("batch", ["true", "only"])
+def test_what_the_budget_cannot_reserve_waits_for_a_later_file(harness, service, run, batch):
     (harness.folder / "prices.toml").write_text(
         '[prices."openai:candidate-model"]\ninput = 0\noutput = 1000\n'
     )
     # Each call may cost 1,024 tokens at most, and costs one.
-    run("--prices", "prices.toml", "--max_cost", "2.2", batch="only").ok()
+    run("--prices", "prices.toml", "--max_cost", "2.2", batch=batch).ok()
     sizes = [service.files[one["input_file_id"]].count(b"\n") for one in service.batches.values()]
     assert sizes == [2, 1]
 

@@ -196,7 +196,10 @@ class BatchedModel(Model):
         else:
             self._drop_file()
         self._fail([*self._waiting], lambda: reason.with_traceback(None))
-        if any(not job.ended and job.id not in self._read for job in self._jobs.values()):
+        if any(
+            not job.ended and job.id not in self._read and (send or job.file_id)
+            for job in self._jobs.values()
+        ):
             self.show(f"{self.identity.label}: the batches go on; the same command takes them up")
 
     async def close(self) -> None:

@@ -10,7 +10,7 @@ from builders.loops import all_wait
 from builders.requests import make_request
 from harness_models.openai_wire import read_response
 
-from harness.base.errors import BudgetSpent, ModelError, UsageUnreported
+from harness.base.errors import BudgetSpent, Interrupted, ModelError, UsageUnreported
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.own_answers import ANYONE, Answer, OwnAnswers
@@ -332,6 +332,26 @@ async def test_a_rate_limit_is_learnt_before_the_place_is_passed_on():
     assert len(model.requests) == 3 + 1  # one more begins a part of a round trip
     await asyncio.gather(*asks)
     assert to.limits()["script:m"]["lowest"] == 2
+
+
+async def test_at_the_end_nothing_waits_for_what_an_earlier_session_sent():
+    class Patient(Script):
+        patient = True
+
+        def holds(self, key: str) -> bool:
+            return len(self.requests) > 0
+
+        async def ask(self, request: Request) -> Reply:
+            await super().ask(request)
+            if len(self.requests) > 1:
+                await asyncio.Event().wait()  # the batch goes on
+            return Reply(text="ok")
+
+    to, model = client(), Patient()
+    await ask(to, model, make_request("one"))
+    to.stop(Interrupted("enough"))
+    with pytest.raises(Interrupted):
+        await asyncio.wait_for(ask(to, model, make_request("two")), 5)
 
 
 async def test_bodies_that_cannot_be_read_are_not_kept_while_their_calls_wait():

@@ -436,6 +436,13 @@ def test_a_batch_whose_id_was_lost_is_found_and_none_is_paid_twice(harness, serv
     assert len(service.batches) == 1 and len(service.sent) == 3
 
 
+def test_where_nothing_was_uploaded_no_batch_goes_on(service, run):
+    service.refuse["POST", "files"] = 500
+    failed = run()
+    assert (failed.code, "the batch service refuses the upload" in failed.err) == (1, True)
+    assert "the batches go on" not in failed.err
+
+
 def test_a_service_that_does_not_answer_for_a_while_is_asked_again(service, run):
     place = ("GET", "batches/batch-0")
     service.refuse[place] = 503

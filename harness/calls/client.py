@@ -420,8 +420,7 @@ class Client:
         causes: tuple[str, ...] = ()
         tries: Attempts | None = None  # not before the first outcome
         while True:
-            # The session that sent it has paid; at the end there is no answer to wait for.
-            held = model.holds(request.key) and line.reason is None
+            held = line.reason is None and model.holds(request.key)  # a session paid that sent it
             claim = UNCOUNTED if held else await self._reserve(line, request)
             self._in_flight += 1
             self._waiting_long += 1

@@ -397,10 +397,7 @@ class Model(ABC):
         raise CallError("server_error", said, retryable=True)
 
     def gathered(self, *, live: bool) -> None:  # noqa: B027 - for patient models
-        """Send what was asked so far: for now nothing more is asked.
-
-        With `live`, few questions may be asked live; not where others wait for their money.
-        """
+        """Send what was asked so far: for now no more comes; few may be asked `live` instead."""
 
     def holds(self, key: str) -> bool:
         """Whether an earlier session sent, and paid, the request of this key."""

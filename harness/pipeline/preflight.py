@@ -114,8 +114,7 @@ async def why_not(
 ) -> HarnessError:
     """The error that prevents a run, or NotReady with all that does, if that is more.
 
-    `error` is what ended the preparation. Data are looked for, and not fetched. A candidate that is
-    asked elsewhere needs no key.
+    `error` is what ended the preparation. Data are looked for, and not fetched.
     """
     known, players, ways = await obstacles(settings, plugins, named_in, error)
     players = [one for one in players if not (settings.elsewhere and one.role == CANDIDATE)]

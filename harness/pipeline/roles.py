@@ -412,10 +412,7 @@ class RoleBinder:
         return self._models[key]
 
     def _of_one_engine(self, model: Model, spec: Spec, role: str) -> Model:
-        """An earlier model with the same weights on the same resource, else the model itself.
-
-        One model serves all roles that ask the same in batches, too: its batches have one list.
-        """
+        """An earlier model of the same weights on the same resource, or batches, else the model."""
         if model.occupies is None and not model.patient:
             return model
         what = "list of batches" if model.patient else "engine"

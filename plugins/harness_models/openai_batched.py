@@ -175,8 +175,7 @@ class BatchedModel(Model):
             try:
                 line = json.loads(file.readline())
             except (ValueError, RecursionError) as error:
-                said = f"the answered line cannot be read: {error}"
-                raise CallError("bad_response", said, retryable=True) from None
+                raise CallError("bad_response", f"an answer: {error}", retryable=True) from None
             return self.read_line(line)
 
     def gathered(self, *, live: bool) -> None:
@@ -196,10 +195,8 @@ class BatchedModel(Model):
         else:
             self._drop_file()
         self._fail([*self._waiting], lambda: reason.with_traceback(None))
-        if any(
-            not job.ended and job.id not in self._read and (send or job.file_id)
-            for job in self._jobs.values()
-        ):
+        left = (one for one in self._jobs.values() if not one.ended and one.id not in self._read)
+        if any(send or job.file_id for job in left):
             self.show(f"{self.identity.label}: the batches go on; the same command takes them up")
 
     async def close(self) -> None:
@@ -280,9 +277,7 @@ class BatchedModel(Model):
         """Submit a job, follow its batch, and give its answers to who waits for them."""
         try:
             await self._answer(job)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
+        except Exception as error:
             problem = error
             self._fail(self._keys_of(job), lambda: problem)
 

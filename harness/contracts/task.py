@@ -59,7 +59,7 @@ Name = Annotated[
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$",
     ),
 ]
-Encoding = Literal["utf-8", "iso-8859-1"]
+Encoding = Literal["utf-8", "iso-8859-1", "windows-1252"]
 Share = Annotated[float, Key(ge=0, le=1)]
 Reference = Annotated[str, Key("a task's name, or a YAML file relative to this one", min_length=1)]
 References = Annotated[tuple[Reference, ...], Key(min_length=1, unique=True)]

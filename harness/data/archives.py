@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from harness.base.errors import DataError
-from harness.data.opening import CHUNK, unpacked
+from harness.data.records import CHUNK, unpacked
 from harness.runs.atomic_files import storage_error
 
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.zst")

@@ -15,23 +15,13 @@ from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import msgspec
-
 from harness.base.errors import DataError
-from harness.data.bulk import TYPES, bulk_query, distinct, quoted
+from harness.data.read import CONFIG, MEMORY, distinct, quoted
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa  # type: ignore[import-untyped]
 
-    from harness.data.source import Source
-    from harness.data.table import Table
-
-MEMORY = "1GB"
-"""What DuckDB may hold in memory; the rest is on disk."""
-
-MOST_THREADS = 8
-"""Each thread holds buffers of its own."""
+    from harness.data.read import Table
 
 PREFIX = "harness-tables-"
 
@@ -40,8 +30,6 @@ ADDED = ("row", "rowid", "unfit")
 
 STABLE_RANK = "CREATE TEMP MACRO stable_rank(text, seed) AS md5(seed || ' ' || text)"
 """In SQL, as a function in Python takes microseconds a row."""
-
-_LARGEST = 2**63
 
 
 class Database:
@@ -70,10 +58,9 @@ class Database:
         self._connection = duckdb.connect(
             str(self._folder / "tables.duckdb"),
             config={
+                **CONFIG,
                 "memory_limit": memory,
                 "temp_directory": str(self._folder / "spill"),
-                "threads": min(os.cpu_count() or 1, MOST_THREADS),
-                "autoinstall_known_extensions": False,
             },
         )
         self._connection.execute(STABLE_RANK)
@@ -117,9 +104,7 @@ class Database:
         for source in table.sources:
             part = f"part_{next(self._numbers)}"
             try:
-                rows = self._read_in_bulk(part, table, source)
-                if rows is None:
-                    rows = self._read_by_rows(part, table, source)
+                rows = table.load(source, self._connection, part)
             except duckdb.Error as error:
                 raise DataError(
                     f"table '{name}' cannot be held in the temporary folder",
@@ -133,65 +118,6 @@ class Database:
             next(table.rows())  # raises the error of an empty table
         self._connection.execute(f"CREATE VIEW {quoted(name)} AS {' UNION ALL '.join(parts)}")
         self._loaded.add(name)
-
-    def _read_in_bulk(self, part: str, table: Table, source: Source) -> int | None:
-        """The number of rows that DuckDB read from a source into a new table.
-
-        A Parquet file is a view, as DuckDB reads it about as fast. None, and no table, if it cannot
-        read the source or a value does not fit: reading by rows then gives the values or the error.
-        """
-        import duckdb
-
-        query = bulk_query(source, table, connection=self._connection, folder=self._folder)
-        if query is None:
-            return None
-        kind = "VIEW" if source.label.lower().endswith(".parquet") else "TABLE"
-        try:
-            self._connection.execute(f"CREATE {kind} {part} AS {query}")
-        except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException):
-            return None
-        rows, unfit = self._connection.execute(
-            f"SELECT count(*), count(*) FILTER (unfit) FROM {part}"
-        ).fetchall()[0]
-        if unfit:
-            self._connection.execute(f"DROP {kind} {part}")
-            return None
-        return int(rows)
-
-    def _read_by_rows(self, part: str, table: Table, source: Source) -> int:
-        import pyarrow as pa
-
-        columns = {name: TYPES[column.type] for name, column in table.columns.items()}
-        listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns.items())
-        self._connection.execute(f"CREATE TABLE {part} ({listed})")
-        rows = 0
-        for values in table.columns_of(source):
-            batch = pa.table(
-                {
-                    name: _array(values[name], kind, row=rows, table=table, column=name)
-                    for name, kind in columns.items()
-                }
-            )
-            self._connection.register("batch", batch)
-            self._connection.execute(f"INSERT INTO {part} BY NAME SELECT * FROM batch")
-            self._connection.unregister("batch")
-            rows += batch.num_rows
-        return rows
-
-
-def _array(values: Sequence[Any], kind: str, *, row: int, table: Table, column: str) -> pa.Array:
-    """The values of a column for DuckDB; DataError for an integer that needs over 64 bits."""
-    import pyarrow as pa
-
-    if kind == "JSON":
-        texts = [None if one is None else msgspec.json.encode(one).decode() for one in values]
-        return pa.array(texts, pa.string())
-    if kind == "BIGINT":
-        for place, one in enumerate(values, 1):
-            if one is not None and not -_LARGEST <= one < _LARGEST:
-                raise table.bad(row + place, column, one, "a whole number of at most 64 bits")
-    arrow = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
-    return pa.array(values, arrow.get(kind, pa.bool_()))
 
 
 def _new_folder() -> tuple[Path, IO[str]]:

@@ -14,8 +14,7 @@ from harness.base.hashing import canonical, digest
 from harness.data import sampling
 from harness.data.fingerprint import sha256_of
 from harness.data.known import Measured, measure, measure_loaded, unlike
-from harness.data.source import FileSource
-from harness.data.table import Table
+from harness.data.read import FileSource, Table
 from harness.data.wording import join_names, nearest
 
 if TYPE_CHECKING:

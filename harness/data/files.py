@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.base.errors import DataError
-from harness.data.source import FORMATS, PACKINGS
+from harness.data.read import FORMATS, PACKINGS
 from harness.data.wording import join_names, nearest
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import glob
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -48,24 +48,16 @@ class SplitSource:
 
     label: str
     split: datasets.Dataset
-    text: bool = field(default=False, init=False)
 
-    def columns(self) -> tuple[str, ...] | None:
+    def columns(self) -> tuple[str, ...]:
         return tuple(self.split.column_names)
 
-    def rows(
-        self, wanted: Collection[str] | None
-    ) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
-        for batch in self.batches(wanted, rows=BATCH_ROWS):
-            for row in batch.to_pylist():
-                yield None, row
+    def reader(self, wanted: Collection[str]) -> pa.RecordBatchReader:
+        import pyarrow as pa
 
-    def batches(self, wanted: Collection[str] | None, *, rows: int) -> Iterator[pa.RecordBatch]:
-        split = self.split
-        if wanted is not None:
-            split = split.select_columns([name for name in split.column_names if name in wanted])
-        for table in split.with_format("arrow").iter(batch_size=rows):
-            yield from table.to_batches()
+        split = self.split.select_columns(list(wanted)).with_format("arrow")
+        batches = (part for one in split.iter(batch_size=BATCH_ROWS) for part in one.to_batches())
+        return pa.RecordBatchReader.from_batches(split.features.arrow_schema, batches)
 
 
 @dataclass(frozen=True, kw_only=True)

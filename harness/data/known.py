@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.data.bulk import quoted
+from harness.data.read import quoted
 
 if TYPE_CHECKING:
     from harness.contracts.task import KnownFact
     from harness.data.database import Database
-    from harness.data.table import Table
+    from harness.data.read import Table
 
 SHOWN = 12
 

@@ -18,8 +18,7 @@ from harness.data.dataset import BUILD, SAMPLE, Origin, TaskData
 from harness.data.fetching import Fetching
 from harness.data.files import find_tables, holder_of, patterns
 from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource, Source
-from harness.data.table import Table
+from harness.data.read import FileSource, Source, Table
 from harness.data.wording import join_names
 
 if TYPE_CHECKING:

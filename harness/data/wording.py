@@ -16,10 +16,10 @@ MOST_NAMES = 12
 def place(
     label: str, *, row: int | None = None, line: int | None = None, column: str | None = None
 ) -> str:
-    """A place in a file: its label, data row (the first is 1), line of the text, column."""
+    """A place in a file: its label, data row (the first is 1) or line of the text, column."""
     parts = [label]
     if row is not None:
-        parts.append(f"row {row}" + (f" (line {line})" if line is not None else ""))
+        parts.append(f"row {row}")
     elif line is not None:
         parts.append(f"line {line}")
     if column is not None:

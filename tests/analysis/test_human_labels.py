@@ -41,7 +41,7 @@ def test_labels_are_read_from_columns_of_other_names(tmp_path):
 def test_an_error_names_the_column_of_the_file(tmp_path, row, column, found, expected):
     with pytest.raises(DataError) as raised:
         rated(tmp_path, "s9,ann,bad", row, but=("judge",))
-    assert raised.value.where.endswith(f"(line 3), column '{column}'")
+    assert raised.value.where.endswith(f", row 2, column '{column}'")
     assert (raised.value.found, raised.value.expected) == (found, expected)
     if column == "rater":
         assert raised.value.hint == "the column 'rater' says who rated each row"

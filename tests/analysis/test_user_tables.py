@@ -30,7 +30,7 @@ def test_a_model_that_stands_twice_is_refused_with_its_row(figures):
     path = figures("model,Elo", "Ada,1", "ada ,2")
     with pytest.raises(DataError) as told:
         read_figures(path, model="model", column="Elo")
-    assert "row 2 (line 3), column 'model'" in str(told.value)
+    assert "row 2, column 'model'" in str(told.value)
 
 
 def test_models_without_a_figure_are_left_out_and_a_table_of_none_is_refused(figures):

@@ -16,7 +16,7 @@ from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, DelimitedSpec
 from harness.data import Table, TaskData, open_dataset
 from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
+from harness.data.read import FileSource
 
 
 def table_of(

@@ -5,7 +5,6 @@ from builders.tables import data_in, refused, table_of, written
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, TableSpec
-from harness.data import Table
 from harness.data.database import Database
 
 KINDS = ("explicit_positive", "implicit_positive")
@@ -43,33 +42,18 @@ def test_own_names_and_values_are_read_by_rows_and_by_columns(tmp_path, name):
     assert batch.columns == {name: [row[name] for row in ROWS] for name in COLUMNS}
 
 
-@pytest.fixture
-def bulk_rows(monkeypatch):
-    """Gives the rows of a table in the database, where reading by rows fails."""
-
-    def rows(of):
-        with monkeypatch.context() as patch:
-            patch.delattr(Table, "columns_of")
-            database = Database({of.name: of})
-            found = database.relation(of.name).order("row")
-            return found.project(", ".join(f'"{name}"' for name in of.columns)).fetchall()
-
-    return rows
+def in_database(of):
+    database = Database({of.name: of})
+    found = database.relation(of.name).order("row")
+    return found.project(", ".join(f'"{name}"' for name in of.columns)).fetchall()
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
-def test_own_names_and_values_are_read_in_bulk(tmp_path, name, bulk_rows):
-    stars = {} if name.endswith(".parquet") else {"values": {"five": "5"}}
-    columns = {**COLUMNS, "stars": Column(type="integer", required=False, **stars)}
-    if name.endswith(".jsonl"):
-        del columns["stars"]  # its last value is an empty text
-    of = table(three(tmp_path, name), columns)
-    rows = bulk_rows(of)
-    assert len(rows) == 3
-    assert rows == [tuple(row.values()) for _, row in of.rows()]
+def test_own_names_and_values_are_read_into_a_database(tmp_path, name):
+    assert in_database(table(three(tmp_path, name))) == [tuple(row.values()) for row in ROWS]
 
 
-def test_values_of_json_keep_their_type_in_bulk(tmp_path, bulk_rows):
+def test_values_of_json_keep_their_type(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"a": "five", "b": true, "c": "it\'s"}\n{"a": 3, "b": "no", "c": "x"}\n')
     columns = {
@@ -79,7 +63,7 @@ def test_values_of_json_keep_their_type_in_bulk(tmp_path, bulk_rows):
     }
     of = table(path, columns)
     rows = [tuple(row.values()) for _, row in of.rows()]
-    assert bulk_rows(of) == rows == [(5, True, "'it'"), (3, False, "x")]
+    assert in_database(of) == rows == [(5, True, "'it'"), (3, False, "x")]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from harness.data.sql_rules import SPACES, WORD, Rule, check, not_blank, value_at
 from harness_gistbench.log_index import CODES, Log
 from harness_gistbench.sources.cells import described
+from harness_gistbench.sources.rules import SPACES, WORD, Rule, check, not_blank, value_at
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from harness.data.sql_rules import Rule, check, not_blank
-from harness.data.sql_times import with_times
 from harness_gistbench.log_index import CODES, Log
 from harness_gistbench.sources.cells import described
+from harness_gistbench.sources.rules import Rule, check, not_blank
+from harness_gistbench.sources.times import with_times
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table

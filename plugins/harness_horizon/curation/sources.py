@@ -15,8 +15,8 @@ from typing import Literal
 import msgspec
 
 from harness.base.errors import DataError
-from harness.data.opening import check_start, unpacked
-from harness.data.sql_rules import SPACES
+from harness.data.read import SPACES
+from harness.data.records import check_start, unpacked
 from harness_horizon.curation.engine import Engine, location, parquet, text
 
 Kind = Literal["reviews", "meta"]

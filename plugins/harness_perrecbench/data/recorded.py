@@ -9,9 +9,9 @@ import msgspec
 
 from harness import DataError
 from harness.base.hashing import digest
-from harness.data.table_cell import TableCell
 from harness_perrecbench.data import layout
 from harness_perrecbench.data.members import chosen_groups, solved
+from harness_perrecbench.data.table_cell import TableCell
 from harness_perrecbench.data.tables import read_rows
 from harness_perrecbench.records import MEMBERS, Behaviour, Group, Loaded, Member, Thing
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from harness.data.table_cell import TableCell
 from harness_perrecbench.data.layout import GROUPS, FoundGroup, GroupUser, Stars, wrong_size
+from harness_perrecbench.data.table_cell import TableCell
 from harness_perrecbench.ranking import DIGITS, ranks_of
 from harness_perrecbench.records import MEMBERS, Behaviour, Options, Thing
 

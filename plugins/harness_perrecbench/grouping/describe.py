@@ -13,9 +13,9 @@ from msgspec import Meta
 
 from harness.base.errors import DataError
 from harness.contracts.report import Axis, Bars, Cell, Figure, Report, Sheet
-from harness.data.table_cell import TableCell
 from harness.data.token_counts import TokenCounter, token_counter
 from harness_perrecbench.data import layout
+from harness_perrecbench.data.table_cell import TableCell
 from harness_perrecbench.grouping.reading import ALL, LARGEST_SECONDS, MILLISECONDS_A_SECOND
 from harness_perrecbench.records import MEMBERS, Level
 

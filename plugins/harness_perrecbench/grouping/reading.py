@@ -24,7 +24,7 @@ from harness.contracts.task import Column
 from harness.data.database import Database
 
 if TYPE_CHECKING:
-    from harness.data.table import Table
+    from harness.data.read import Table
 
 ALL = "all"
 """The folder of the groups of all domains."""

@@ -14,16 +14,16 @@ from .test_music import NINE, RULES, TRACKS, people, plays
 FILMS = [f"{n}::Film {n}::D" for n in range(70)]
 USER = "1::F::18::4::0"
 MOVIES = [
-    ({"users": ["1::F::17::4::0"]}, "users.dat, row 1 (line 1), column 'age'", "'17'",
+    ({"users": ["1::F::17::4::0"]}, "users.dat, row 1, column 'age'", "'17'",
      "one of: 1, 18, 25, 35, 45, 50, 56"),
-    ({"users": [USER] * 2}, "users.dat, row 2 (line 2), column 'user'", "'1'", "each user once"),
+    ({"users": [USER] * 2}, "users.dat, row 2, column 'user'", "'1'", "each user once"),
     ({"ratings": ["1::1::5::1", "99::1::5::1", "98::1::5::1"]},
-     "ratings.dat, row 2 (line 2), column 'user'", "'99'", "a user in the table 'users'"),
+     "ratings.dat, row 2, column 'user'", "'99'", "a user in the table 'users'"),
     ({"ratings": ["1::1::5::1", "1::70::5::1"]},
-     "ratings.dat, row 2 (line 2), column 'movie'", "'70'", "a movie in the table 'movies'"),
-    ({"movies": [*FILMS, "3::Film::D"]}, "movies.dat, row 71 (line 71), column 'movie'", "'3'",
+     "ratings.dat, row 2, column 'movie'", "'70'", "a movie in the table 'movies'"),
+    ({"movies": [*FILMS, "3::Film::D"]}, "movies.dat, row 71, column 'movie'", "'3'",
      "each movie once"),
-    ({"movies": [*FILMS, "71::Film  3::D"]}, "movies.dat, row 71 (line 71), column 'title'",
+    ({"movies": [*FILMS, "71::Film  3::D"]}, "movies.dat, row 71, column 'title'",
      "'Film 3'", "a title of its own: movie 3 has it"),
     ({"movies": FILMS[:49]}, "the table 'movies'", "49 items", "at least 50"),
     ({"users": USERS, "ratings": ratings(by=[0, 1, 30, 31])}, "the tables 'users' and 'ratings'",
@@ -33,20 +33,20 @@ MOVIES = [
      "40 users of occupation 'other', 30 of combinations of age, gender and occupation below 30 "
      "users (the largest of all has 40), 0 without a rating",
      "a combination of 30 users: all of users.dat, not a part of it"),
-    ({"users": [row.replace("::", "\t") for row in USERS]}, "users.dat, row 1 (line 1)", "1 cell",
+    ({"users": [row.replace("::", "\t") for row in USERS]}, "users.dat, row 1", "1 cell",
      "5 cells, separated by '::'"),
 ]  # fmt: skip
 MUSIC = [
     ({"profile": people(**{**NINE, "z": ("x", "Poland")})},
-     "userid-profile.tsv, row 10 (line 11), column 'gender'", "'x'", "one of: f, m, or nothing"),
+     "userid-profile.tsv, row 10, column 'gender'", "'x'", "one of: f, m, or nothing"),
     ({"profile": people(a=("f", "Atlantis"))},
-     "userid-profile.tsv, row 1 (line 2), column 'country'", "'Atlantis'",
+     "userid-profile.tsv, row 1, column 'country'", "'Atlantis'",
      "a country as last.fm writes it, or nothing"),
     ({"profile": people(a=("f", "Poland")) * 2},
-     "userid-profile.tsv, row 2 (line 3), column 'user'", "'a'", "each user once"),
-    ({"events": plays("a", "zz")}, "traname.tsv, row 7 (line 7), column 'user'", "'zz'",
+     "userid-profile.tsv, row 2, column 'user'", "'a'", "each user once"),
+    ({"events": plays("a", "zz")}, "traname.tsv, row 7, column 'user'", "'zz'",
      "a user in the table 'profile'"),
-    ({"events": ["a\tt\t\tBand"]}, "traname.tsv, row 1 (line 1)", "4 cells", "6 cells"),
+    ({"events": ["a\tt\t\tBand"]}, "traname.tsv, row 1", "4 cells", "6 cells"),
     ({"events": plays(*NINE, tracks=TRACKS[:49])}, "the table 'events'", "49 items", "at least 50"),
 ]  # fmt: skip
 
@@ -85,7 +85,7 @@ def test_titles_in_utf_8_are_not_read_as_latin_1(tmp_path):
     file.write_bytes(file.read_bytes().decode("iso-8859-1").encode("utf-8"))
     with pytest.raises(DataError, match="a value that cannot be used") as raised:
         log_of("movies", folder)
-    assert raised.value.where.endswith("movies.dat, row 1 (line 1), column 'title'")
+    assert raised.value.where.endswith("movies.dat, row 1, column 'title'")
     assert raised.value.expected == (
         "a file in ISO-8859-1, as MovieLens 1M is, not in UTF-8: "
         "iconv -f UTF-8 -t ISO-8859-1 movies.dat"

@@ -4,7 +4,6 @@ import hashlib
 import json
 import time
 from pathlib import Path
-from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +13,7 @@ from builders.texts import write_csv, write_json_lines
 from harness_gistbench.histories import Engagement
 from harness_gistbench.records import PoolObject
 
-from harness.data import database
+from harness.data import Table
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def plain(load_histories, tmp_path):
 def read_at_once(request, monkeypatch):
     """The data is read in one go, and again three rows at a time."""
     if request.param == "in parts":
-        monkeypatch.setattr("harness.data.table.BATCH_ROWS", 3)
+        monkeypatch.setattr("harness.data.read.BATCH_ROWS", 3)
 
 
 def objects(found, user):
@@ -188,15 +187,21 @@ def test_tasks_that_share_a_log_read_and_hold_it_once(load_histories, tmp_path, 
     header = "user_id,object_id,object_text,interaction_type,interaction_time"
     rows = (f"u{n % 3},o{n},about {n},{LIKED},{n}" for n in range(30))
     file = write_csv(tmp_path / "log.csv", header, *rows)
-    read = Mock(wraps=database.bulk_query)
-    monkeypatch.setattr(database, "bulk_query", read)
+    loaded = []
+    load = Table.load
+
+    def counted(*given):
+        loaded.append(given)
+        return load(*given)
+
+    monkeypatch.setattr(Table, "load", counted)
     options = {"one": {"window": 5}, "alike": {"window": 9}, "other": {"pool": 3}}
     shared = {}
     one, alike, other = (
         load_histories("gist_synthetic", file, name=name, shared=shared, **changed)
         for name, changed in options.items()
     )
-    assert read.call_count == 1
+    assert len(loaded) == 1
     assert alike is one
     assert (len(one.pool), len(other.pool)) == (30, 3)
     assert [other.history(user) for user in other.users] == [one.history(u) for u in one.users]

@@ -23,7 +23,7 @@ GROUPS, HELD_OUT = "item2group_avg_diff_sample-easy.json", "held_out-easy.json"
 RECORDED, OF_HELD_OUT = "groups-easy.jsonl", "heldout-easy.jsonl"
 
 
-def cell(file, column, found, expected, hint=None, *, at="row 1 (line 1)"):
+def cell(file, column, found, expected, hint=None, *, at="row 1"):
     where = f"DIR/{file}, {at}, column '{column}'"
     return DataError, where, "a value that cannot be used", found, expected, hint
 
@@ -330,13 +330,13 @@ RUNS = [
     (domains.run, BOOKS, ("item,count", "x,1"), UsageError, "DIR/a.csv",
      "no item of the runs has a count", None, "items by id, as in the groups, or by title"),
     (domains.run, BOOKS, ("item,count", "i1,-1"),
-     *cell("a.csv", "count", "-1.0 (number)", "0 or more", at="row 1 (line 2)")),
+     *cell("a.csv", "count", "-1.0 (number)", "0 or more", at="row 1")),
     (domains.run, BOOKS, ("item,title,count", ",,1"),
-     *cell("a.csv", "item", "nothing", "an item by id or by title", at="row 1 (line 2)")),
+     *cell("a.csv", "item", "nothing", "an item by id or by title", at="row 1")),
     (domains.run, BOOKS, ("item,count", "i1,1", "i1,2"),
-     *cell("a.csv", "count", "2.0 (number)", "the same count in all rows of an item", at="row 2 (line 3)")),
+     *cell("a.csv", "count", "2.0 (number)", "the same count in all rows of an item", at="row 2")),
     (domains.run, BOOKS, ("title,count", "Tea,1", "tea ,2"),
-     *cell("a.csv", "count", "2.0 (number)", "the same count in all rows of a title", at="row 2 (line 3)")),
+     *cell("a.csv", "count", "2.0 (number)", "the same count in all rows of a title", at="row 2")),
 ]  # fmt: skip
 
 

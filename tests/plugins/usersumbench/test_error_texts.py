@@ -45,7 +45,7 @@ FILMS = {
     ),
     "times in milliseconds": (
         [*BOTH, ("w", 1, 1_000_000_000_000)], NINE, {},
-        "DIR/ratings.dat, row 10 (line 10), column 'timestamp'",
+        "DIR/ratings.dat, row 10, column 'timestamp'",
         "1000000000000 (integer); rows like this: 1", "a value that cannot be used",
         "seconds since 1970, as a whole number of at most 11 digits", TIMES("timestamp"),
     ),
@@ -105,7 +105,7 @@ def test_a_last_review_that_cannot_be_used(json_lines, review):
     )
     with pytest.raises(DataError) as caught:
         load_people(source, folder)
-    where = f"DIR/{file}.json, row {len(rows)} (line {len(rows)}), column '{column}'"
+    where = f"DIR/{file}.json, row {len(rows)}, column '{column}'"
     assert_said(caught, folder, (where, found, "a value that cannot be used", expected, to_do))
 
 

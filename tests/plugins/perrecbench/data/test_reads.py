@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from harness.cli.main import main
-from harness.data.table import Table
+from harness.data.read import Table
 
 
 @pytest.fixture

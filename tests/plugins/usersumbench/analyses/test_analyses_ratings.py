@@ -107,7 +107,7 @@ def test_a_row_that_cannot_be_used_is_named(rated, name_of, row, said):
     with pytest.raises(DataError) as raised:
         agree(*rated(row.format(**name_of)))
     error, (column, found, expected) = raised.value, said
-    assert error.where.endswith(f"ratings.csv, row 9 (line 10), column '{column}'")
+    assert error.where.endswith(f"ratings.csv, row 9, column '{column}'")
     assert (error.found, error.expected) == (found.format(**name_of), expected)
 
 

@@ -2,9 +2,9 @@
 
 import msgspec
 import pytest
+from harness_perrecbench.data.table_cell import TableCell
 
 from harness.base.errors import DataError
-from harness.data.table_cell import TableCell
 
 
 class Rated(msgspec.Struct):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from harness.data.columns import LARGEST_EXACT, NUMBER
-from harness.data.sql_rules import SPACES, refused, value_at
+from harness.data.read import LARGEST_EXACT, NUMBER
+from harness_gistbench.sources.rules import SPACES, refused, value_at
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table

@@ -4,12 +4,12 @@ import json
 
 import pytest
 from builders.tables import table_of
+from harness_gistbench.sources.rules import Rule, check, not_blank
+from harness_gistbench.sources.times import with_times
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data.database import Database
-from harness.data.sql_rules import Rule, check, not_blank
-from harness.data.sql_times import with_times
 
 SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]
 
@@ -46,7 +46,7 @@ def test_the_first_row_that_breaks_any_rule_is_refused_by_the_first_of_its_rules
     check(*read({}, {"stars": 5}), *rules)
     with pytest.raises(DataError) as caught:
         check(*read({}, {"stars": 6, "id": ""}, {"id": ""}), *rules)
-    assert caught.value.where.endswith("row 2 (line 2), column 'stars'")
+    assert caught.value.where.endswith("row 2, column 'stars'")
     assert (caught.value.found, caught.value.expected) == ("6 (integer)", "1 to 5 stars")
 
 

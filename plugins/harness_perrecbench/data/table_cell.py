@@ -10,7 +10,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from harness.base.errors import DataError
-    from harness.data.table import Table
+    from harness.data.read import Table
 
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 """One step of the path at which msgspec found a value that does not fit."""

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.data.read import SPACES
+
 if TYPE_CHECKING:
     from harness.base.errors import DataError
     from harness.contracts.dataset import Database, Table
-
-SPACES = (
-    r"[\s\x0b\x1c-\x1f\x{85}\x{a0}\x{1680}"
-    r"\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
-)
-"""A pattern for a character that Python takes for a space."""
 
 WORD = f"[^{SPACES[1:]}+"
 """A pattern for a word between spaces."""

@@ -1,0 +1,548 @@
+"""What a file holds before it has types: its bytes unpacked, records of text, objects of JSON."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import functools
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+
+import msgspec
+
+from harness.base.errors import DataError
+from harness.data.wording import join_names, kind_of, nearest, place, preview
+
+if TYPE_CHECKING:
+    from harness.contracts.task import DelimitedSpec
+    from harness.data.fingerprint import Stamp
+
+CHUNK = 1 << 18
+BOM = b"\xef\xbb\xbf"
+
+LONGEST_FIELD = 1 << 28
+"""The longest field in characters; the default of 131,072 is too short for a history in a cell."""
+
+MOST_WHOLE = 100_000_000
+"""The bytes of the largest JSON document that is held whole; a larger one is walked through."""
+
+STAND_IN = "\ufdd0"
+"""The character in place of a delimiter of several characters while quoted cells are read: one that
+Unicode keeps free of any meaning in text."""
+
+_CSV_PROBLEMS = (
+    (
+        "new-line character",
+        "a cell without quotes contains a carriage return",
+        "lines that end in LF or CRLF, and quotes around cells that hold line ends",
+        "old Macintosh files end lines with CR only: convert the line ends",
+    ),
+    (
+        "unexpected end of data",
+        "a quoted cell is never closed",
+        'a closing " before the end of the file',
+        "the quote was opened in this row",
+    ),
+    (
+        "expected after",
+        "a quoted cell continues after its closing quote",
+        'a quoted cell in which each " is doubled, and one " closes it',
+        None,
+    ),
+)
+"""What `csv` says, and the problem, what is expected and what to do in our words."""
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_KNOWN_STARTS = (
+    (b"\x1f\x8b", "gzip", "name it with .gz at the end"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "name it with .zst at the end"),
+    (b"PAR1", "Parquet", "name it with .parquet at the end"),
+    (b"PK\x03\x04", "a ZIP archive or a spreadsheet", "unpack it, or export it as CSV"),
+    *((mark, "UTF-16 text", "save it as UTF-8") for mark in _UTF16),
+)
+_NOT_LATIN = re.compile(rb"[\x00\x80-\x9f]|[\xc2-\xf4][\x80-\xbf]")
+"""Bytes of control characters, or of a character in UTF-8: what no text in Latin-1 holds."""
+
+_BARE_RETURN = re.compile(r"\r(?!\n|$)")
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_LONGEST_ESCAPE = 12
+_UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+_decode = msgspec.json.Decoder().decode
+
+
+class ZstdFrames(io.RawIOBase):
+    """The unpacked bytes of a zstd file of any number of frames; a cut-off last frame raises.
+
+    The library's own reader ends without an error if a file was cut off, which would turn a broken
+    download into a smaller data set.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._packed = b""
+        self._ready = b""
+        self._frame: Any = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        import zstandard
+
+        while not self._ready:
+            if not self._packed:
+                self._packed = self._stream.read(CHUNK)
+                if not self._packed:
+                    if self._frame is not None:
+                        raise EOFError("the file ends in the middle of a frame")
+                    return 0
+            if self._frame is None:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            self._ready = self._frame.decompress(self._packed)
+            self._packed = b""
+            if self._frame.eof:
+                self._packed = self._frame.unused_data
+                self._frame = None
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Any]:
+    """The bytes of a file, unpacked if its name ends in .gz or .zst; DataError if damaged."""
+    packing = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
+    try:
+        with path.open("rb") as stream:
+            raw: Any = None
+            if packing == "gzip":
+                raw = gzip.GzipFile(fileobj=stream)
+            elif packing == "zstd":
+                raw = ZstdFrames(stream)
+            if raw is None:
+                yield stream
+                return
+            with io.BufferedReader(cast(io.RawIOBase, raw), CHUNK) as plain:
+                yield plain
+    except OSError as error:
+        if not isinstance(error, gzip.BadGzipFile):
+            raise DataError(
+                "the file cannot be read", where=str(path), found=error.strerror or str(error)
+            ) from error
+        raise _damaged(path, packing, error) from error
+    except Exception as error:
+        if isinstance(error, (zlib.error, EOFError)) or type(error).__name__ == "ZstdError":
+            raise _damaged(path, packing, error) from error
+        raise
+
+
+def _damaged(path: Path, packing: str | None, error: Exception) -> DataError:
+    return DataError(
+        f"the file cannot be unpacked as {packing}",
+        where=str(path),
+        found=str(error),
+        expected=f"a whole {packing} file",
+        hint="fetch or pack it again; it may be cut off, or have the wrong extension",
+    )
+
+
+def check_start(path: Path, start: bytes, *, expected: str = "UTF-8 text") -> None:
+    """Raise DataError if the first bytes are those of a format that is no such text."""
+    for magic, kind, hint in _KNOWN_STARTS:
+        if start.startswith(magic):
+            raise DataError(
+                f"the file is {kind}, unlike its name",
+                where=str(path),
+                found=f"first bytes {start[: len(magic)]!r}",
+                expected=expected,
+                hint=hint,
+            )
+
+
+def empty_file(path: Path) -> DataError:
+    """The error for an empty file."""
+    return DataError(
+        "the file is empty", where=str(path), found="0 rows", expected="at least one row"
+    )
+
+
+class Look(NamedTuple):
+    """What a first pass over a text file shows.
+
+    `plain` is true if its lines end in LF only, none is blank at the start or very long, and
+    `quoted` if it holds a quotation mark.
+    """
+
+    encoding: str
+    plain: bool
+    quoted: bool
+
+
+@functools.lru_cache(maxsize=256)
+def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
+    """A first pass over a text file; DataError if its encoding is neither the given one nor clear.
+
+    Text that is not UTF-8 is in Latin-1 if nothing in it says otherwise, and UTF-16 is known by its
+    first bytes.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)()
+    plain, quoted, odd, refused = path.suffix.lower() not in (".gz", ".zst"), False, False, None
+    offset, line = 0, 1
+    with unpacked(path) as stream:
+        start = stream.peek(4)
+        if start.startswith(_UTF16):
+            return Look("utf-16", plain=False, quoted=True)
+        check_start(path, start, expected=f"{encoding.upper()} text")
+        if start.startswith(BOM) and encoding != "utf-8":
+            raise DataError(
+                "the file is UTF-8 text, unlike the task's `encoding`",
+                where=str(path),
+                found=f"first bytes {BOM!r}",
+                expected=f"{encoding.upper()} text",
+                hint="take `encoding` out of the table's `delimited`",
+            )
+        plain = plain and start.removeprefix(BOM)[:1] != b"\n"
+        ended = False
+        while not ended:
+            chunk = stream.read(CHUNK)
+            ended = not chunk
+            plain = plain and b"\r" not in chunk and (b"\n" in chunk or len(chunk) < CHUNK)
+            quoted = quoted or b'"' in chunk
+            if refused is None:
+                pending = len(decoder.getstate()[0])
+                try:
+                    decoder.decode(chunk, final=ended)
+                    odd = odd or not chunk.isascii()
+                except UnicodeDecodeError as error:
+                    at = error.start - pending
+                    refused = DataError(
+                        f"the text is not {encoding.upper()}",
+                        where=place(str(path), line=line + chunk.count(b"\n", 0, max(at, 0))),
+                        found=f"byte 0x{error.object[error.start]:02x} at offset {offset + at}",
+                        expected=f"{encoding.upper()}, or Latin-1 without control characters",
+                        hint="write the file again as UTF-8, or name its `encoding` in the task; "
+                        "older exports are often Windows-1252",
+                    )
+            odd = odd or (refused is not None and bool(_NOT_LATIN.search(chunk)))
+            offset += len(chunk)
+            line += chunk.count(b"\n")
+    if refused is not None and (odd or encoding != "utf-8"):
+        raise refused
+    return Look(encoding if refused is None else "iso-8859-1", plain, quoted)
+
+
+def records(path: Path, look: Look, written: DelimitedSpec, delimiter: str) -> Iterator[list[str]]:
+    """The cells of each record of a text file, with a header line and without blank lines.
+
+    Quoting follows RFC 4180: a quote that is not closed, or that is followed by anything except a
+    delimiter, is an error. Only a line feed ends a line.
+    """
+    row, named = 0, not written.header
+    try:
+        with unpacked(path) as stream:
+            encoding = "utf-8-sig" if look.encoding == "utf-8" else look.encoding
+            lines: Iterable[str] = io.TextIOWrapper(stream, encoding, newline="\n")
+            if written.bare_returns == "space":
+                lines = (_BARE_RETURN.sub(" ", line) if "\r" in line else line for line in lines)
+            for cells in _cells(path, lines, written, delimiter):
+                if cells:
+                    yield cells
+                    row += 1
+    except csv.Error as error:
+        raise _malformed(path, str(error), row + 1 - named) from error
+
+
+def _cells(
+    path: Path, lines: Iterable[str], written: DelimitedSpec, delimiter: str
+) -> Iterator[list[str]]:
+    if not written.quotes:
+        texts = (line.rstrip("\r\n") for line in lines)
+        return (text.split(delimiter) if text else [] for text in texts)
+    if csv.field_size_limit() < LONGEST_FIELD:
+        csv.field_size_limit(LONGEST_FIELD)
+    if len(delimiter) == 1:
+        return csv.reader(lines, delimiter=delimiter, strict=True)
+
+    def replaced() -> Iterator[str]:
+        for number, line in enumerate(lines, 1):
+            if STAND_IN in line:
+                raise DataError(
+                    "the text holds a character that no text should hold",
+                    where=place(str(path), line=number),
+                    found="U+FDD0, which Unicode reserves for use inside programs",
+                    expected="text without it, or `quotes: false` in the task's `delimited`",
+                )
+            yield line.replace(delimiter, STAND_IN)
+
+    read = csv.reader(replaced(), delimiter=STAND_IN, strict=True)
+    return ([cell.replace(STAND_IN, delimiter) for cell in cells] for cells in read)
+
+
+def _malformed(path: Path, message: str, row: int) -> DataError:
+    problem, expected, hint = next(
+        (told for said, *told in _CSV_PROBLEMS if said in message),
+        (f"the row cannot be read ({message})", "CSV as RFC 4180 describes it", None),
+    )
+    where = place(str(path), row=row) if row else place(str(path), line=1)
+    return DataError(str(problem), where=where, expected=expected, hint=hint)
+
+
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The object of each line; blank lines skipped."""
+    row = 0
+    with unpacked(path) as stream:
+        check_start(path, stream.peek(4))
+        for number, line in enumerate(stream):
+            text = line if number else line.removeprefix(BOM)
+            if not text.isspace():
+                row += 1
+                yield _decoded(path, text, row)
+
+
+def json_rows(
+    path: Path, *, entries: tuple[str, str] | None, keys: tuple[str, ...] | None
+) -> Iterator[dict[str, Any]]:
+    """Each object of an array, entry of an object, or object that stands under the keys in one.
+
+    An entry is a row with its key and its value under the two names. Files called .json often hold
+    one object a line; without entries or keys, these are read as such.
+    """
+    with unpacked(path) as stream:
+        text = stream.read(CHUNK)
+        check_start(path, text)
+        if text.startswith(BOM):
+            text = b"   " + text.removeprefix(BOM)  # so that bytes and lines count as in the file
+        start = text.lstrip()
+        if not start:
+            raise empty_file(path)
+        array = entries is None and keys is None
+        line, _, rest = start.partition(b"\n")
+        in_lines = line.rstrip()[-1:] == b"}" and rest.lstrip()[:1] == b"{"
+        if array and start[:1] == b"{":
+            yield from json_lines(path)
+            return
+        if start[:1] != (b"[" if array else b"{") or (in_lines and not array):
+            found = f"a file that begins with {preview(start[:1].decode('utf-8', 'replace'))}"
+            raise DataError(
+                "the file has no rows"
+                if entries is None
+                else "the file of this table must hold one JSON object, whose entries are the rows",
+                where=str(path),
+                found="an array" if start[:1] == b"[" else "one object a line" * in_lines or found,
+                expected="an array of objects, or one object a line"
+                if array
+                else "one JSON object with the rows in it",
+            )
+        text += stream.read(max(MOST_WHOLE - len(text) + 1, 0))
+    if len(text) <= MOST_WHOLE:
+        yield from _whole(path, text, entries, keys)
+    elif keys is None:
+        yield from _walked(path, entries)
+    else:
+        yield from _walked_inside(path, keys)
+
+
+def _whole(
+    path: Path, text: bytes, entries: tuple[str, str] | None, keys: tuple[str, ...] | None
+) -> Iterator[dict[str, Any]]:
+    """The rows of a document that is held whole."""
+    rows: list[Any] = []
+    held: Any = msgspec.Raw(text)
+    try:
+        for key in keys or ():
+            inside = msgspec.json.decode(held, type=dict[str, msgspec.Raw])
+            if key not in inside:
+                raise _nothing_there(path, keys or (), inside)
+            held = inside[key]
+        if entries is not None:
+            rows = [*msgspec.json.decode(held, type=dict[str, msgspec.Raw]).items()]
+        elif keys is not None and bytes(held).lstrip()[:1] == b"{":
+            rows = [held]
+        else:
+            rows = msgspec.json.decode(held, type=list[msgspec.Raw])
+        if entries is not None or keys is not None:
+            json.loads(text, object_pairs_hook=partial(_check_once, path))
+    except (*_UNREADABLE, ValueError) as error:
+        raise _malformed_document(path, text, error) from None
+    for row, raw in enumerate(rows, 1):
+        if entries is None:
+            yield _decoded(path, raw, row)
+        else:
+            yield {entries[0]: raw[0], entries[1]: _decoded(path, raw[1], row, entries[1])}
+
+
+def _check_once(path: Path, pairs: list[tuple[str, Any]]) -> None:
+    """Raise DataError if an object has a key twice: a decoder takes the last."""
+    names = [name for name, _ in pairs]
+    if len(names) > len(set(names)):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            "a key occurs twice", where=str(path), found=preview(twice), expected="each key once"
+        )
+
+
+def _nothing_there(path: Path, keys: tuple[str, ...], there: Iterable[str]) -> DataError:
+    names = list(there)
+    near = nearest(keys[0], names)
+    return DataError(
+        f"the file has no {'.'.join(keys)}, under which the task expects the rows",
+        where=str(path),
+        found=f"an object with {join_names(names)}" if names else None,
+        expected="one JSON object with a list of objects there, or one object",
+        hint=f"'{near}' is the nearest name" if near and near != keys[0] else None,
+    )
+
+
+def _decoded(path: Path, text: Any, row: int, column: str | None = None) -> Any:
+    """The object of a row, or the value of a column, in strict JSON."""
+    try:
+        value = _decode(text)
+    except _UNREADABLE as error:
+        where = column or _unwritable(bytes(text))
+        raise DataError(
+            "malformed JSON",
+            where=place(str(path), row=row, column=where),
+            found=_said(error),
+            expected="a finite number, null or text in UTF-8" if where else "a JSON object",
+            hint="a whole file of one object is read with `rows_at` or `entries` in the task"
+            if row == 1 and where is None and ".json" in path.suffixes
+            else None,
+        ) from None
+    return value if column else _object(path, value, row)
+
+
+def _object(path: Path, value: Any, row: int) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise DataError(
+        "the row is not an object",
+        where=place(str(path), row=row),
+        found=f"a JSON {kind_of(value)}: {preview(value)}",
+        expected='one JSON object, such as {"user": "u1"}',
+    )
+
+
+def _unwritable(text: bytes) -> str | None:
+    """The column of a value that Python's decoder takes and JSON forbids, if there is one."""
+    with suppress(ValueError, RecursionError, AttributeError):
+        for column, value in json.loads(text).items():
+            try:
+                _decode(json.dumps(value))
+            except _UNREADABLE:
+                return str(column)
+    return None
+
+
+def _malformed_document(path: Path, text: bytes, error: Exception) -> DataError:
+    at = re.search(r"\(byte (\d+)\)", str(error))
+    return DataError(
+        "malformed JSON",
+        where=place(str(path), line=text.count(b"\n", 0, int(at[1])) + 1 if at else None),
+        found=_said(error),
+        expected="one whole JSON document, in UTF-8",
+        hint="the file may have been cut off: fetch or write it again",
+    )
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "objects nested too deeply"
+    message = error.args[0] if error.args else ""
+    text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(error)
+    return text.partition("\n")[0].strip()
+
+
+class _Pieces:
+    """The bytes of a file for ijson, which would replace half of a surrogate pair silently."""
+
+    def __init__(self, path: Path, stream: IO[bytes]) -> None:
+        self._path = path
+        self._stream = stream
+
+    def read(self, size: int) -> bytes:
+        piece = self._stream.read(size)
+        while b"\\" in piece[-_LONGEST_ESCAPE:] and (more := self._stream.read(64)):
+            piece += more
+        if b"\\u" in piece and any(one["half"] for one in _ESCAPE.finditer(piece)):
+            raise DataError(
+                "malformed JSON",
+                where=str(self._path),
+                found="half of a surrogate pair",
+                expected="text that can be written as UTF-8",
+            )
+        return piece
+
+
+@contextmanager
+def _large(path: Path) -> Iterator[_Pieces]:
+    import ijson  # type: ignore[import-untyped]
+
+    try:
+        with unpacked(path) as stream:
+            if stream.peek(len(BOM)).startswith(BOM):
+                stream.read(len(BOM))
+            yield _Pieces(path, stream)
+    except ijson.JSONError as error:
+        raise _malformed_document(path, b"", error) from None
+
+
+def _walked(path: Path, names: tuple[str, str] | None) -> Iterator[dict[str, Any]]:
+    """The rows of a large array, or of a large object's entries."""
+    import ijson
+
+    met: set[str] = set()
+    with _large(path) as pieces:
+        if names is None:
+            for row, value in enumerate(ijson.items(pieces, "item", use_float=True), 1):
+                yield _object(path, value, row)
+            return
+        for key, value in ijson.kvitems(pieces, "", use_float=True):
+            _check_once(path, [(key, None)] * (1 + (key in met)))
+            met.add(key)
+            yield {names[0]: key, names[1]: value}
+
+
+def _walked_inside(path: Path, keys: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """The rows under these keys of a large object."""
+    import ijson
+
+    target = ".".join(keys)
+    item = f"{target}.item" if target else "item"
+    row, times, in_list, builder, level = 0, 0, False, None, 0
+    with _large(path) as pieces:
+        for where, event, value in ijson.parse(pieces, use_float=True):
+            if builder is None:
+                if event in ("map_key", "end_map", "end_array") or where not in (target, item):
+                    continue
+                if where == target:
+                    times, in_list = times + 1, event == "start_array"
+                    _check_once(path, [(target, None)] * times)
+                if (where == target) == in_list:
+                    continue
+                row += 1
+                builder = ijson.ObjectBuilder()
+            builder.event(event, value)
+            level += event in ("start_map", "start_array")
+            level -= event in ("end_map", "end_array")
+            if level == 0:
+                yield _object(path, builder.value, row)
+                builder = None
+    if not times:
+        raise _nothing_there(path, keys, ())

@@ -58,7 +58,7 @@ class Table(Protocol):
         ...
 
     def bad(self, row: int, column: str, value: Any, expected: str) -> DataError:
-        """The error for a value that the benchmark cannot use, with its file and line.
+        """The error for a value that the benchmark cannot use, with its file and row.
 
         raise table.bad(number, "rating", row["rating"], "a number from 1 to 5")
         """

@@ -11,6 +11,7 @@ from harness.cli.run_options import run_options
 OF_THE_COMMAND_LINE = {
     "dry_run",  # it runs nothing
     "verbose", "json", "version",  # they are about what is printed
+    "write_requests", "answers",  # the next command is printed
 }  # fmt: skip
 OPTIONS = {option.name: option for option in run_options()}
 

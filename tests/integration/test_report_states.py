@@ -33,7 +33,7 @@ def test_runs_that_cannot_be_compared_stand_apart_with_the_reason(small_run, tmp
     text = page.texts["benchmark-1"]
     assert "Apart, as this cannot be compared with what stands before" in text
     assert re.search(r"chosen users [23] against [23]", text)
-    assert "give all runs the same --limit" in page.texts["next"]
+    assert "baseline is not compared with three: chosen users" in page.texts["next"]
     assert "Not tested: " in page.texts["results"]
 
 

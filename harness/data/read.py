@@ -574,9 +574,9 @@ def _copied(
             if line.count(_UNIT) >= len(places) or any(one in line for one in "\n\r\x1b"):
                 escaped = True
                 line = _UNIT.join(cells[at].translate(escapes) for at in places)
-            text = line.encode()
+            text = f"{line}\n".encode()
             longest = max(longest, len(text))
-            file.write(text + b"\n")
+            file.write(text)
     except DataError as error:
         return longest, escaped, error
     finally:

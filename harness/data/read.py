@@ -981,18 +981,19 @@ class Table:
     def _layout(self, source: Source) -> Layout:
         """The columns of a source, and the delimiter of text.
 
-        It is not the declared one if only with another the header has all required columns.
+        It is one with which the header has all required columns, or else the most, for the error.
         """
         if not isinstance(source, FileSource) or source.format == "parquet":
             return Layout(header=tuple(source.columns() or ()))
-        declared = source.delimiter()
-        header = source.header(declared)
-        if len(self.columns) > 1 and not source.delimited.header and self._missing(header):
-            for other in _OTHER_DELIMITERS:
+        best, most = source.delimiter(), 1
+        if len(self.columns) > 1 and not source.delimited.header and self._missing(()):
+            for one in dict.fromkeys((best, *_OTHER_DELIMITERS)):
                 with suppress(DataError):
-                    if other != declared and not self._missing(found := source.header(other)):
-                        return Layout(header=found, delimiter=other)
-        return Layout(header=header, delimiter=declared)
+                    if not self._missing(header := source.header(one)):
+                        return Layout(header=header, delimiter=one)
+                    if len(header) > most:
+                        best, most = one, len(header)
+        return Layout(header=source.header(best), delimiter=best)
 
     def _missing(self, present: Collection[str]) -> list[str]:
         """The required columns without a name among those present."""
@@ -1038,13 +1039,12 @@ class Table:
         for name in missing:
             wanted = self.columns[name].names(name)
             near = next((found for one in wanted if (found := nearest(one, free))), None)
+            option = columns_option(self.name, name, near or "NAME")
             if near and self.of_run:
-                option = columns_option(self.name, name, near)
                 hints.append(f"'{near}' is the nearest name: if it is '{name}', give {option}")
             elif near:
                 hints.append(f"'{near}' is the nearest name: rename it if it is '{name}'")
             elif self.of_run and free:
-                option = columns_option(self.name, name, "NAME")
                 hints.append(f"if '{name}' has another name: {option}")
         if len(present) == 1 and (mark := next((m for m in ";\t|," if m in present[0]), None)):
             hints = [f"the header seems to be separated by {mark!r}; CSV needs commas, TSV tabs"]

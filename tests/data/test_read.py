@@ -16,6 +16,7 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import pyarrow as pa
@@ -483,10 +484,11 @@ def test_parquet_gives_nested_values_and_the_first_bad_one(tmp_path):
 
 @pytest.mark.parametrize("names", [["a", "a"], ["User", "user"]])
 def test_names_that_duckdb_takes_for_one_are_refused(tmp_path, names):
-    pq.write_table(
-        pa.Table.from_arrays([pa.array([1]), pa.array([2])], names), tmp_path / "t.parquet"
-    )
-    assert "two columns have the name" in refused(table(tmp_path / "t.parquet")).problem
+    held = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names)
+    pq.write_table(held, tmp_path / "t.parquet")
+    stored = SimpleNamespace(label="hub", columns=lambda: names, reader=lambda _: held.to_reader())
+    for of in (table(tmp_path / "t.parquet"), Table(name="people", columns={}, sources=[stored])):
+        assert "two columns have the name" in refused(of).problem
 
 
 @pytest.mark.parametrize(

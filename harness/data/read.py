@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 import os
 import re
 import shlex
@@ -487,7 +488,7 @@ def _scanned(
     keys = [name for name in header if name and name in wanted]
     try:
         with tempfile.NamedTemporaryFile(prefix="harness-copy-", suffix=".txt") as file:
-            longest, escaped, error = _copied(source, header, delimiter, keys, file)
+            longest, escaped, error = _copied(source, header, delimiter, keys, file.file)
             cells = {name: f"c{at}" for at, name in enumerate(keys)}
             if escaped:
                 for text, instead in _ESCAPED.items():
@@ -508,7 +509,7 @@ def _stored(rows: str, source: Source, cursor: duckdb.DuckDBPyConnection) -> Sca
     """The scan of what is stored as columns; DataError if DuckDB would rename one of them."""
     described = cursor.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
     stored = {name: _KINDS.get(kind, "other") for name, kind, *_ in described}
-    names = [*stored]
+    names = [] if isinstance(source, FileSource) else [*source.columns()]
     if isinstance(source, FileSource):
         schema = f"SELECT name FROM parquet_schema({_location(source.path)})"
         names = [name for (name,) in cursor.execute(schema).fetchall()]
@@ -551,16 +552,15 @@ def _copied(
 
     The longest line is returned first, and whether a cell holds anything that is escaped there.
     """
-    places = [header.index(name) for name in keys]
-    places += [0] * (2 - len(places))  # DuckDB takes a blank line for no row
-    width, whole = len(header), source.delimited.surplus == "last"
-    escapes = str.maketrans(_ESCAPED)
+    count = max(len(keys), 2)  # DuckDB takes a blank line for no row
+    picked = operator.itemgetter(*[*map(header.index, keys), 0, 0][:count])
+    width, escapes = len(header), str.maketrans(_ESCAPED)
     longest, escaped, row = 0, False, 0
-    file.write(_UNIT.join("c" for _ in places).encode() + b"\n")
+    file.write(_UNIT.join("c" * count).encode() + b"\n")
     try:
         for cells in itertools.islice(source.records(delimiter), not source.delimited.header, None):
             row += 1
-            if whole and len(cells) > width:
+            if len(cells) > width and source.delimited.surplus == "last":
                 cells[width - 1 :] = [delimiter.join(cells[width - 1 :])]
             if len(cells) != width:
                 raise DataError(
@@ -570,13 +570,13 @@ def _copied(
                     found=f"{len(cells)} cells, the last of which is {preview(cells[-1])}",
                     expected=f"{width} cells, separated by {delimiter!r}",
                 )
-            line = _UNIT.join([cells[at] for at in places])
-            if line.count(_UNIT) >= len(places) or any(one in line for one in "\n\r\x1b"):
+            line = _UNIT.join(picked(cells))
+            if line.count(_UNIT) >= count or "\n" in line or "\r" in line or _ESCAPE in line:
                 escaped = True
-                line = _UNIT.join(cells[at].translate(escapes) for at in places)
-            text = line.encode()
+                line = _UNIT.join(cell.translate(escapes) for cell in picked(cells))
+            text = f"{line}\n".encode()
             longest = max(longest, len(text))
-            file.write(text + b"\n")
+            file.write(text)
     except DataError as error:
         return longest, escaped, error
     finally:
@@ -981,18 +981,19 @@ class Table:
     def _layout(self, source: Source) -> Layout:
         """The columns of a source, and the delimiter of text.
 
-        It is not the declared one if only with another the header has all required columns.
+        It is one with which the header has all required columns, or else the most, for the error.
         """
         if not isinstance(source, FileSource) or source.format == "parquet":
             return Layout(header=tuple(source.columns() or ()))
-        declared = source.delimiter()
-        header = source.header(declared)
-        if len(self.columns) > 1 and not source.delimited.header and self._missing(header):
-            for other in _OTHER_DELIMITERS:
+        best, most = source.delimiter(), 1
+        if len(self.columns) > 1 and not source.delimited.header and self._missing(()):
+            for one in dict.fromkeys((best, *_OTHER_DELIMITERS)):
                 with suppress(DataError):
-                    if other != declared and not self._missing(found := source.header(other)):
-                        return Layout(header=found, delimiter=other)
-        return Layout(header=header, delimiter=declared)
+                    if not self._missing(header := source.header(one)):
+                        return Layout(header=header, delimiter=one)
+                    if len(header) > most:
+                        best, most = one, len(header)
+        return Layout(header=source.header(best), delimiter=best)
 
     def _missing(self, present: Collection[str]) -> list[str]:
         """The required columns without a name among those present."""
@@ -1038,13 +1039,12 @@ class Table:
         for name in missing:
             wanted = self.columns[name].names(name)
             near = next((found for one in wanted if (found := nearest(one, free))), None)
+            option = columns_option(self.name, name, near or "NAME")
             if near and self.of_run:
-                option = columns_option(self.name, name, near)
                 hints.append(f"'{near}' is the nearest name: if it is '{name}', give {option}")
             elif near:
                 hints.append(f"'{near}' is the nearest name: rename it if it is '{name}'")
             elif self.of_run and free:
-                option = columns_option(self.name, name, "NAME")
                 hints.append(f"if '{name}' has another name: {option}")
         if len(present) == 1 and (mark := next((m for m in ";\t|," if m in present[0]), None)):
             hints = [f"the header seems to be separated by {mark!r}; CSV needs commas, TSV tabs"]

@@ -422,7 +422,7 @@ def _decoded(path: Path, text: Any, row: int, column: str | None = None) -> Any:
             found=_said(error),
             expected="a finite number, null or text in UTF-8" if where else "a JSON object",
             hint="a whole file of one object is read with `rows_at` or `entries` in the task"
-            if row == 1 and where is None and ".json" in path.suffixes
+            if row == 1 and where is None and "truncated" in str(error)
             else None,
         ) from None
     return value if column else _object(path, value, row)

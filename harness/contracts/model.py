@@ -237,10 +237,6 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
 
-MOST_LINES, MOST_BYTES = 50_000, 100_000_000
-"""The most requests in a file for a batch service, and the most bytes."""
-
-
 class AskLive(CallError):
     """A patient model leaves a question that it did not send to another `model`, asked at once."""
 

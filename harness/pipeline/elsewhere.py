@@ -9,16 +9,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 from harness.base.errors import DataError, HarnessError, Interrupted, UsageError
 from harness.calls.own_answers import ANYONE, Answer, OwnAnswers
 from harness.calls.store import Store
-from harness.contracts.model import MOST_BYTES, MOST_LINES, CallError, Model, Request
+from harness.contracts.model import CallError, Model, Request
 from harness.contracts.outcomes import CallFailed
 from harness.runs.atomic_files import RUNS, make_folder, storage_error, sync_folder
+from harness.runs.request_file import RequestFile
 from harness.runs.run_folder import RunFolder
 
 OPTION = "--write_requests"
@@ -43,8 +44,7 @@ class RequestFiles:
     def __init__(self, model: Model, place: Path, folder: RunFolder) -> None:
         self._model, self._place, self._folder = model, place, folder
         self._seen: set[str] = set()
-        self._keys: list[str] = []
-        self._file: BinaryIO | None = None
+        self._file: RequestFile | None = None
         self.written: dict[Path, int] = {}
 
     def takes(self, model: Model) -> bool:
@@ -56,19 +56,15 @@ class RequestFiles:
         if key in self._seen:
             return
         self._seen.add(key)
-        line = _encode({"custom_id": key, **model.batch_line(request)}) + b"\n"
+        line = model.batch_line(request)
         try:
-            if self._file is not None and (
-                len(self._keys) == MOST_LINES or self._file.tell() + len(line) > MOST_BYTES
-            ):
+            if self._file is None or not self._file.add(key, line):
                 self._close()
-            if self._file is None:
                 make_folder(self._place, option=OPTION)
-                self._file = self._unfinished.open("wb")
-            self._file.write(line)
+                self._file = RequestFile(self._place / f".requests.{os.getpid()}.tmp")
+                self._file.add(key, line)
         except OSError as error:
             raise storage_error(self._place, error, option=OPTION) from error
-        self._keys.append(key)
 
     def finish(self) -> HarnessError | None:
         """Finish the files; why the session ends with them, if any was written."""
@@ -81,33 +77,25 @@ class RequestFiles:
     def drop(self) -> None:
         """Remove a file that was not finished; may be called again."""
         if self._file is not None:
-            self._file.close()
-            self._unfinished.unlink(missing_ok=True)
-
-    @property
-    def _unfinished(self) -> Path:
-        return self._place / f".requests.{os.getpid()}.tmp"
+            self._file.drop()
 
     def _close(self) -> None:
         if self._file is None:
             return
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._file = None
+        file, self._file = self._file, None
+        file.finish()
         make_folder(self._folder.asked.parent)
         with self._folder.asked.open("ab") as notes:
             notes.write(b"\n")  # a crash may have left the last line unfinished
-            notes.writelines(_encode({"key": key}) + b"\n" for key in self._keys)
+            notes.writelines(_encode({"key": key}) + b"\n" for key in file.keys)
             notes.flush()
             os.fsync(notes.fileno())
         numbers = (number for number in range(1, 1 << 30))
         names = (self._place / f"requests-{number}.jsonl" for number in numbers)
         path = next(name for name in names if not name.exists())  # one may have been sent
-        self._unfinished.replace(path)
+        file.path.replace(path)
         sync_folder(self._place)
-        self.written[path] = len(self._keys)
-        self._keys = []
+        self.written[path] = len(file.keys)
 
 
 def asked_keys(folder: RunFolder) -> list[str]:

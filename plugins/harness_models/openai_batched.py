@@ -10,28 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from harness.base.errors import HarnessError
 from harness.base.threads import in_thread
 from harness.contracts.finding import Finding
-from harness.contracts.model import (
-    MOST_BYTES,
-    MOST_LINES,
-    AskLive,
-    CallError,
-    Model,
-    Reply,
-    Request,
-)
+from harness.contracts.model import AskLive, CallError, Model, Reply, Request
 from harness.runs.atomic_files import (
     atomic_write,
     atomic_writer,
@@ -39,6 +30,7 @@ from harness.runs.atomic_files import (
     make_folder,
     storage_error,
 )
+from harness.runs.request_file import MOST_LINES, RequestFile
 from harness_models.openai_batches import BatchStatus, NoAnswer, OpenAIBatches
 
 T = TypeVar("T")
@@ -81,7 +73,6 @@ class _Note(msgspec.Struct):
 
 class _Line(msgspec.Struct):
     custom_id: str
-    url: str = ""
 
 
 _custom_id = msgspec.json.Decoder(_Line).decode
@@ -102,8 +93,7 @@ class BatchedModel(Model):
         self.thinking_switch = live.thinking_switch
         self._connect, self._only = service, only
         self._jobs: dict[str, Job] = {}
-        self._keys: list[str] = []
-        self._file: BinaryIO | None = None
+        self._file: RequestFile | None = None
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._sent: dict[str, str] = {}  # to the newest job, as a failed request is sent again
         self._ready: dict[str, tuple[Path, int]] = {}
@@ -180,9 +170,8 @@ class BatchedModel(Model):
 
     def gathered(self, *, live: bool) -> None:
         """Submit what was asked so far; few that are left after a batch may be asked live."""
-        few = bool(self._jobs) and len(self._keys) < FEW
-        if self._file is not None and few and live and not self._only:
-            keys = self._keys
+        keys = [] if self._file is None else self._file.keys
+        if keys and self._jobs and len(keys) < FEW and live and not self._only:
             self._drop_file()
             self._fail(keys, lambda: AskLive(self.live))
         self._submit_file()
@@ -227,45 +216,36 @@ class BatchedModel(Model):
 
     def _gather(self, key: str, request: Request) -> None:
         """Add a request to the open file."""
-        line = msgspec.json.encode({"custom_id": key, **self.live.batch_line(request)}) + b"\n"
+        line = self.live.batch_line(request)
         try:
-            if self._file is not None and (
-                len(self._keys) == MOST_LINES or self._file.tell() + len(line) > MOST_BYTES
-            ):
+            if self._file is None or not self._file.add(key, line):
                 self._submit_file()
-            if self._file is None:
-                self._file = (self._home / f"{secrets.token_hex(6)}.jsonl").open("xb")
-            self._file.write(line)
+                self._file = RequestFile(self._home / f"{secrets.token_hex(6)}.jsonl")
+                self._file.add(key, line)
         except OSError as error:
             raise storage_error(self._home, error) from error
-        self._keys.append(key)
 
     def _drop_file(self) -> None:
         if self._file is not None:
-            self._file.close()
-            Path(self._file.name).unlink(missing_ok=True)
-        self._file, self._keys = None, []
+            self._file.drop()
+            self._file = None
 
     def _submit_file(self) -> None:
         """Submit the open file; who waits for its answers gets the error if it cannot be kept."""
         if self._file is None:
             return
-        file, keys = self._file, self._keys
-        self._file, self._keys = None, []
-        path = Path(file.name)
+        file, self._file = self._file, None
+        name = file.path.stem
         try:
-            with file:
-                file.flush()
-                os.fsync(file.fileno())
-            with path.open("rb") as lines:
-                endpoint = _custom_id(lines.readline()).url
-            job = self._jobs[path.stem] = Job(id=path.stem, requests=len(keys), endpoint=endpoint)
+            file.finish()
+            job = Job(id=name, requests=len(file.keys), endpoint=file.endpoint)
+            self._jobs[name] = job
             self._keep()
         except (OSError, HarnessError) as error:
-            failed = storage_error(path, error) if isinstance(error, OSError) else error
-            self._fail(keys, lambda: failed)
+            failed = storage_error(file.path, error) if isinstance(error, OSError) else error
+            self._fail(file.keys, lambda: failed)
             return
-        self._sent.update(dict.fromkeys(keys, job.id))
+        self._sent.update(dict.fromkeys(file.keys, name))
         self._start(job)
 
     def _start(self, job: Job) -> None:

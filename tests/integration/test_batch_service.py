@@ -28,6 +28,7 @@ from harness.base.errors import Interrupted, ModelError, UsageError
 from harness.calls import client
 from harness.calls.store import Store
 from harness.contracts.model import ModelSettings
+from harness.runs import request_file
 
 KEY = "hush-hush"
 """Too short, and too plain a word, to be known as a key by its looks."""
@@ -404,13 +405,13 @@ def test_a_file_that_the_queue_has_no_room_for_is_halved_and_sent_one_after_the_
 
 
 def test_files_have_at_most_so_many_requests_and_bytes(service, run, monkeypatch):
-    monkeypatch.setattr(openai_batched, "MOST_LINES", 5)
+    monkeypatch.setattr(request_file, "MOST_LINES", 5)
     run(limit=12, batch="only").ok()
     sizes = [service.files[one["input_file_id"]].count(b"\n") for one in service.batches.values()]
     assert sizes == [5, 5, 2]
     largest = max(len(line) for line in service.sent)
-    monkeypatch.setattr(openai_batched, "MOST_LINES", 50_000)
-    monkeypatch.setattr(openai_batched, "MOST_BYTES", 3 * largest)
+    monkeypatch.setattr(request_file, "MOST_LINES", 50_000)
+    monkeypatch.setattr(request_file, "MOST_BYTES", 3 * largest)
     service.batches.clear()
     run("--fresh", limit=12, batch="only").ok()
     files = [service.files[one["input_file_id"]] for one in service.batches.values()]

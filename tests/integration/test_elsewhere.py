@@ -20,6 +20,7 @@ from harness.calls.store import Store
 from harness.contracts.identity import Identity
 from harness.contracts.model import ModelSettings
 from harness.pipeline import elsewhere
+from harness.runs import request_file
 from harness.runs.run_folder import RunFolder
 from harness.testing import faults
 
@@ -180,7 +181,7 @@ def test_what_failed_in_passing_is_written_again_and_what_failed_for_good_is_rec
 
 
 def test_files_have_at_most_so_many_requests(harness, asked, monkeypatch):
-    monkeypatch.setattr(elsewhere, "MOST_LINES", 16)
+    monkeypatch.setattr(request_file, "MOST_LINES", 16)
     asked(limit=40, more=("--concurrency", "1")).ok()  # which holds up no question
     sizes = [len(lines_of(harness, f"asked/requests-{number}.jsonl")) for number in (1, 2, 3)]
     assert sizes == [16, 16, 8]

@@ -73,7 +73,7 @@ def report(**options: Any) -> int:
         if not Path(file).is_file():
             raise UsageError(
                 "there are no labels here", where="--labels", found=file,
-                expected="a file of people's labels, such as `harness label` writes",
+                expected="labels of the items that `harness analyse gist-export-labels` draws",
             )  # fmt: skip
     tags = tags_from(args.tag)
     runs = open_runs(named_runs(args.runs, tags), args.task, tags)

@@ -38,7 +38,7 @@ MOST_COLUMNS = 6
 
 RANKS = (
     "A rank such as 1–3 is an interval: at least first and at most third, as far as these people "
-    "tell. One run is above another only where the interval of their paired difference leaves out "
+    "show. One run is above another only where the interval of their paired difference leaves out "
     "0 and the p value, adjusted after Holm for all pairs of its table, is small enough. Runs with "
     "the same ranks are in the order of their names."
 )

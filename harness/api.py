@@ -122,9 +122,8 @@ def _in_a_thread(run: Coroutine[Any, Any, Result]) -> Result:
         return await run
 
     with ThreadPoolExecutor(1) as pool, _ctrl_c_raises():
-        future = pool.submit(asyncio.run, in_its_loop())
         try:
-            return future.result()
+            return pool.submit(asyncio.run, in_its_loop()).result()
         except KeyboardInterrupt:
             stopped.set()
             for loop, task in begun:

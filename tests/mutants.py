@@ -298,7 +298,8 @@ def fate(copy: Copy, mutant: Mutant, tests: Sequence[str], serial: int, *, every
         file.write_bytes(source)
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     lines = result.stdout.strip().splitlines() or ["nothing was printed"]
-    fell = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    summary = result.stdout.partition(" short test summary info ")[2].splitlines()
+    fell = [line.split()[1] for line in summary if line.startswith(("FAILED ", "ERROR "))]
     if result.returncode in (FAILED, BROKEN) and (fell or OUT_OF_TIME not in result.stdout):
         return Fate(tests=fell or ["the import"])
     return Fate(tests=[], said=lines[-1])

@@ -1,13 +1,19 @@
 """The harness from Python."""
 
+import asyncio
+import contextlib
 import json
+import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import harness as package
+from harness import api
 from harness.base.errors import DataError, ModelError, UsageError
 from harness.testing import faults
 
@@ -113,6 +119,33 @@ def test_the_stop_button_of_a_notebook_ends_the_run(serve, tmp_path, way):
     assert "0 of 2 stages done" in repr(stored)
     assert stored.to_pandas().empty
     assert 0 < len(list(stored.samples())) < 40
+
+
+def test_ctrl_c_before_the_loop_begins_ends_the_run(monkeypatch):
+    interrupted, ended, asked = threading.Event(), threading.Event(), []
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, *args, **options):
+            interrupted.set()
+            super().shutdown(*args, **options)
+
+    def begin_late(run, begin=asyncio.run):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        interrupted.wait()
+        with contextlib.suppress(asyncio.CancelledError):
+            begin(run)
+        ended.set()
+
+    async def run():
+        await asyncio.sleep(0)
+        asked.append("a model")
+
+    monkeypatch.setattr(api, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(api.asyncio, "run", begin_late)
+    with pytest.raises(KeyboardInterrupt):
+        api._in_a_thread(run())
+    assert ended.wait(60)
+    assert asked == []
 
 
 def test_a_run_that_cannot_go_on_raises_and_keeps_its_folder(tmp_path, serve):

@@ -95,6 +95,7 @@ schemas: $(VENV)/.installed-dev
 
 weight: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/weight.py
+	$(if $(WALK),$(VENV)/bin/python tests/walk.py)
 
 commands: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/golden/command_pages.py

@@ -30,13 +30,14 @@ from typing import Any
 
 import pytest
 from coverage import Coverage, CoverageData
-from faults.plant import FAILED, PYTEST, ROOT, Copy, copied
+from faults.plant import PYTEST, ROOT, Copy, copied
 
 RECORDING = "HARNESS_TEST_LINES"
 """The variable that names the folder into which each process records the lines of its tests."""
 CHOSEN = "HARNESS_TEST_CHOSEN"
 """The variable that names the file with the tests to run, in their order."""
-BROKEN = 2  # pytest's exit code when a module of tests cannot be imported
+PASSED, NONE_RAN = 0, 5
+"""Pytest's exit codes without a failure; the others say that tests fell or could not be read."""
 SECONDS = 120
 """The processor time after which a mutant's tests are stopped."""
 OUT_OF_TIME = "the tests are out of time"
@@ -300,7 +301,7 @@ def fate(copy: Copy, mutant: Mutant, tests: Sequence[str], serial: int, *, every
     lines = result.stdout.strip().splitlines() or ["nothing was printed"]
     summary = result.stdout.partition(" short test summary info ")[2].splitlines()
     fell = [line.split()[1] for line in summary if line.startswith(("FAILED ", "ERROR "))]
-    if result.returncode in (FAILED, BROKEN) and (fell or OUT_OF_TIME not in result.stdout):
+    if fell or (result.returncode not in (PASSED, NONE_RAN) and OUT_OF_TIME not in result.stdout):
         return Fate(tests=fell or ["the import"])
     return Fate(tests=[], said=lines[-1])
 

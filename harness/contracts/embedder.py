@@ -26,19 +26,15 @@ class Asker(Protocol):
 
     async def ask(self, model: Model, request: Request) -> Reply:
         """The model's reply; ModelError if it gives none."""
-        ...
 
     async def close(self) -> None:
         """Close every model that was asked."""
-        ...
 
 
 class EmbedderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that an embedder's factory receives."""
 
     args: Mapping[str, str]
-    """The arguments of the embedder's SPEC."""
-
     attempt_timeout: float = 600.0
     """The seconds after which an attempt at a server is cancelled."""
 

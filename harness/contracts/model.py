@@ -20,18 +20,13 @@ class Message(msgspec.Struct, frozen=True):
     """One turn of a chat: `Message("user", "Hello")`."""
 
     role: Literal["system", "user", "assistant"]
-    """The author of the turn."""
-
     content: str
-    """Its text."""
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a reply is sampled; every field enters the key of a call."""
 
     temperature: float = 0.0
-    """0 for the likeliest reply."""
-
     max_tokens: int = 1024
     """The longest answer, in tokens."""
 
@@ -45,8 +40,6 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How much less likely a token becomes once it has occurred; None for the server's default."""
 
     stop: tuple[str, ...] = ()
-    """Texts that end a reply."""
-
     reasoning_tokens: int = 0
     """The tokens for reasoning, on top of `max_tokens`: 0 in requests to models that do not
     think."""
@@ -67,19 +60,10 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     """The origin of a request, for models that answer by rule; never part of a key."""
 
     benchmark: str
-    """The name of the benchmark that asks."""
-
     stage: str
-    """Its stage."""
-
     role: str
-    """The role that the model plays."""
-
     prompt: str
-    """The name of the template."""
-
     variables: Mapping[str, Any]
-    """The variables that the template was rendered with."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,17 +73,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     messages: tuple[Message, ...]
-    """The chat so far."""
-
     sampling: Sampling
-    """How the reply is sampled."""
-
     seed: int
     """The seed of the sampling, for servers that take one."""
 
     repeat: int = 0
-    """How often the same question was asked before."""
-
     schema: dict[str, Any] | None = None
     """The JSON schema of the reply, for servers that enforce one."""
 
@@ -114,8 +92,6 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The tokens that a reply cost, as the server counted them."""
 
     prompt_tokens: int = 0
-    """All tokens of the prompt."""
-
     completion_tokens: int = 0
     """All tokens of the reply, reasoning included."""
 
@@ -130,8 +106,6 @@ class TokenLogprob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """One token of a reply with its probability."""
 
     token: str
-    """The token's text."""
-
     logprob: float
     """The natural logarithm of its probability."""
 
@@ -146,8 +120,6 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer, without reasoning that the server returns apart."""
 
     finish: Finish = "stop"
-    """How the reply ended."""
-
     reasoning: str | None = None
     """The reasoning, if the server returns it apart."""
 
@@ -204,8 +176,6 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that a model's factory receives."""
 
     args: Mapping[str, str]
-    """The arguments of the model's SPEC."""
-
     concurrency: int | None = None
     """`--concurrency`; None if it was not given."""
 

@@ -18,17 +18,11 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     """One table: `Sheet(title="recall by size", columns=("size", "recall"), rows=((10, 0.5),))`."""
 
     title: str
-    """The heading."""
-
     columns: tuple[str, ...]
-    """The names of the columns."""
-
     rows: tuple[tuple[Cell, ...], ...]
     """The rows, each with a cell for every column; None is shown as `—`, NaN is refused."""
 
     notes: tuple[str, ...] = ()
-    """Lines below the table."""
-
     digits: int | tuple[int, ...] = 1
     """The digits of fractions: one number for the table, or one for each column."""
 
@@ -47,8 +41,6 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
     """One axis of a figure: `Axis(label="recall", low=0, high=1)`."""
 
     label: str
-    """The text next to the axis."""
-
     low: float | None = None
     """The lower end; by default that of the data."""
 
@@ -73,23 +65,13 @@ class Points(msgspec.Struct, frozen=True, kw_only=True, tag="points"):
     """Dots of one colour."""
 
     label: str
-    """The entry in the legend."""
-
     x: tuple[float, ...]
-    """The x coordinates."""
-
     y: tuple[float, ...]
-    """The y coordinates."""
-
     sizes: tuple[float, ...] = ()
     """The areas of the dots, relative to all dots of the figure."""
 
     names: tuple[str, ...] = ()
-    """Texts next to the dots."""
-
     shape: Literal["circle", "diamond", "square", "triangle"] = "circle"
-    """The shape of the dots."""
-
     faint: bool = False
     """Small transparent dots, for hundreds of them."""
 
@@ -105,14 +87,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, tag="line"):
     """A line through points."""
 
     label: str
-    """The entry in the legend."""
-
     x: tuple[float, ...]
-    """The x coordinates."""
-
     y: tuple[float, ...]
-    """The y coordinates."""
-
     dashed: bool = False
     """Whether it is a reference: dashed, without dots, its label at its end."""
 
@@ -126,8 +102,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, tag="rule"):
     """A dashed reference line across the whole figure."""
 
     label: str
-    """The text next to the line."""
-
     at: float
     """Its value on the axis `of`."""
 
@@ -142,16 +116,9 @@ class Bars(msgspec.Struct, frozen=True, kw_only=True, tag="bars"):
     """One bar for each name; bars with the same name and different labels are grouped."""
 
     label: str
-    """The entry in the legend."""
-
     names: tuple[str, ...]
-    """The names on the x axis."""
-
     values: tuple[float, ...]
-    """The heights of the bars."""
-
     texts: tuple[str, ...] = ()
-    """Texts above the bars."""
 
     def __post_init__(self) -> None:
         what = f"the bars {self.label!r}"
@@ -164,11 +131,7 @@ class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
     """One box with whiskers for each name."""
 
     label: str
-    """The entry in the legend."""
-
     names: tuple[str, ...]
-    """The names on the x axis."""
-
     values: tuple[tuple[float, ...], ...]
     """All values behind each box."""
 
@@ -185,19 +148,10 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
     """
 
     label: str
-    """The entry in the legend."""
-
     names: tuple[str, ...]
-    """The names on the y axis, from the top."""
-
     low: tuple[float | None, ...]
-    """The lower ends."""
-
     value: tuple[float | None, ...]
-    """The positions of the dots."""
-
     high: tuple[float | None, ...]
-    """The upper ends."""
 
     def __post_init__(self) -> None:
         what = f"the spans {self.label!r}"
@@ -214,14 +168,8 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
     """
 
     label: str
-    """The name of the values."""
-
     across: tuple[str, ...]
-    """The names on the x axis."""
-
     down: tuple[str, ...]
-    """The names on the y axis, from the top."""
-
     values: tuple[tuple[float | None, ...], ...]
     """One row for each name of `down`; None leaves a square empty."""
 
@@ -230,7 +178,6 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
     same one to grids that are compared."""
 
     digits: int = 2
-    """The digits of fractions."""
 
     def __post_init__(self) -> None:
         what = f"the grid {self.label!r}"
@@ -256,20 +203,12 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     title: str
-    """The heading."""
-
     x: Axis
-    """The horizontal axis."""
-
     y: Axis
-    """The vertical axis."""
-
     marks: tuple[Mark, ...]
     """The marks to draw; marks with the same label share a colour."""
 
     note: str = ""
-    """The text below the figure."""
-
     stamp: str = ""
     """The warning above the figure: that its results are not comparable, and why."""
 
@@ -294,11 +233,7 @@ class Panels(msgspec.Struct, frozen=True, kw_only=True):
     """The panels, row by row; the note and stamp of all of them are those given here."""
 
     across: int = 3
-    """The panels in a row."""
-
     note: str = ""
-    """The text below the panels."""
-
     stamp: str = ""
     """The warning above the panels: that its results are not comparable, and why."""
 
@@ -319,8 +254,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an analysis or data tool: `Report(sheets=(sheet,), figures=(figure,))`."""
 
     sheets: tuple[Sheet, ...]
-    """The tables."""
-
     figures: tuple[Figure | Panels, ...] = ()
     """The figures, each drawn in a file of its own."""
 

@@ -23,26 +23,12 @@ class Key(msgspec.Struct, frozen=True):
     """
 
     meaning: str | None = None
-    """One line for people."""
-
     ge: float | None = None
-    """The least value."""
-
     le: float | None = None
-    """The greatest value."""
-
     gt: float | None = None
-    """The value must be greater than this."""
-
     lt: float | None = None
-    """The value must be less than this."""
-
     min_length: int | None = None
-    """The least length."""
-
     pattern: str | None = None
-    """A regular expression that the text must match."""
-
     unique: bool = False
     """Whether a list must not contain duplicates."""
 
@@ -434,42 +420,21 @@ class Base(msgspec.Struct, frozen=True):
     """A base of a task."""
 
     file: Path
-    """The file of the base."""
-
     name: str
-    """Its name in the file."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One task that can be run, merged with its bases."""
 
     name: str
-    """The name, unique among all tasks."""
-
     version: int
-    """Raised when results are no longer comparable with earlier ones."""
-
     benchmark: str
-    """The name of the benchmark."""
-
     data: DataSpec
-    """Where the data is and what it must contain."""
-
     metrics: tuple[str, ...]
-    """The metrics to report, the main one first."""
-
     description: str = ""
-    """One line for people."""
-
     tags: tuple[str, ...] = ()
-    """Words to choose tasks by."""
-
     options: dict[str, Any] = {}
-    """The benchmark's options that the task sets."""
-
     roles: dict[str, RoleSpec] = {}
-    """The settings of each role."""
-
     stages: dict[str, dict[str, dict[str, Any]]] = {}
     """The sampling of each role in a stage, if it differs from the role's own."""
 
@@ -477,19 +442,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """The files that replace prompts of the benchmark, by `<prompt>.<role>`."""
 
     interval: IntervalSpec = IntervalSpec()
-    """How intervals are computed."""
-
     least_scored: float = 0.0
-    """The share of units that must have a score before a value is shown."""
-
     max_failures: dict[str, float] = {}
     """The share of a stage's items that may fail, by family, if the default does not fit."""
 
     file: Path | None = None
-    """The task's file; None if it has none."""
-
     bases: tuple[Base, ...] = ()
-    """The tasks that it extends, later ones overriding earlier ones."""
 
     def named_by(self, role: str, given: Collection[str]) -> str:
         """The role whose model a role has: its own, or that of the role that it is `same_as`.
@@ -506,22 +464,9 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """A name for several tasks or groups."""
 
     name: str
-    """The name, unique among all groups."""
-
     members: tuple[str, ...]
-    """The names of its tasks and groups."""
-
     description: str = ""
-    """One line for people."""
-
     tags: tuple[str, ...] = ()
-    """Words to choose groups by."""
-
     analysis: str | None = None
-    """The analysis to print at the end of a run of its tasks."""
-
     mean: bool = True
-    """Whether the mean of the tasks' main metrics says something."""
-
     file: Path | None = None
-    """The group's file; None if it has none."""

@@ -36,54 +36,31 @@ class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
     """A run folder was created or resumed."""
 
     folder: Path
-    """The run folder."""
-
     tasks: tuple[str, ...]
-    """The names of the tasks."""
-
     model: str
-    """The label of the candidate in tables."""
-
     resumed: bool
-    """Whether the run continues an earlier one."""
 
 
 class StageEnded(msgspec.Struct, frozen=True, kw_only=True):
     """A stage of a task ended: every item has a record, or the stage was given up."""
 
     folder: Path
-    """The run folder."""
-
     task: str
-    """The name of the task."""
-
     stage: str
-    """The name of the stage."""
-
     items: int
-    """The number of items with a record."""
-
     failures: dict[str, int]
-    """How many failed, by kind of failure."""
-
     seconds: float
-    """The duration."""
 
 
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     """A run ended, successfully or not."""
 
     folder: Path
-    """The run folder."""
-
     status: str
     """done, failed, interrupted or too_many_failures."""
 
     exit_code: int
-    """The exit code of the command."""
-
     seconds: float
-    """The duration."""
 
 
 @hookspec

@@ -211,7 +211,7 @@ def _meanings(options: type[Struct], above: str = "") -> Iterator[Row]:
     from msgspec.inspect import StructType
 
     from harness.cli.struct_options import fields_of
-    from harness.tasks.wanted import choices
+    from harness.tasks.shapes import choices
 
     for field, shape, text in fields_of(options):
         path = f"{above}{field.encode_name}"

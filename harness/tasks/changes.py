@@ -216,15 +216,7 @@ def _change(task: Task, path: tuple[str, ...], value: Any, written: str) -> Task
             )
         return msgspec.structs.replace(task, options=then)
     raise_first(part_errors(part, then, f"--set {written}"))
-    try:
-        typed = msgspec.convert(then, typing.get_type_hints(Task)[part], strict=True)
-    except msgspec.ValidationError as error:
-        raise UsageError(
-            f"invalid value for {part!r} of the task {task.name!r}",
-            where=f"--set {written}",
-            found=repr(value),
-            expected=str(error),
-        ) from error
+    typed = msgspec.convert(then, typing.get_type_hints(Task)[part], strict=True)
     return msgspec.structs.replace(task, **{part: typed})
 
 

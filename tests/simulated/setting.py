@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from simulated.loop import Clock
 
-from harness import registry
 from harness.base import clock, redaction
 from harness.base.resources import package_bundle
 from harness.calls import store

@@ -102,7 +102,7 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
 def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> int:
     from harness.cli.results import print_everything, print_short
     from harness.registry import load_plugins
-    from harness.scoring.group_means import means_of_run
+    from harness.scoring.means import means_of_run
     from harness.scoring.run_costs import sessions_at
     from harness.scoring.score_run import priced_stages, read_summary, unfinished_stages
 

@@ -15,17 +15,16 @@ from msgspec import Meta
 from harness.contracts.stage import CANDIDATE
 
 
-def key(meaning: str | None = None, *, keys: Any = None, **bounds: Any) -> Meta:
+def key(meaning: str | None = None, **bounds: Any) -> Meta:
     """The meaning of a key in a file for people, and the bounds of its value.
 
         size: Annotated[int, key("How many ids the task keeps.", ge=1)]
 
-    Bounds are those of `msgspec.Meta`; `unique`, a list without duplicates; `one_key`, exactly one
-    of the keys; `keys`, the type that lists the keys of a dictionary which stays as it is written.
+    Bounds are named as in `msgspec.Meta`, but hold in files alone and not in stored tasks. Further
+    ones: `unique`, a list without duplicates; `one_key`, exactly one of the keys; `keys`, the type
+    that lists the keys of a dictionary which stays as it is written.
     """
-    extra: dict[str, Any] = {} if keys is None else {"keys": keys}
-    extra |= {name: bounds.pop(name) for name in ("unique", "one_key") if name in bounds}
-    return Meta(description=meaning, extra=extra or None, **bounds)
+    return Meta(description=meaning, extra=bounds or None)
 
 
 Text = Annotated[str, key(min_length=1)]

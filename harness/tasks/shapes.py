@@ -54,8 +54,14 @@ class Misfit:
 
 
 def bare(shape: inspect.Type) -> inspect.Type:
-    """A type without its description."""
-    return shape.type if isinstance(shape, inspect.Metadata) else shape
+    """A type without its description, with the bounds that files alone must keep."""
+    if not isinstance(shape, inspect.Metadata):
+        return shape
+    extra = shape.extra or {}
+    if "keys" in extra:
+        return inspect.type_info(extra["keys"])
+    bounds = {name: extra[name] for name in shape.type.__struct_fields__ if name in extra}
+    return msgspec.structs.replace(shape.type, **bounds)
 
 
 def choices(shape: inspect.Type) -> list[str]:
@@ -114,8 +120,7 @@ def misfits(
     extra: Mapping[str, Any] = {}
     if isinstance(shape, inspect.Metadata):
         about = (shape.extra_json_schema or {}).get("description", about)
-        extra = shape.extra or {}
-        shape = inspect.type_info(extra["keys"]) if "keys" in extra else shape.type
+        extra, shape = shape.extra or {}, bare(shape)
     about = about or _first_line(shape)
     alternatives = shape.types if isinstance(shape, inspect.UnionType) else (shape,)
     fitting = [one for one in alternatives if _takes(bare(one), value)]

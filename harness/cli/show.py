@@ -181,7 +181,7 @@ def _heading(
 
 
 def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
-    from harness.runs.journal_index import JournalIndex, JournalRecords
+    from harness.runs.journal import JournalIndex, JournalRecords
 
     found = []
     count = 0
@@ -219,7 +219,7 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
 def _show_sample(
     folder: RunFolder, manifest: Manifest, places: list[Place], args: SimpleNamespace
 ) -> int:
-    from harness.runs.journal_index import JournalIndex, JournalRecords
+    from harness.runs.journal import JournalIndex, JournalRecords
 
     found = []
     record: Any
@@ -257,7 +257,7 @@ def _show_sample(
 def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError:
     from difflib import get_close_matches
 
-    from harness.runs.journal_index import Head, scan
+    from harness.runs.journal import Head, scan
 
     seen: dict[str, None] = {}
     for place in places:

@@ -22,8 +22,7 @@ from harness.registry import load_plugins
 from harness.reporting.comparison_tables import print_gates, print_short_comparison
 from harness.reporting.grid import WIDTH
 from harness.reporting.tables import print_short_table
-from harness.runs.journal_index import JournalIndex, JournalRecords
-from harness.runs.journal_parts import part_numbers
+from harness.runs.journal import JournalIndex, JournalRecords, part_numbers
 from harness.runs.manifest import Manifest, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.comparison import ComparisonDocument, compare_tasks

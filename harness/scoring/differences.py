@@ -17,7 +17,7 @@ import msgspec
 from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
 from harness.contracts.records import Score
-from harness.runs.journal_index import Head, scan
+from harness.runs.journal import Head, scan
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.summary import MetricResult
 

@@ -20,7 +20,7 @@ from harness.contracts.outcomes import Broken
 from harness.contracts.records import Record, record_type
 from harness.pipeline.run import RunResult
 from harness.registry import CHOSEN, load_plugins
-from harness.runs.journal_index import Head, JournalRecords, scan
+from harness.runs.journal import Head, JournalRecords, scan
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import NOT_FINITE
 from harness.scoring.score_run import score_into

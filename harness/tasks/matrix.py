@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from harness.base.errors import TaskError, did_you_mean
+from harness.base.errors import TaskError, one_of
 from harness.tasks.load import Document
 from harness.tasks.task_schema import short
 
@@ -163,14 +163,11 @@ def _check_name(document: Document, matrix: Mapping[str, Any]) -> None:
     named = PLACE.findall(name)
     every = ", ".join(f"{{{key}}}" for key in matrix)
     for one in named:
-        if one not in matrix:
-            raise TaskError(
-                f"`task` contains {{{one}}}, which is not a key of the matrix",
-                where=where,
-                found=name,
-                expected=f"one of {every}",
-                hint=did_you_mean(one, matrix),
-            )
+        problem = f"`task` contains {{{one}}}, which is not a key of the matrix"
+        one_of(
+            one, matrix, problem, TaskError, where=where, found=name,
+            listed=f"one of {every.replace('{', '{{').replace('}', '}}')}",
+        )  # fmt: skip
     missing = [key for key in matrix if key not in named]
     if missing:
         raise TaskError(

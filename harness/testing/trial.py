@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.base.errors import HarnessError, PluginError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, PluginError, did_you_mean, one_of
 from harness.base.resources import top_level
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.identity import RECORDED
@@ -259,12 +259,8 @@ class SampleRuns:
     def _check(self, kind: str, names: Sequence[str], known: Sequence[str], expected: str) -> None:
         """Raise UsageError for a name that no task or metric of the plugin has."""
         for name in names:
-            if name not in known:
-                raise UsageError(
-                    f"the plugin {self.plugin.name!r} has no {kind} {name!r}",
-                    expected=expected,
-                    hint=did_you_mean(name, known),
-                )
+            problem = f"the plugin {self.plugin.name!r} has no {kind} {name!r}"
+            one_of(name, known, problem, listed=expected, none=expected)
 
     def _sampled(self, name: str, tasks: Sequence[Task]) -> SampledTasks:
         benchmark = self.plugin.plugins.benchmark(name)

@@ -113,7 +113,7 @@ def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) 
         "groups": rows[True],
         "tags": _tags(entries),
         "broken": [
-            {"plugin": one.entry_point, "distribution": one.distribution, "error": one.error}
+            {"plugin": one.plugin, "distribution": one.distribution, "error": one.error}
             for one in plugins.broken
         ],
         "problems": [*plugins.problems, *catalogue.problems],

@@ -14,7 +14,6 @@ from harness.registry.registry import GROUP as GROUP
 from harness.registry.registry import BrokenPlugin as BrokenPlugin
 from harness.registry.registry import LoadedPlugin as LoadedPlugin
 from harness.registry.registry import Plugins as Plugins
-from harness.registry.registry import Source as Source
 from harness.registry.registry import load_plugins as load_plugins
 from harness.registry.registry import made as made
 from harness.registry.registry import plugins_from as plugins_from

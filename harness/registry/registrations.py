@@ -52,12 +52,13 @@ TAKEN_TOOLS = ("fetch", "where")
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The plugin behind a registration; `package` is the folder of its top-level package."""
+    """A plugin as its distribution declares it; `package` is the folder of its package."""
 
     plugin: str
     distribution: str
     module: str
-    package: Path | None
+    package: Path | None = None
+    version: str = ""
 
     def __str__(self) -> str:
         return f"plugin {self.plugin!r} of {self.distribution}"
@@ -268,7 +269,7 @@ class Registry(Mapping[K, R]):
             self._twice(key)
             for key in self
             if len(given := self._given[key]) > 1
-            and (of is None or any(one.origin == of for one in given))
+            and (of is None or any(str(one.origin) == str(of) for one in given))
         ]
 
     def _twice(self, key: K) -> str:

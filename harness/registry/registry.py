@@ -50,35 +50,22 @@ CHOSEN = "HARNESS_PLUGINS"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """The declaration of a plugin: an entry point of an installed distribution."""
-
-    entry_point: str
-    distribution: str
-    version: str
-    module: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadedPlugin(Source):
+class LoadedPlugin(Origin):
     """A loaded plugin with the hooks that it implements; `problems` names misspelt hooks."""
 
-    origin: Origin
     hooks: tuple[str, ...]
     problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokenPlugin(Source):
+class BrokenPlugin(Origin):
     """A plugin that could not be loaded, with the error and its traceback."""
 
     error: str
     traceback: str
 
     def __str__(self) -> str:
-        return (
-            f"plugin {self.entry_point!r} of {self.distribution} could not be loaded: {self.error}"
-        )
+        return f"{super().__str__()} could not be loaded: {self.error}"
 
 
 class Plugins:
@@ -89,7 +76,7 @@ class Plugins:
         manager: pluggy.PluginManager,
         *,
         bundles: Sequence[Bundle] = (),
-        left_out: Sequence[Source] = (),
+        left_out: Sequence[Origin] = (),
     ) -> None:
         self.manager = manager
         self.benchmarks: Registry[str, BenchmarkRegistration] = Registry("benchmark")
@@ -137,13 +124,13 @@ class Plugins:
     def problems_of(self, plugin: LoadedPlugin) -> tuple[str, ...]:
         """The problems of a plugin: misspelt hooks, and names that another plugin registers too."""
         registries = self.by_kind().values()
-        twice = (line for one in registries for line in one.duplicates(of=plugin.origin))
+        twice = (line for one in registries for line in one.duplicates(of=plugin))
         return (*plugin.problems, *twice)
 
     def registered_by(self, plugin: LoadedPlugin) -> dict[str, tuple[Registration[Any], ...]]:
         """The registrations of a plugin by kind, such as `data_tools`; empty kinds are left out."""
         found = {
-            kind: tuple(one for one in registry.everything() if one.origin is plugin.origin)
+            kind: tuple(one for one in registry.everything() if str(one.origin) == str(plugin))
             for kind, registry in self.by_kind().items()
         }
         return {kind: given for kind, given in found.items() if given}
@@ -240,7 +227,7 @@ class Plugins:
         if key in registry:
             return registry[key]
         known = [*registry] if known is None else known
-        left_out = ", ".join(one.entry_point for one in self.left_out)  # one may have the name
+        left_out = ", ".join(one.plugin for one in self.left_out)  # one may have the name
         kinds = "a model behind a server is openai:NAME; `harness models` lists all kinds"
         # Task files name benchmarks, and the user names everything else.
         named_by_user = registry is not self.benchmarks
@@ -303,7 +290,7 @@ def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plu
     plugins = Plugins(
         manager,
         bundles=bundles(wanted),
-        left_out=[Source(**_source(point)) for point in points if point not in wanted],
+        left_out=[Origin(**_declared(point)) for point in points if point not in wanted],
     )
     plugins.analyses.add(_forest())
     for point in wanted:
@@ -311,7 +298,7 @@ def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plu
             plugins.loaded += (_load(point, plugins),)
         except (Exception, SystemExit) as error:  # foreign code: the other plugins still load
             trace = without_key_material("".join(traceback.format_exception(error)))
-            broken = BrokenPlugin(**_source(point), error=line_of(error), traceback=trace)
+            broken = BrokenPlugin(**_declared(point), error=line_of(error), traceback=trace)
             plugins.broken += (broken,)
     plugins.problems = tuple(line for one in plugins.loaded for line in one.problems)
     for registry in plugins.by_kind().values():
@@ -347,12 +334,7 @@ def _load(point: EntryPoint, plugins: Plugins) -> LoadedPlugin:
     plugin, manager = point.load(), plugins.manager
     if earlier := manager.get_name(plugin):
         raise PluginError(f"the plugin is the same object as {earlier}, which is loaded")
-    origin = Origin(
-        plugin=point.name,
-        distribution=_distribution(point),
-        module=point.module,
-        package=package_folder(point.module),
-    )
+    origin = Origin(**_declared(point))
     registered: list[tuple[str, Registration[Any]]] = []
 
     def register(kind: str, *given: Any, **named: Any) -> None:
@@ -380,19 +362,19 @@ def _load(point: EntryPoint, plugins: Plugins) -> LoadedPlugin:
             line = f"{origin} implements {hook.name!r}, which is no hook"
             problems.append(f"{line}: {near}" if near else line)
     return LoadedPlugin(
-        **_source(point),
-        origin=origin,
+        **vars(origin),
         hooks=tuple(name for name in known if name in hooks),
         problems=tuple(problems),
     )
 
 
-def _source(point: EntryPoint) -> dict[str, Any]:
+def _declared(point: EntryPoint) -> dict[str, Any]:
     return {
-        "entry_point": point.name,
+        "plugin": point.name,
         "distribution": _distribution(point),
-        "version": point.dist.version if point.dist is not None else "",
         "module": point.value.partition(":")[0].strip(),
+        "package": package_folder(point.value),
+        "version": point.dist.version if point.dist is not None else "",
     }
 
 

@@ -110,7 +110,9 @@ def in_words(shape: inspect.Type) -> str:
                      if many is not None]:  # fmt: skip
         of = "characters" if isinstance(shape, inspect.StrType) else "values"
         text += f" of {' and '.join(lengths)} {of}"
-    return f"{text}, each {in_words(shape.item_type)}" if isinstance(shape, LISTS) else text
+    if isinstance(shape, LISTS) and keys(shape.item_type) is None:
+        text += f", each {in_words(shape.item_type)}"
+    return text
 
 
 def misfits(

@@ -48,7 +48,7 @@ def loads(trial: SampleRuns) -> Iterator[Finding]:
     one = trial.plugin
     where = f"entry point {one.point.name} = {one.point.value}"
     for broken in one.plugins.broken:
-        if (broken.entry_point, broken.distribution) == (one.name, one.distribution):
+        if (broken.plugin, broken.distribution) == (one.name, one.distribution):
             yield Finding(
                 where, broken.traceback.strip(), "correct the error at the end of the traceback"
             )

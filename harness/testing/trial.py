@@ -78,7 +78,7 @@ class PluginUnderTest:
     def loaded(self) -> LoadedPlugin | None:
         """The loaded plugin; None where it is broken or left out."""
         place = (self.name, self.distribution)
-        found = (one for one in self.plugins.loaded if (one.entry_point, one.distribution) == place)
+        found = (one for one in self.plugins.loaded if (one.plugin, one.distribution) == place)
         return next(found, None)
 
     @functools.cached_property

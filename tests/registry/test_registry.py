@@ -155,7 +155,7 @@ def test_a_broken_plugin_costs_itself_alone(films, source, line):
     plugins = films.plugins()
 
     (broken,) = plugins.broken
-    assert (broken.entry_point, broken.distribution, broken.error) == ("bad", "bad-benchmark", line)
+    assert (broken.plugin, broken.distribution, broken.error) == ("bad", "bad-benchmark", line)
     assert "Traceback" in broken.traceback
     assert plugins.benchmark("films").name == "films"
     assert "half" not in plugins.models

@@ -80,8 +80,6 @@ class Oracle:
     holds no oracle of theirs."""
 
     write: Callable[[Any], bytes]
-    """The bytes of an oracle's file."""
-
     metrics: tuple[str, ...]
     """The metrics that change with the set of runs."""
 

@@ -28,8 +28,6 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     temperature: float = 0.0
     max_tokens: int = 1024
-    """The longest answer, in tokens."""
-
     top_p: float | None = None
     """The share of probability that tokens are sampled from; None for the server's default."""
 
@@ -75,8 +73,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     sampling: Sampling
     seed: int
-    """The seed of the sampling, for servers that take one."""
-
     repeat: int = 0
     schema: dict[str, Any] | None = None
     """The JSON schema of the reply, for servers that enforce one."""
@@ -99,7 +95,6 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The part of the prompt's tokens that came from the server's cache."""
 
     reasoning_tokens: int = 0
-    """The part of the reply's tokens that were reasoning."""
 
 
 class TokenLogprob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -107,10 +102,7 @@ class TokenLogprob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     token: str
     logprob: float
-    """The natural logarithm of its probability."""
-
     top: tuple[tuple[str, float], ...] = ()
-    """The likeliest tokens at this position, each with its logprob."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -124,11 +116,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The reasoning, if the server returns it apart."""
 
     usage: Usage | None = None
-    """The tokens that it cost; None if the server reports none."""
-
     id: str | None = None
-    """The server's id of the reply."""
-
     logprobs: tuple[TokenLogprob, ...] | None = None
     """The probabilities of its tokens; None if they were not requested or not returned."""
 
@@ -180,14 +168,10 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`--concurrency`; None if it was not given."""
 
     attempt_timeout: float = 600.0
-    """The seconds after which an attempt is cancelled."""
-
     start_timeout: float = 3600.0
     """The seconds that a server may take to start, if the model starts one."""
 
     structured: bool = False
-    """Whether requests may carry a JSON schema."""
-
     embeds: bool = False
     """Whether each message of a request is a text to embed, and the text of a reply is what
     `harness.contracts.embedder.vectors_in` reads; kinds of model that cannot embed ignore it."""

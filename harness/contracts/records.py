@@ -24,8 +24,6 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     role: str
     prompt: str
     key: str
-    """The key of the call in the store."""
-
     repeat: int = 0
     source: Literal["model", "store", "shared"] = "model"
     """The origin of the reply; "shared" is an identical call in flight."""
@@ -33,29 +31,17 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     messages: tuple[Message, ...] = ()
     text: str | None = None
     reasoning: str | None = None
-    """The reasoning, if the server returned it apart."""
-
     finish: Finish | None = None
     usage: Usage | None = None
     wasted: Usage | None = None
-    """The tokens of attempts that brought no reply."""
-
     untold: int = 0
     """Attempts, with or without a reply, that may have been billed but reported no usage."""
 
     attempts: int = 1
     seconds: float = 0.0
-    """The time from the question to its outcome."""
-
     rung: str | None = None
-    """How the reply was read; None if it was not."""
-
     asked_schema: bool = False
-    """Whether the request carried a JSON schema."""
-
     logprobs: tuple[TokenLogprob, ...] | None = None
-    """The probabilities of the reply's tokens, if they were requested."""
-
     failure: Unreadable | CallFailed | None = None
     member: str = ""
     """In a panel: the member that asked."""
@@ -73,7 +59,6 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     texts: int = 0
     votes: tuple[Vote, ...] = ()
-    """In a panel: the decision of each member."""
 
 
 class Done(msgspec.Struct, Generic[ValueT], frozen=True, tag="done"):

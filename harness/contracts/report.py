@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -42,14 +42,8 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
 
     label: str
     low: float | None = None
-    """The lower end; by default that of the data."""
-
     high: float | None = None
-    """The upper end; by default that of the data."""
-
     log: bool = False
-    """Whether the axis is logarithmic."""
-
     ticks: tuple[float, ...] = ()
     """The only values that are labelled; chosen automatically if empty."""
 
@@ -73,14 +67,9 @@ class Points(msgspec.Struct, frozen=True, kw_only=True, tag="points"):
     names: tuple[str, ...] = ()
     shape: Literal["circle", "diamond", "square", "triangle"] = "circle"
     faint: bool = False
-    """Small transparent dots, for hundreds of them."""
 
     def __post_init__(self) -> None:
-        what = f"the points {self.label!r}"
-        _same_length(f"{what}: x and y", self.x, self.y)
-        _same_length(f"{what}: x and sizes", self.x, self.sizes or self.x)
-        _same_length(f"{what}: x and names", self.x, self.names or self.x)
-        _drawable(what, (*self.x, *self.y, *self.sizes))
+        _check_columns(self, "x", "y", optional=("sizes", "names"))
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, tag="line"):
@@ -93,9 +82,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, tag="line"):
     """Whether it is a reference: dashed, without dots, its label at its end."""
 
     def __post_init__(self) -> None:
-        what = f"the line {self.label!r}"
-        _same_length(f"{what}: x and y", self.x, self.y)
-        _drawable(what, (*self.x, *self.y))
+        _check_columns(self, "x", "y")
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, tag="rule"):
@@ -106,7 +93,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, tag="rule"):
     """Its value on the axis `of`."""
 
     of: Literal["x", "y"] = "y"
-    """The axis that the value belongs to."""
 
     def __post_init__(self) -> None:
         _drawable(f"the rule {self.label!r}", (self.at,))
@@ -121,10 +107,7 @@ class Bars(msgspec.Struct, frozen=True, kw_only=True, tag="bars"):
     texts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        what = f"the bars {self.label!r}"
-        _same_length(f"{what}: names and values", self.names, self.values)
-        _same_length(f"{what}: names and texts", self.names, self.texts or self.names)
-        _drawable(what, self.values)
+        _check_columns(self, "names", "values", optional=("texts",))
 
 
 class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
@@ -133,12 +116,9 @@ class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
     label: str
     names: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
-    """All values behind each box."""
 
     def __post_init__(self) -> None:
-        what = f"the boxes {self.label!r}"
-        _same_length(f"{what}: names and values", self.names, self.values)
-        _drawable(what, (value for values in self.values for value in values))
+        _check_columns(self, "names", "values")
 
 
 class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
@@ -154,11 +134,7 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
     high: tuple[float | None, ...]
 
     def __post_init__(self) -> None:
-        what = f"the spans {self.label!r}"
-        for each in (self.low, self.value, self.high):
-            _same_length(f"{what}: names and values", self.names, each)
-        every = (*self.low, *self.value, *self.high)
-        _drawable(what, (value for value in every if value is not None))
+        _check_columns(self, "names", "low", "value", "high")
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
@@ -259,6 +235,22 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     notes: tuple[str, ...] = ()
     """Lines above the tables: what a reader must know before using them."""
+
+
+def _check_columns(
+    mark: Points | Line | Bars | Boxes | Spans, *columns: str, optional: Sequence[str] = ()
+) -> None:
+    """Raise ValueError unless the columns are of one length and their numbers can be drawn."""
+    what = f"the {mark.__struct_config__.tag} {mark.label!r}"
+    first = getattr(mark, columns[0])
+    cells: list[object] = []
+    for name in (*columns, *optional):
+        column = getattr(mark, name)
+        if column or name in columns:
+            _same_length(f"{what}: {columns[0]} and {name}", first, column)
+        for one in column:
+            cells += one if isinstance(one, tuple) else (one,)
+    _drawable(what, [cell for cell in cells if isinstance(cell, (int, float))])
 
 
 def _same_length(what: str, one: Sized, other: Sized) -> None:

@@ -59,8 +59,6 @@ class Stage:
     _: KW_ONLY
     item: type[Item]
     value: Any
-    """The type of the value that `work` returns."""
-
     items: Callable[[Mapping[str, Records[Any, Any]], Any, Any], Iterable[Item]]
     """`items(records by stage, data, options)` yields the items; it sees the stages in `after`."""
 

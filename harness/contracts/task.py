@@ -347,8 +347,8 @@ class TaskFile(TypedDict, total=False):
         key("True for a base that other tasks extend and that cannot be run itself."),
     ]
     matrix: Annotated[
-        dict[str, list[str | int | float | bool]],
-        key("Options by name, each with a list of values: one task for each combination."),
+        dict[str, Annotated[list[str | int | float | bool], key(min_length=1)]],
+        key("Options by name, each with a list of values.", min_length=1),
     ]
     prompts: Annotated[
         dict[

@@ -215,7 +215,7 @@ def _change(task: Task, path: tuple[str, ...], value: Any, written: str) -> Task
                 expected="options by name: {window: 10}",
             )
         return msgspec.structs.replace(task, options=then)
-    raise_first(part_errors(part, then, f"--set {written}"))
+    raise_first(part_errors(part, then, lambda path, *, of_key=False: f"--set {written}"))
     typed = msgspec.convert(then, typing.get_type_hints(Task)[part], strict=True)
     return msgspec.structs.replace(task, **{part: typed})
 

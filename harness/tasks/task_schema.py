@@ -62,10 +62,10 @@ def completeness_errors(values: Mapping[str, Any], where: Where) -> list[TaskErr
     return _errors([one for one in found if one.kind == "missing"], where)
 
 
-def part_errors(part: str, value: Any, where: str) -> list[TaskError]:
-    """All violations of the schema in one part of a task, which was changed at `where`."""
+def part_errors(part: str, value: Any, where: Where) -> list[TaskError]:
+    """All violations of the schema in one part of a task, such as `data`."""
     shape = (keys(shape_of(TaskFile)) or {})[part].type
-    return _errors([*misfits(shape, value, (part,))], lambda path, *, of_key=False: where)
+    return _errors([*misfits(shape, value, (part,))], where)
 
 
 def raise_first(errors: Sequence[TaskError]) -> None:

@@ -67,7 +67,7 @@ def test_every_key_says_what_it_means():
         assert str(error.expected).endswith(")"), key
     for name, value in whole["data"].items():
         wrong = 3 if value != 10 else "x"
-        (error,) = part_errors("data", {**whole["data"], name: wrong}, "here")
+        (error,) = part_errors("data", {**whole["data"], name: wrong}, lambda path, **_: "here")
         assert str(error.expected).endswith(")"), name
 
 

@@ -64,16 +64,16 @@ class SamplingKeys(TypedDict, total=False):
         int, key("The tokens on top of it for the reasoning of a model that thinks.", ge=0)
     ]
     top_p: Annotated[
-        Annotated[float, key(gt=0, le=1)] | None,
-        key("The share of probability that tokens are sampled from."),
+        float | None,
+        key("The share of probability that tokens are sampled from.", gt=0, le=1),
     ]
     top_k: Annotated[
-        Annotated[int, key(ge=1)] | None,
-        key("How many of the likeliest tokens are sampled from."),
+        int | None,
+        key("How many of the likeliest tokens are sampled from.", ge=1),
     ]
     presence_penalty: Annotated[
-        Annotated[float, key(ge=-2, le=2)] | None,
-        key("How much less likely a token becomes once it has occurred."),
+        float | None,
+        key("How much less likely a token becomes once it has occurred.", ge=-2, le=2),
     ]
     stop: Annotated[tuple[Text, ...], key("Texts that end a reply.")]
 
@@ -135,8 +135,8 @@ class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     delimited: DelimitedSpec = DelimitedSpec()
     required: Annotated[bool, key("False if the data may leave the table out.")] = True
     entries: Annotated[
-        Annotated[tuple[Text, Text], key(unique=True)] | None,
-        key("The columns for the keys and values of a file that is one JSON object."),
+        tuple[Text, Text] | None,
+        key("The columns for the keys and values of a file that is one JSON object.", unique=True),
     ] = None
     rows_at: Annotated[
         tuple[Text, ...] | None,
@@ -263,11 +263,9 @@ class KnownFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """
 
     table: Annotated[Text, key("The table.")]
-    rows: Annotated[Annotated[int, key(ge=1)] | None, key("How many rows it has.")] = None
+    rows: Annotated[int | None, key("How many rows it has.", ge=1)] = None
     column: Annotated[Text | None, key("The column of `values` or `digest`.")] = None
-    values: Annotated[
-        Annotated[int, key(ge=1)] | None, key("How many distinct values the column has.")
-    ] = None
+    values: Annotated[int | None, key("How many distinct values the column has.", ge=1)] = None
     digest: Annotated[
         Annotated[str, key("64 digits in small letters", pattern=r"^[0-9a-f]{64}$")] | None,
         key("The SHA-256 of the column's distinct values, or of the table's file."),
@@ -291,8 +289,8 @@ class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         key("The folder of the bundled sample, inside the plugin's package."),
     ] = None
     size: Annotated[
-        Annotated[int, key(ge=1)] | None,
-        key("How many ids the task keeps, chosen by a stable hash; null for all."),
+        int | None,
+        key("How many ids the task keeps, chosen by a stable hash; null for all.", ge=1),
     ] = None
     known: Annotated[
         tuple[KnownFact, ...],

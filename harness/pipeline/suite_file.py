@@ -47,7 +47,7 @@ class SuiteFile(msgspec.Struct, frozen=True, kw_only=True):
     seeds: Annotated[
         tuple[int, ...], key("The seeds with which each model runs.", min_length=1, unique=True)
     ] = (0,)
-    limit: Annotated[Annotated[int, key(ge=1)] | None, key("The most users of a task.")] = None
+    limit: Annotated[int | None, key("The most users of a task.", ge=1)] = None
     against: Annotated[Label | None, key("The model that gates compare the others with.")] = None
     gates: Annotated[Texts, key("Gates, as `--gate` of `harness compare`.")] = ()
     options: Annotated[dict[str, Any], key("Other options of `harness run`, by name.")] = {}

@@ -60,8 +60,14 @@ def bare(shape: inspect.Type) -> inspect.Type:
     extra = shape.extra or {}
     if "keys" in extra:
         return inspect.type_info(extra["keys"])
-    bounds = {name: extra[name] for name in shape.type.__struct_fields__ if name in extra}
-    return msgspec.structs.replace(shape.type, **bounds)
+    if isinstance(shape.type, inspect.UnionType) and extra:
+        return inspect.UnionType(tuple(_bounded(bare(one), extra) for one in shape.type.types))
+    return _bounded(shape.type, extra)
+
+
+def _bounded(shape: inspect.Type, extra: Mapping[str, Any]) -> inspect.Type:
+    bounds = {name: extra[name] for name in shape.__struct_fields__ if name in extra}
+    return msgspec.structs.replace(shape, **bounds)
 
 
 def choices(shape: inspect.Type) -> list[str]:
@@ -120,13 +126,14 @@ def misfits(
 ) -> Iterator[Misfit]:
     """All that does not fit in a value and in the values inside; `about` is what it means."""
     extra: Mapping[str, Any] = {}
+    form = ""
     if isinstance(shape, inspect.Metadata):
-        about = (shape.extra_json_schema or {}).get("description", about)
-        extra, shape = shape.extra or {}, bare(shape)
+        form = (shape.extra_json_schema or {}).get("description", "")
+        extra, shape, about = shape.extra or {}, bare(shape), form or about
     about = about or _first_line(shape)
     alternatives = shape.types if isinstance(shape, inspect.UnionType) else (shape,)
     fitting = [one for one in alternatives if _takes(bare(one), value)]
-    wrong = [*_violations(shape, extra, value, about)] if fitting else [in_words(shape)]
+    wrong = [*_violations(shape, extra, value, form)] if fitting else [in_words(shape)]
     for wanted in wrong:
         yield Misfit(
             kind="invalid",
@@ -194,7 +201,7 @@ def _takes(shape: inspect.Type, value: Any) -> bool:
 
 
 def _violations(
-    shape: inspect.Type, extra: Mapping[str, Any], value: Any, about: str
+    shape: inspect.Type, extra: Mapping[str, Any], value: Any, form: str
 ) -> Iterator[str]:
     """What is expected of a value of the right kind that is out of bounds."""
     limits = ((getattr(shape, name, None), holds) for name, (_, holds) in LIMITS.items())
@@ -208,8 +215,9 @@ def _violations(
         yield in_words(shape)
     pattern = getattr(shape, "pattern", None)
     if pattern is not None and not re.search(pattern, value):
-        yield about or f"text of the form {pattern}"
+        yield form or f"text of the form {pattern}"
     if extra.get("one_key") and len(value) != 1:
         yield f"exactly one of {', '.join(keys(shape) or ())}"
-    if extra.get("unique") and len({*map(msgspec.json.encode, value)}) < len(value):
+    unique = extra.get("unique") and isinstance(value, list)
+    if unique and len({*map(msgspec.json.encode, value)}) < len(value):
         yield "a list without duplicates"

@@ -18,8 +18,7 @@ import msgspec
 from harness.analysis.run_tables import messages_json, missing_column, score_names
 from harness.contracts.records import JournalLine, Score
 from harness.runs.atomic_files import atomic_writer
-from harness.runs.journal_index import Head, check_number, scan
-from harness.runs.journal_parts import JournalFiles
+from harness.runs.journal import Head, JournalFiles, check_number, scan
 from harness.runs.manifest import Manifest, StageEntry
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped

@@ -28,7 +28,7 @@ from harness.analysis.score_columns import MOST_UNREADABLE, ScoreColumn, score_c
 from harness.base.hashing import digest
 from harness.contracts.report import Cell, Sheet
 from harness.scoring.finished_task import additions_of
-from harness.scoring.group_means import group_of, interval_of_mean
+from harness.scoring.means import group_of, interval_of_mean
 
 if TYPE_CHECKING:
     from harness.contracts.published import PublishedResult

@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 from harness.base.errors import UsageError
 from harness.contracts.model import Message, Usage
 from harness.contracts.records import CallRecord, Done, JournalLine
-from harness.runs.journal_index import JournalIndex, JournalRecords
+from harness.runs.journal import JournalIndex, JournalRecords
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import TaskSummary

@@ -14,9 +14,9 @@ from harness.cli.command import Argument, Command, CommandGroup, Option, command
 from harness.cli.output import print_error, print_json, print_rows
 from harness.cli.struct_options import options_of, struct_from
 from harness.cli.tools import check_plot, report_options, show_report, usable
-from harness.registry import load_plugins
-from harness.registry.data_tools import make_tool, run_tool
-from harness.registry.hookspecs import ANY_BENCHMARK
+from harness.registry import load_plugins, made
+from harness.registry.data_tools import run_tool
+from harness.registry.registrations import ANY_BENCHMARK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ class Analyses(CommandGroup):
         """The command of an analysis, with the options that the analysis declares."""
         plugins = load_plugins()
         registration = plugins.analysis(cmd_name)
-        analysis = make_tool(registration)
+        analysis = made(registration)
 
         def use(runs: Sequence[str], task: Sequence[str], json: bool, **given: Any) -> int:
             select = partial(_select, runs, task, registration, plugins)
@@ -110,7 +110,7 @@ def report_of_group(group: Group, folder: Path) -> Report | None:
             if name in group.members and run_folder.summary(name).exists()
         ]
         if tasks:
-            analysis = make_tool(registration)
+            analysis = made(registration)
             report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
             return with_notes(report, tasks)
     except HarnessError as error:

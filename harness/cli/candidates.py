@@ -87,7 +87,7 @@ CANDIDATES: dict[str, Callable[[Any, Any, str], list[str]]] = {
     "model_kinds": _completions(lambda: _plugins().models),
     "models": _completions(lambda: [*_plugins().models, *_named_models()]),
     "plugin_names": _completions(
-        lambda: [one.entry_point for one in (*_plugins().loaded, *_plugins().broken)]
+        lambda: [one.plugin for one in (*_plugins().loaded, *_plugins().broken)]
     ),
     "prompts": _completions(_prompts),
     "roles": roles,

@@ -24,8 +24,7 @@ from harness.cli.score import (
 from harness.runs.atomic_files import atomic_write
 
 if TYPE_CHECKING:
-    from harness.scoring.compared_tasks import ComparedTasks
-    from harness.scoring.comparison_document import ComparisonDocument
+    from harness.scoring.comparison import ComparedTasks, ComparisonDocument
     from harness.scoring.gates import Gate, GatedRun
 
 GATE_FAILED = 4
@@ -135,7 +134,7 @@ def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> i
 
 
 def _methods(args: SimpleNamespace) -> int:
-    from harness.scoring.compared_tasks import ComparedTasks, check_slice, compare_methods
+    from harness.scoring.comparison import ComparedTasks, check_slice, compare_methods
 
     names = list(dict.fromkeys(filter(None, map(str.strip, args.tasks.split(",")))))
     fits = {"--task": args.task, "--gate": args.gate, "--oracle": args.oracle,
@@ -266,7 +265,7 @@ def _compared(
     args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None, gates: Sequence[Gate]
 ) -> ComparedTasks:
     """The comparison of each task that can be compared; writes the oracle if that is asked for."""
-    from harness.scoring.compared_tasks import compare_tasks
+    from harness.scoring.comparison import compare_tasks
     from harness.scoring.gates import metrics_by_task
 
     given = (args.oracle, args.export_oracle, args.output)

@@ -184,18 +184,18 @@ def plugins() -> Iterator[Finding]:
         yield bad(
             "plugins",
             str(broken),
-            f"`harness plugins {broken.entry_point}` shows the traceback; install another "
+            f"`harness plugins {broken.plugin}` shows the traceback; install another "
             f"version of {broken.distribution}, or uninstall it",
         )
     for problem in loaded.problems:
         yield doubtful("plugins", problem, "`harness plugins NAME` shows the details of one")
     if loaded.loaded:
-        names = ", ".join(f"{one.entry_point} {one.version}".rstrip() for one in loaded.loaded)
+        names = ", ".join(f"{one.plugin} {one.version}".rstrip() for one in loaded.loaded)
         yield good("plugins", names)
     else:
         yield bad("plugins", "none is loaded, so there is nothing to run", "pip install PLUGIN")
     if loaded.left_out:
-        names = ", ".join(one.entry_point for one in loaded.left_out)
+        names = ", ".join(one.plugin for one in loaded.left_out)
         yield doubtful("plugins", f"left out by HARNESS_PLUGINS: {names}")
 
 

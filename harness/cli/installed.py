@@ -25,10 +25,10 @@ if TYPE_CHECKING:
         EmbedderRegistration,
         JudgeRegistration,
         ModelRegistration,
+        Origin,
         Plugins,
         Registration,
         Registry,
-        Source,
     )
     from harness.registry.task_catalogue import Entry
 
@@ -135,11 +135,11 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
     elif names:
         print_sections(section for one in chosen for section in _plugin_page(one, plugins))
     else:
-        left_out = [(one.entry_point, _origin(one)) for one in plugins.left_out]
+        left_out = [(one.plugin, _origin(one)) for one in plugins.left_out]
         print_sections([
-            ("broken", [(one.entry_point, f"{_origin(one)}; {one.error}")
+            ("broken", [(one.plugin, f"{_origin(one)}; {one.error}")
                         for one in plugins.broken]),
-            ("plugins", [(one.entry_point, _plugin_summary(one, plugins))
+            ("plugins", [(one.plugin, _plugin_summary(one, plugins))
                          for one in plugins.loaded]),
             ("left out by HARNESS_PLUGINS", left_out),
         ])  # fmt: skip
@@ -149,15 +149,13 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
     return 0
 
 
-def _chosen_plugins(plugins: Plugins, names: Sequence[str]) -> list[Source]:
-    everything: list[Source] = [*plugins.broken, *plugins.loaded, *plugins.left_out]
-    known = {word for one in everything for word in (one.entry_point, one.distribution)}
-    listed = f"one of {', '.join(sorted({one.entry_point for one in everything}))}"
+def _chosen_plugins(plugins: Plugins, names: Sequence[str]) -> list[Origin]:
+    everything: list[Origin] = [*plugins.broken, *plugins.loaded, *plugins.left_out]
+    known = {word for one in everything for word in (one.plugin, one.distribution)}
+    listed = f"one of {', '.join(sorted({one.plugin for one in everything}))}"
     for name in names:
         one_of(name, known, f"there is no plugin {name!r}", UnknownName, listed=listed)
-    return [
-        one for one in everything if not names or {one.entry_point, one.distribution} & {*names}
-    ]
+    return [one for one in everything if not names or {one.plugin, one.distribution} & {*names}]
 
 
 def _plugin_summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
@@ -174,8 +172,8 @@ def _plugin_summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
     return f"{_origin(plugin)}; {', '.join(hooks) or without}"
 
 
-def _plugin_page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
-    yield "plugin", [(one.entry_point, _origin(one))]
+def _plugin_page(one: Origin, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
+    yield "plugin", [(one.plugin, _origin(one))]
     if isinstance(one, LoadedPlugin):
         yield "hooks", [(hook, "") for hook in one.hooks]
         for kind, registrations in plugins.registered_by(one).items():
@@ -207,7 +205,7 @@ def _about(benchmark: str, plugins: Plugins) -> str:
         return f"cannot be used: {error.problem}"
 
 
-def _plugins_document(plugins: Plugins, chosen: Sequence[Source]) -> dict[str, Any]:
+def _plugins_document(plugins: Plugins, chosen: Sequence[Origin]) -> dict[str, Any]:
     return {
         "plugins": [
             {
@@ -237,16 +235,16 @@ def _plugins_document(plugins: Plugins, chosen: Sequence[Source]) -> dict[str, A
     }
 
 
-def _source(one: Source) -> dict[str, str]:
+def _source(one: Origin) -> dict[str, str]:
     return {
-        "plugin": one.entry_point,
+        "plugin": one.plugin,
         "distribution": one.distribution,
         "version": one.version,
         "module": one.module,
     }
 
 
-def _origin(one: Source) -> str:
+def _origin(one: Origin) -> str:
     return f"{one.distribution} {one.version}".rstrip() + f", {one.module}"
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.pipeline.run import RunResult
     from harness.runs.manifest import Manifest
     from harness.runs.run_folder import RunFolder
-    from harness.scoring.group_means import MeanOverTasks
+    from harness.scoring.means import MeanOverTasks
     from harness.scoring.summary import TaskSummary
 
 

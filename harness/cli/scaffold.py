@@ -61,9 +61,7 @@ def check_not_taken(package: str, plugins: Plugins) -> None:
     if package in catalogue.tags:
         holders.append(f"a tag of {', '.join(catalogue.tags[package])}")
     installed = [*plugins.loaded, *plugins.broken, *plugins.left_out]
-    holders += [
-        f"a plugin of {one.distribution}" for one in installed if one.entry_point == package
-    ]
+    holders += [f"a plugin of {one.distribution}" for one in installed if one.plugin == package]
     spec = find_spec(package)
     if spec is not None and not holders:
         holders.append(f"a package, {spec.origin or 'without a file'}")

@@ -102,7 +102,7 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
     """
     from harness.cli.results import print_short
     from harness.reporting.tables import print_summaries
-    from harness.scoring.group_means import means_of
+    from harness.scoring.means import means_of
 
     count = len(run.kept)
     scored = f"{count} {'task' if count == 1 else 'tasks'} scored"

@@ -102,7 +102,7 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
 def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> int:
     from harness.cli.results import print_everything, print_short
     from harness.registry import load_plugins
-    from harness.scoring.group_means import means_of_run
+    from harness.scoring.means import means_of_run
     from harness.scoring.run_costs import sessions_at
     from harness.scoring.score_run import priced_stages, read_summary, unfinished_stages
 
@@ -181,7 +181,7 @@ def _heading(
 
 
 def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
-    from harness.runs.journal_index import JournalIndex, JournalRecords
+    from harness.runs.journal import JournalIndex, JournalRecords
 
     found = []
     count = 0
@@ -219,7 +219,7 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
 def _show_sample(
     folder: RunFolder, manifest: Manifest, places: list[Place], args: SimpleNamespace
 ) -> int:
-    from harness.runs.journal_index import JournalIndex, JournalRecords
+    from harness.runs.journal import JournalIndex, JournalRecords
 
     found = []
     record: Any
@@ -257,7 +257,7 @@ def _show_sample(
 def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError:
     from difflib import get_close_matches
 
-    from harness.runs.journal_index import Head, scan
+    from harness.runs.journal import Head, scan
 
     seen: dict[str, None] = {}
     for place in places:

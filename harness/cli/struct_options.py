@@ -15,7 +15,7 @@ from msgspec.structs import FieldInfo
 
 from harness.base.errors import PluginError, UsageError, did_you_mean
 from harness.cli.command import Option
-from harness.tasks.wanted import LISTS, choices, in_words
+from harness.tasks.shapes import LISTS, choices, in_words
 
 S = TypeVar("S", bound=msgspec.Struct)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.pipeline.suite_runs import SuiteRun
     from harness.registry import Plugins
     from harness.registry.task_catalogue import Selection
-    from harness.scoring.comparison_document import ComparisonDocument
+    from harness.scoring.comparison import ComparisonDocument
 
 CODES = {True: 0, False: GATE_FAILED, None: 1}
 """The exit code of a gate that holds, of one that does not, and of one that is undecided."""

@@ -113,7 +113,7 @@ def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) 
         "groups": rows[True],
         "tags": _tags(entries),
         "broken": [
-            {"plugin": one.entry_point, "distribution": one.distribution, "error": one.error}
+            {"plugin": one.plugin, "distribution": one.distribution, "error": one.error}
             for one in plugins.broken
         ],
         "problems": [*plugins.problems, *catalogue.problems],
@@ -211,7 +211,7 @@ def _meanings(options: type[Struct], above: str = "") -> Iterator[Row]:
     from msgspec.inspect import StructType
 
     from harness.cli.struct_options import fields_of
-    from harness.tasks.wanted import choices
+    from harness.tasks.shapes import choices
 
     for field, shape, text in fields_of(options):
         path = f"{above}{field.encode_name}"

@@ -17,9 +17,9 @@ from harness.cli.command import PATH, Command, CommandGroup, Option, epilog
 from harness.cli.output import print_error, print_json, print_rows
 from harness.cli.struct_options import options_of, struct_from
 from harness.data.progress_lines import ProgressLines
-from harness.registry import load_plugins
-from harness.registry.data_tools import make_tool, run_tool
-from harness.registry.hookspecs import TAKEN_TOOLS
+from harness.registry import load_plugins, made
+from harness.registry.data_tools import run_tool
+from harness.registry.registrations import TAKEN_TOOLS
 from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ class Tools(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the tools."""
-        return list(load_plugins().tools_of(str(self.name)))
+        return [name for _, name in load_plugins().tools_of(str(self.name))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """The command of a tool, with the options that the tool declares."""
         registration = load_plugins().data_tool(cmd_name, str(self.name))
-        tool = make_tool(registration)
+        tool = made(registration)
 
         def use(plot: Path | None, json: bool, **given: Any) -> int:
             options = struct_from(given, tool.options)
@@ -128,7 +128,7 @@ def check_plot(plot: Path | None) -> None:
         check_drawable(plot)
 
 
-def usable(registry: Registry[str, R]) -> list[R]:
+def usable(registry: Registry[Any, R]) -> list[R]:
     """The registrations that can be used; problems of plugins are printed on standard error."""
     plugins = load_plugins()
     print_error(*plugins.broken, *plugins.problems)

@@ -27,16 +27,12 @@ class Metric:
     """
 
     description: str
-    """One line for people."""
-
     worst: float | None = 0.0
     """What a missing unit, or the missing part of a unit, counts in the second column, or in the
     value itself if `missing` is "counted". None where no value is the worst: what is missing then
     counts nowhere, unless each score that lacks something has a `worst` of its own."""
 
     higher_is_better: bool = True
-    """The direction of better values."""
-
     statistic: Literal["mean", "median"] | Callable[[Any], float] = "mean"
     """How units are combined: by name, or by a function from a numpy column to a float."""
 
@@ -84,8 +80,6 @@ class Oracle:
     holds no oracle of theirs."""
 
     write: Callable[[Any], bytes]
-    """The bytes of an oracle's file."""
-
     metrics: tuple[str, ...]
     """The metrics that change with the set of runs."""
 
@@ -93,8 +87,6 @@ class Oracle:
     """The metrics that stand after the main ones where runs share an oracle."""
 
     users: Callable[[Any], Collection[str]] | None = None
-    """The users that an oracle covers."""
-
     enough: int = 3
     """With fewer models and no file, the metrics carry a warning; so they do with a file that
     does not cover all users."""
@@ -120,8 +112,6 @@ class Benchmark:
     """Raise it when results are no longer comparable with older ones."""
 
     stages: tuple[Stage, ...]
-    """The steps of the method."""
-
     load: Callable[[Dataset, Any], Any]
     """`load(dataset, options)` returns what the stages' `items` receive as data; raises DataError
     for rows that it cannot use."""
@@ -130,8 +120,6 @@ class Benchmark:
     """`score(records by stage, options)` yields one Score a unit, from stored records alone."""
 
     metrics: Mapping[str, Metric]
-    """The metrics by name."""
-
     main: tuple[str, ...] = ()
     """The metrics that a short table shows, the main one first; by default the first metric that is
     no baseline."""
@@ -184,13 +172,8 @@ class Benchmark:
     explains those that it shows; metrics have their own descriptions."""
 
     description: str = ""
-    """One line for people."""
-
     paper: str = ""
-    """The address of the paper."""
-
     licence: str = ""
-    """The licence of the data."""
 
     def stage(self, name: str) -> Stage:
         """The stage of that name."""

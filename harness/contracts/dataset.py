@@ -20,12 +20,10 @@ class Batch(Protocol):
     @property
     def first(self) -> int:
         """The number of the first row."""
-        ...
 
     @property
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """The values of each column."""
-        ...
 
     def __len__(self) -> int: ...
 
@@ -36,7 +34,6 @@ class Table(Protocol):
     @property
     def where(self) -> str:
         """The table's name, and the files or addresses that it is read from, for errors."""
-        ...
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Number and values of each row, read from the start at each call; numbers begin at 1.
@@ -44,7 +41,6 @@ class Table(Protocol):
         for number, row in dataset.table("ratings").rows():
             ratings[row["user"]].append(row["rating"])
         """
-        ...
 
     def batches(self, *names: str) -> Iterator[Batch]:
         """The same rows as columns, many at a time: the named columns, or all.
@@ -55,14 +51,12 @@ class Table(Protocol):
             for batch in dataset.table("ratings").batches("user", "rating"):
                 users += batch.columns["user"]
         """
-        ...
 
     def bad(self, row: int, column: str, value: Any, expected: str) -> DataError:
         """The error for a value that the benchmark cannot use, with its file and row.
 
         raise table.bad(number, "rating", row["rating"], "a number from 1 to 5")
         """
-        ...
 
 
 class Database(Protocol):
@@ -73,7 +67,6 @@ class Database(Protocol):
 
         database.relation("ratings").aggregate("user, count(*)").order("user").fetchall()
         """
-        ...
 
     def sql(
         self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None
@@ -82,7 +75,6 @@ class Database(Protocol):
 
         database.sql("SELECT item FROM ratings WHERE user = ? ORDER BY row", ["u1"])
         """
-        ...
 
 
 class Dataset(Protocol):
@@ -91,36 +83,30 @@ class Dataset(Protocol):
     @property
     def task(self) -> str:
         """The task's name, for errors."""
-        ...
 
     @property
     def about(self) -> Mapping[str, Any]:
         """Where the data comes from, as JSON values."""
-        ...
 
     @property
     def tables(self) -> Mapping[str, Table]:
         """The tables by name."""
-        ...
 
     @property
     def seed(self) -> int:
         """The run's seed."""
-        ...
 
     def has(self, name: str) -> bool:
         """Whether an optional table is there.
 
         profiles = dataset.table("profiles") if dataset.has("profiles") else None
         """
-        ...
 
     def table(self, name: str | None = None) -> Table:
         """The table of that name; without a name, the only table.
 
         rows = dataset.table("ratings").rows()
         """
-        ...
 
     def relation(self, name: str | None = None) -> duckdb.DuckDBPyRelation:
         """The rows of a table as a DuckDB relation, for tables with millions of rows.
@@ -130,7 +116,6 @@ class Dataset(Protocol):
 
             counts = dataset.relation("ratings").aggregate("user, count(*)").order("user")
         """
-        ...
 
     @property
     def database(self) -> Database:
@@ -138,7 +123,6 @@ class Dataset(Protocol):
 
         shared = dataset.database.sql("SELECT * FROM ratings JOIN items USING (item) ORDER BY row")
         """
-        ...
 
     def once(self, names: str | Sequence[str], make: Callable[..., T], *given: Hashable) -> T:
         """What `make(*tables, *given)` returns, made once for all tasks of a run that ask the same.
@@ -149,21 +133,18 @@ class Dataset(Protocol):
             histories = dataset.once("ratings", read_histories)
             index = dataset.once(("ratings", "items"), read_index, dataset.seed)
         """
-        ...
 
     def path(self, name: str | None = None) -> Path:
         """The one file of a table, for layouts that are not tables.
 
         archive = dataset.path("groups")
         """
-        ...
 
     def paths(self, name: str | None = None) -> tuple[Path, ...]:
         """The files of a table, in reading order.
 
         parts = dataset.paths("events")
         """
-        ...
 
     def choose(self, ids: Iterable[str], *, of: str = "users") -> list[str]:
         """The ids that this run keeps, in an order that depends only on the seed and the ids.
@@ -172,14 +153,12 @@ class Dataset(Protocol):
 
             chosen = dataset.choose(histories)
         """
-        ...
 
     def describe(self) -> dict[str, Any]:
         """What was read, as JSON values: origin, revision, files and fingerprints.
 
         fingerprint = dataset.describe()["fingerprint"]
         """
-        ...
 
     def note(self, fact: str, number: int) -> None:
         """Reports a count to the reader of the scores: rows left out, users without history.
@@ -190,4 +169,3 @@ class Dataset(Protocol):
 
             dataset.note("users with fewer than five ratings", 12)
         """
-        ...

@@ -22,11 +22,9 @@ class Memo(Protocol):
 
     def known(self, keys: Iterable[str]) -> dict[str, str]:
         """The values of those of the keys that have one."""
-        ...
 
     def keep(self, values: Mapping[str, str]) -> dict[str, str]:
         """The values that hold for these keys from now on: the given ones, or earlier ones."""
-        ...
 
 
 class Desk(Protocol):
@@ -38,7 +36,6 @@ class Desk(Protocol):
 
         window = desk.options.window
         """
-        ...
 
     @property
     def random(self) -> Random:
@@ -46,7 +43,6 @@ class Desk(Protocol):
 
         order = desk.random.sample(titles, k=len(titles))
         """
-        ...
 
     @property
     def log(self) -> logging.Logger:
@@ -54,7 +50,6 @@ class Desk(Protocol):
 
         desk.log.info("%s has no history", item.user)
         """
-        ...
 
     def memo(self, name: str) -> Memo:
         """A table shared by runs of this stage with equal version, prompts, models and sampling.
@@ -64,7 +59,6 @@ class Desk(Protocol):
 
             found = desk.memo("categories").keep({"bebop": "jazz"})
         """
-        ...
 
     async def ask(
         self,
@@ -89,7 +83,6 @@ class Desk(Protocol):
             answer = await desk.ask("candidate", "rate", {"title": title}, read=RATING, tries=3)
             return answer.value if isinstance(answer, Parsed) else answer
         """
-        ...
 
     @overload
     async def judge(self, question: Select, *, role: str = "judge") -> Selected | NoVerdict: ...
@@ -104,4 +97,3 @@ class Desk(Protocol):
 
         verdict = await desk.judge(Select(prompt="verify", subject=interest, options=titles))
         """
-        ...

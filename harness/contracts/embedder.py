@@ -26,22 +26,16 @@ class Asker(Protocol):
 
     async def ask(self, model: Model, request: Request) -> Reply:
         """The model's reply; ModelError if it gives none."""
-        ...
 
     async def close(self) -> None:
         """Close every model that was asked."""
-        ...
 
 
 class EmbedderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that an embedder's factory receives."""
 
     args: Mapping[str, str]
-    """The arguments of the embedder's SPEC."""
-
     attempt_timeout: float = 600.0
-    """The seconds after which an attempt at a server is cancelled."""
-
     start_timeout: float = 3600.0
     """The seconds that a server may take to start, if the embedder starts one."""
 
@@ -77,8 +71,6 @@ class Embedder(ABC):
     """The resource that only one open engine may hold at a time, such as "gpu"."""
 
     gpus: int = 0
-    """The GPUs of one machine that it needs at least."""
-
     variables: tuple[str, ...] = ()
     """The environment variables that its keys and addresses come from, as in `Model`."""
 

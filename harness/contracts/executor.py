@@ -35,7 +35,6 @@ class Worker(Protocol):
         If the worker's process dies meanwhile, it is started again and called again, up to twice.
         WorkerDied after the third death, ModelError if there is no way to a worker any more.
         """
-        ...
 
 
 class Executor(ABC):

@@ -34,16 +34,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one check: `good("server", "answers")`."""
 
     about: str
-    """The thing that was checked."""
-
     state: State
-    """How it is."""
-
     says: str
-    """What was found."""
-
     to_do: str | None = None
-    """How to fix it."""
 
 
 def good(about: str, says: str) -> Finding:

@@ -26,8 +26,6 @@ class Select(msgspec.Struct, frozen=True, kw_only=True):
     """The text that the options are compared with."""
 
     options: tuple[str, ...]
-    """The texts to choose from."""
-
     labels: tuple[str, ...] = ()
     """The names of the options in prompt and answer; 1, 2, 3 … if empty."""
 
@@ -35,7 +33,6 @@ class Select(msgspec.Struct, frozen=True, kw_only=True):
     """The most options that may be chosen; None for any number."""
 
     variables: dict[str, Any] = {}
-    """Further variables of the template."""
 
 
 class Classify(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +45,8 @@ class Classify(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the benchmark's template."""
 
     texts: tuple[str, ...]
-    """The texts to classify."""
-
     labels: tuple[str, ...]
-    """The classes."""
-
     variables: dict[str, Any] = {}
-    """Further variables of the template."""
 
 
 Question: TypeAlias = Select | Classify
@@ -99,10 +91,7 @@ class Vote(msgspec.Struct, frozen=True):
     """The decision of one member of a panel."""
 
     member: str
-    """The member's label."""
-
     verdict: Selected | Classified | NoVerdict
-    """Its verdict, or why it gave none."""
 
 
 Verdict: TypeAlias = Selected | Classified
@@ -136,7 +125,6 @@ class Ask(Protocol):
 
     def vote(self, vote: Vote) -> None:
         """Record the decision of one member of a panel."""
-        ...
 
 
 class Judge(Protocol):
@@ -145,21 +133,17 @@ class Judge(Protocol):
     @property
     def name(self) -> str:
         """The judge's name; part of the keys of records."""
-        ...
 
     @property
     def version(self) -> int:
         """Raise it when the judge decides differently; part of the keys of records."""
-        ...
 
     @property
     def models(self) -> tuple[Model, ...]:
         """All models that it may ask; empty if it works by rule."""
-        ...
 
     async def judge(self, question: Question, ask: Ask) -> Verdict | NoVerdict:
         """Answer one question: `verdict = await judge.judge(Select(…), ask)`."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,10 +151,7 @@ class Member:
     """A judge of a panel."""
 
     label: str
-    """Its name in records and tables."""
-
     judge: Judge
-    """The judge itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,8 +159,6 @@ class JudgeParts:
     """The parts that a judge's factory receives, from the judge's SPEC."""
 
     args: Mapping[str, str] = field(default_factory=dict)
-    """The arguments of the SPEC."""
-
     model: Model | None = None
     """The model, for a judge that is registered with `on="model"`."""
 

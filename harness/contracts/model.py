@@ -20,21 +20,14 @@ class Message(msgspec.Struct, frozen=True):
     """One turn of a chat: `Message("user", "Hello")`."""
 
     role: Literal["system", "user", "assistant"]
-    """The author of the turn."""
-
     content: str
-    """Its text."""
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a reply is sampled; every field enters the key of a call."""
 
     temperature: float = 0.0
-    """0 for the likeliest reply."""
-
     max_tokens: int = 1024
-    """The longest answer, in tokens."""
-
     top_p: float | None = None
     """The share of probability that tokens are sampled from; None for the server's default."""
 
@@ -45,8 +38,6 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How much less likely a token becomes once it has occurred; None for the server's default."""
 
     stop: tuple[str, ...] = ()
-    """Texts that end a reply."""
-
     reasoning_tokens: int = 0
     """The tokens for reasoning, on top of `max_tokens`: 0 in requests to models that do not
     think."""
@@ -67,19 +58,10 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     """The origin of a request, for models that answer by rule; never part of a key."""
 
     benchmark: str
-    """The name of the benchmark that asks."""
-
     stage: str
-    """Its stage."""
-
     role: str
-    """The role that the model plays."""
-
     prompt: str
-    """The name of the template."""
-
     variables: Mapping[str, Any]
-    """The variables that the template was rendered with."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,17 +71,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     messages: tuple[Message, ...]
-    """The chat so far."""
-
     sampling: Sampling
-    """How the reply is sampled."""
-
     seed: int
-    """The seed of the sampling, for servers that take one."""
-
     repeat: int = 0
-    """How often the same question was asked before."""
-
     schema: dict[str, Any] | None = None
     """The JSON schema of the reply, for servers that enforce one."""
 
@@ -114,8 +88,6 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The tokens that a reply cost, as the server counted them."""
 
     prompt_tokens: int = 0
-    """All tokens of the prompt."""
-
     completion_tokens: int = 0
     """All tokens of the reply, reasoning included."""
 
@@ -123,20 +95,14 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The part of the prompt's tokens that came from the server's cache."""
 
     reasoning_tokens: int = 0
-    """The part of the reply's tokens that were reasoning."""
 
 
 class TokenLogprob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One token of a reply with its probability."""
 
     token: str
-    """The token's text."""
-
     logprob: float
-    """The natural logarithm of its probability."""
-
     top: tuple[tuple[str, float], ...] = ()
-    """The likeliest tokens at this position, each with its logprob."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -146,17 +112,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer, without reasoning that the server returns apart."""
 
     finish: Finish = "stop"
-    """How the reply ended."""
-
     reasoning: str | None = None
     """The reasoning, if the server returns it apart."""
 
     usage: Usage | None = None
-    """The tokens that it cost; None if the server reports none."""
-
     id: str | None = None
-    """The server's id of the reply."""
-
     logprobs: tuple[TokenLogprob, ...] | None = None
     """The probabilities of its tokens; None if they were not requested or not returned."""
 
@@ -204,20 +164,14 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that a model's factory receives."""
 
     args: Mapping[str, str]
-    """The arguments of the model's SPEC."""
-
     concurrency: int | None = None
     """`--concurrency`; None if it was not given."""
 
     attempt_timeout: float = 600.0
-    """The seconds after which an attempt is cancelled."""
-
     start_timeout: float = 3600.0
     """The seconds that a server may take to start, if the model starts one."""
 
     structured: bool = False
-    """Whether requests may carry a JSON schema."""
-
     embeds: bool = False
     """Whether each message of a request is a text to embed, and the text of a reply is what
     `harness.contracts.embedder.vectors_in` reads; kinds of model that cannot embed ignore it."""

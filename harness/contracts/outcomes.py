@@ -13,8 +13,6 @@ class Parsed(msgspec.Struct, Generic[T], frozen=True):
     """A reply that could be read."""
 
     value: T
-    """The value that the reader returned."""
-
     rung: str
     """How it was read: strict, fenced, brackets, repaired, regex or text."""
 
@@ -29,7 +27,6 @@ class Unreadable(msgspec.Struct, frozen=True, tag="unreadable"):
     """no_json, schema, truncated, refused, empty, reader_failed, or a benchmark's own cause."""
 
     detail: str = ""
-    """What was wrong, for people."""
 
 
 class CallFailed(msgspec.Struct, frozen=True, tag="call_failed"):
@@ -39,7 +36,6 @@ class CallFailed(msgspec.Struct, frozen=True, tag="call_failed"):
     """The cause of the last attempt's CallError: timeout, rate_limited, overflow …"""
 
     detail: str = ""
-    """What happened, for people."""
 
 
 class NoVerdict(msgspec.Struct, frozen=True, tag="no_verdict"):
@@ -49,8 +45,6 @@ class NoVerdict(msgspec.Struct, frozen=True, tag="no_verdict"):
     """The cause of the last failure that the judge met."""
 
     detail: str = ""
-    """What happened, for people."""
-
     behind: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """In a panel: the distinct causes of the members that gave no verdict."""
 
@@ -64,10 +58,7 @@ class Broken(msgspec.Struct, frozen=True, tag="broken"):
     """The code of a stage raised an exception."""
 
     cause: str
-    """The type of the exception."""
-
     detail: str = ""
-    """The traceback."""
 
 
 Failure: TypeAlias = Unreadable | CallFailed | NoVerdict | Broken

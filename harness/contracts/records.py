@@ -22,59 +22,27 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One question to a model: request, reply, and how the reply was read."""
 
     role: str
-    """The role that was asked."""
-
     prompt: str
-    """The name of the template."""
-
     key: str
-    """The key of the call in the store."""
-
     repeat: int = 0
-    """How often the same question was asked before."""
-
     source: Literal["model", "store", "shared"] = "model"
     """The origin of the reply; "shared" is an identical call in flight."""
 
     messages: tuple[Message, ...] = ()
-    """The messages that were sent."""
-
     text: str | None = None
-    """The text of the reply; None if there was no reply."""
-
     reasoning: str | None = None
-    """The reasoning, if the server returned it apart."""
-
     finish: Finish | None = None
-    """How the reply ended."""
-
     usage: Usage | None = None
-    """The tokens of the reply."""
-
     wasted: Usage | None = None
-    """The tokens of attempts that brought no reply."""
-
     untold: int = 0
     """Attempts, with or without a reply, that may have been billed but reported no usage."""
 
     attempts: int = 1
-    """Requests that were sent for this call."""
-
     seconds: float = 0.0
-    """The time from the question to its outcome."""
-
     rung: str | None = None
-    """How the reply was read; None if it was not."""
-
     asked_schema: bool = False
-    """Whether the request carried a JSON schema."""
-
     logprobs: tuple[TokenLogprob, ...] | None = None
-    """The probabilities of the reply's tokens, if they were requested."""
-
     failure: Unreadable | CallFailed | None = None
-    """Why the call has no value."""
-
     member: str = ""
     """In a panel: the member that asked."""
 
@@ -83,32 +51,20 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One question to a judge with its verdict."""
 
     role: str
-    """The role that was asked."""
-
     prompt: str
-    """The name of the template."""
-
     verdict: Selected | Classified | NoVerdict
-    """The verdict, or why there is none."""
-
     subject: str | None = None
-    """The subject of a Select."""
-
     labels: tuple[str, ...] = ()
     """The labels of a Select's options; the verdict's `chosen` are positions in them."""
 
     texts: int = 0
-    """The number of texts of a Classify."""
-
     votes: tuple[Vote, ...] = ()
-    """In a panel: the decision of each member."""
 
 
 class Done(msgspec.Struct, Generic[ValueT], frozen=True, tag="done"):
     """The outcome of an item that has a value."""
 
     value: ValueT
-    """The value that the stage's `work` returned."""
 
 
 class Record(msgspec.Struct, Generic[ItemT, ValueT], frozen=True, kw_only=True):
@@ -121,19 +77,10 @@ class Record(msgspec.Struct, Generic[ItemT, ValueT], frozen=True, kw_only=True):
     """The hash of the stage's key and the item."""
 
     stage: str
-    """The stage that made the record."""
-
     user: str
-    """The item's user."""
-
     id: str
-    """The item's id."""
-
     item: ItemT
-    """The item itself."""
-
     outcome: Done[ValueT] | Unreadable | CallFailed | NoVerdict | Broken
-    """The value in a Done, or the failure."""
 
 
 class JournalLine(Record[ItemT, ValueT], Generic[ItemT, ValueT], frozen=True, kw_only=True):
@@ -144,23 +91,15 @@ class JournalLine(Record[ItemT, ValueT], Generic[ItemT, ValueT], frozen=True, kw
     """
 
     calls: tuple[CallRecord, ...] = ()
-    """The item's calls."""
-
     judged: tuple[Judged, ...] | msgspec.UnsetType = msgspec.UNSET
-    """The item's questions to judges."""
 
 
 class JudgedRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A journal line without everything but its user, id and verdicts."""
 
     user: str
-    """The item's user."""
-
     id: str
-    """The item's id."""
-
     judged: tuple[Judged, ...] = ()
-    """The item's questions to judges."""
 
 
 def record_type(item: Any, value: Any) -> Any:
@@ -184,18 +123,15 @@ class Records(Protocol[ItemT_co, ValueT_co]):
 
     def values(self) -> Iterator[tuple[ItemT_co, ValueT_co]]:
         """Item and value of every record that has one."""
-        ...
 
     def with_items(self, kind: type[Any]) -> Records[Any, ValueT_co]:
         """The same records, their items decoded as a type with fewer fields.
 
         The other fields are skipped, which makes scores of long items much faster.
         """
-        ...
 
     def by_user(self) -> Iterator[tuple[str, list[Record[Any, Any]]]]:
         """The users, each with a list of the user's records."""
-        ...
 
 
 class Score(msgspec.Struct, Generic[DetailsT], frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -18,17 +18,11 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     """One table: `Sheet(title="recall by size", columns=("size", "recall"), rows=((10, 0.5),))`."""
 
     title: str
-    """The heading."""
-
     columns: tuple[str, ...]
-    """The names of the columns."""
-
     rows: tuple[tuple[Cell, ...], ...]
     """The rows, each with a cell for every column; None is shown as `—`, NaN is refused."""
 
     notes: tuple[str, ...] = ()
-    """Lines below the table."""
-
     digits: int | tuple[int, ...] = 1
     """The digits of fractions: one number for the table, or one for each column."""
 
@@ -47,17 +41,9 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
     """One axis of a figure: `Axis(label="recall", low=0, high=1)`."""
 
     label: str
-    """The text next to the axis."""
-
     low: float | None = None
-    """The lower end; by default that of the data."""
-
     high: float | None = None
-    """The upper end; by default that of the data."""
-
     log: bool = False
-    """Whether the axis is logarithmic."""
-
     ticks: tuple[float, ...] = ()
     """The only values that are labelled; chosen automatically if empty."""
 
@@ -73,66 +59,40 @@ class Points(msgspec.Struct, frozen=True, kw_only=True, tag="points"):
     """Dots of one colour."""
 
     label: str
-    """The entry in the legend."""
-
     x: tuple[float, ...]
-    """The x coordinates."""
-
     y: tuple[float, ...]
-    """The y coordinates."""
-
     sizes: tuple[float, ...] = ()
     """The areas of the dots, relative to all dots of the figure."""
 
     names: tuple[str, ...] = ()
-    """Texts next to the dots."""
-
     shape: Literal["circle", "diamond", "square", "triangle"] = "circle"
-    """The shape of the dots."""
-
     faint: bool = False
-    """Small transparent dots, for hundreds of them."""
 
     def __post_init__(self) -> None:
-        what = f"the points {self.label!r}"
-        _same_length(f"{what}: x and y", self.x, self.y)
-        _same_length(f"{what}: x and sizes", self.x, self.sizes or self.x)
-        _same_length(f"{what}: x and names", self.x, self.names or self.x)
-        _drawable(what, (*self.x, *self.y, *self.sizes))
+        _check_columns(self, "x", "y", optional=("sizes", "names"))
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, tag="line"):
     """A line through points."""
 
     label: str
-    """The entry in the legend."""
-
     x: tuple[float, ...]
-    """The x coordinates."""
-
     y: tuple[float, ...]
-    """The y coordinates."""
-
     dashed: bool = False
     """Whether it is a reference: dashed, without dots, its label at its end."""
 
     def __post_init__(self) -> None:
-        what = f"the line {self.label!r}"
-        _same_length(f"{what}: x and y", self.x, self.y)
-        _drawable(what, (*self.x, *self.y))
+        _check_columns(self, "x", "y")
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, tag="rule"):
     """A dashed reference line across the whole figure."""
 
     label: str
-    """The text next to the line."""
-
     at: float
     """Its value on the axis `of`."""
 
     of: Literal["x", "y"] = "y"
-    """The axis that the value belongs to."""
 
     def __post_init__(self) -> None:
         _drawable(f"the rule {self.label!r}", (self.at,))
@@ -142,40 +102,23 @@ class Bars(msgspec.Struct, frozen=True, kw_only=True, tag="bars"):
     """One bar for each name; bars with the same name and different labels are grouped."""
 
     label: str
-    """The entry in the legend."""
-
     names: tuple[str, ...]
-    """The names on the x axis."""
-
     values: tuple[float, ...]
-    """The heights of the bars."""
-
     texts: tuple[str, ...] = ()
-    """Texts above the bars."""
 
     def __post_init__(self) -> None:
-        what = f"the bars {self.label!r}"
-        _same_length(f"{what}: names and values", self.names, self.values)
-        _same_length(f"{what}: names and texts", self.names, self.texts or self.names)
-        _drawable(what, self.values)
+        _check_columns(self, "names", "values", optional=("texts",))
 
 
 class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
     """One box with whiskers for each name."""
 
     label: str
-    """The entry in the legend."""
-
     names: tuple[str, ...]
-    """The names on the x axis."""
-
     values: tuple[tuple[float, ...], ...]
-    """All values behind each box."""
 
     def __post_init__(self) -> None:
-        what = f"the boxes {self.label!r}"
-        _same_length(f"{what}: names and values", self.names, self.values)
-        _drawable(what, (value for values in self.values for value in values))
+        _check_columns(self, "names", "values")
 
 
 class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
@@ -185,26 +128,13 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
     """
 
     label: str
-    """The entry in the legend."""
-
     names: tuple[str, ...]
-    """The names on the y axis, from the top."""
-
     low: tuple[float | None, ...]
-    """The lower ends."""
-
     value: tuple[float | None, ...]
-    """The positions of the dots."""
-
     high: tuple[float | None, ...]
-    """The upper ends."""
 
     def __post_init__(self) -> None:
-        what = f"the spans {self.label!r}"
-        for each in (self.low, self.value, self.high):
-            _same_length(f"{what}: names and values", self.names, each)
-        every = (*self.low, *self.value, *self.high)
-        _drawable(what, (value for value in every if value is not None))
+        _check_columns(self, "names", "low", "value", "high")
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
@@ -214,14 +144,8 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
     """
 
     label: str
-    """The name of the values."""
-
     across: tuple[str, ...]
-    """The names on the x axis."""
-
     down: tuple[str, ...]
-    """The names on the y axis, from the top."""
-
     values: tuple[tuple[float | None, ...], ...]
     """One row for each name of `down`; None leaves a square empty."""
 
@@ -230,7 +154,6 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
     same one to grids that are compared."""
 
     digits: int = 2
-    """The digits of fractions."""
 
     def __post_init__(self) -> None:
         what = f"the grid {self.label!r}"
@@ -256,20 +179,12 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     title: str
-    """The heading."""
-
     x: Axis
-    """The horizontal axis."""
-
     y: Axis
-    """The vertical axis."""
-
     marks: tuple[Mark, ...]
     """The marks to draw; marks with the same label share a colour."""
 
     note: str = ""
-    """The text below the figure."""
-
     stamp: str = ""
     """The warning above the figure: that its results are not comparable, and why."""
 
@@ -294,11 +209,7 @@ class Panels(msgspec.Struct, frozen=True, kw_only=True):
     """The panels, row by row; the note and stamp of all of them are those given here."""
 
     across: int = 3
-    """The panels in a row."""
-
     note: str = ""
-    """The text below the panels."""
-
     stamp: str = ""
     """The warning above the panels: that its results are not comparable, and why."""
 
@@ -319,13 +230,27 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an analysis or data tool: `Report(sheets=(sheet,), figures=(figure,))`."""
 
     sheets: tuple[Sheet, ...]
-    """The tables."""
-
     figures: tuple[Figure | Panels, ...] = ()
     """The figures, each drawn in a file of its own."""
 
     notes: tuple[str, ...] = ()
     """Lines above the tables: what a reader must know before using them."""
+
+
+def _check_columns(
+    mark: Points | Line | Bars | Boxes | Spans, *columns: str, optional: Sequence[str] = ()
+) -> None:
+    """Raise ValueError unless the columns are of one length and their numbers can be drawn."""
+    what = f"the {mark.__struct_config__.tag} {mark.label!r}"
+    first = getattr(mark, columns[0])
+    cells: list[object] = []
+    for name in (*columns, *optional):
+        column = getattr(mark, name)
+        if column or name in columns:
+            _same_length(f"{what}: {columns[0]} and {name}", first, column)
+        for one in column:
+            cells += one if isinstance(one, tuple) else (one,)
+    _drawable(what, [cell for cell in cells if isinstance(cell, (int, float))])
 
 
 def _same_length(what: str, one: Sized, other: Sized) -> None:

@@ -39,11 +39,7 @@ class Calls:
     """
 
     least: int = 1
-    """The fewest calls of one item."""
-
     most: int = 1
-    """The most calls of one item."""
-
     times: str = ""
     """A declared option, a whole number, that multiplies both."""
 
@@ -61,13 +57,8 @@ class Stage:
     """The stage's name, and the name of its prompt unless `prompts` lists others."""
 
     _: KW_ONLY
-
     item: type[Item]
-    """The type of its items."""
-
     value: Any
-    """The type of the value that `work` returns."""
-
     items: Callable[[Mapping[str, Records[Any, Any]], Any, Any], Iterable[Item]]
     """`items(records by stage, data, options)` yields the items; it sees the stages in `after`."""
 

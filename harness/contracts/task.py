@@ -1,77 +1,54 @@
 """The keys of task and group files, and the tasks and groups that are made from them.
 
-Errors show the meaning of a key: that of its `Key`, or else the first line of its type's docstring.
+Errors show the meaning of a key: that of its `key`, or else the first line of its type's docstring.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, Required, TypedDict
 
 import msgspec
+from msgspec import Meta
 
 from harness.contracts.stage import CANDIDATE
 
 
-class Key(msgspec.Struct, frozen=True):
-    """The meaning of a key in a file, and the bounds of its value.
+def key(meaning: str | None = None, **bounds: Any) -> Meta:
+    """The meaning of a key in a file for people, and the bounds of its value.
 
-        size: Annotated[int, Key("How many ids the task keeps.", ge=1)]
+        size: Annotated[int, key("How many ids the task keeps.", ge=1)]
 
-    The bounds are checked in files (`harness.tasks.task_schema`), not in stored tasks.
+    Bounds are named as in `msgspec.Meta`, but hold in files alone and not in stored tasks. Further
+    ones: `unique`, a list without duplicates; `one_key`, exactly one of the keys; `keys`, the type
+    that lists the keys of a dictionary which stays as it is written.
     """
-
-    meaning: str | None = None
-    """One line for people."""
-
-    ge: float | None = None
-    """The least value."""
-
-    le: float | None = None
-    """The greatest value."""
-
-    gt: float | None = None
-    """The value must be greater than this."""
-
-    lt: float | None = None
-    """The value must be less than this."""
-
-    min_length: int | None = None
-    """The least length."""
-
-    pattern: str | None = None
-    """A regular expression that the text must match."""
-
-    unique: bool = False
-    """Whether a list must not contain duplicates."""
-
-    one_key: bool = False
-    """Whether exactly one of the keys must be there."""
+    return Meta(description=meaning, extra=bounds or None)
 
 
-Text = Annotated[str, Key(min_length=1)]
-Texts = Annotated[tuple[Text, ...], Key(unique=True)]
+Text = Annotated[str, key(min_length=1)]
+Texts = Annotated[tuple[Text, ...], key(unique=True)]
 Name = Annotated[
     str,
-    Key(
+    key(
         "letters, digits, _ and -, beginning with a letter or digit",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$",
     ),
 ]
 Encoding = Literal["utf-8", "iso-8859-1", "windows-1252"]
-Share = Annotated[float, Key(ge=0, le=1)]
-Reference = Annotated[str, Key("a task's name, or a YAML file relative to this one", min_length=1)]
-References = Annotated[tuple[Reference, ...], Key(min_length=1, unique=True)]
+Share = Annotated[float, key(ge=0, le=1)]
+Reference = Annotated[str, key("a task's name, or a YAML file relative to this one", min_length=1)]
+References = Annotated[tuple[Reference, ...], key(min_length=1, unique=True)]
 Tags = Annotated[
     tuple[Name, ...],
-    Key("Words to choose tasks by, as `--tasks tag:WORD`.", unique=True),
+    key("Words to choose tasks by, as `--tasks tag:WORD`.", unique=True),
 ]
 
 
 Digest = Annotated[
     str,
-    Key(
+    key(
         "sha256: or md5: and the digits, in small letters",
         pattern=r"^(sha256:[0-9a-f]{64}|md5:[0-9a-f]{32})$",
     ),
@@ -81,27 +58,27 @@ Digest = Annotated[
 class SamplingKeys(TypedDict, total=False):
     """How replies are sampled, as far as one part of a file sets it."""
 
-    temperature: Annotated[float, Key("0 for the likeliest reply.", ge=0)]
-    max_tokens: Annotated[int, Key("The longest answer, in tokens.", ge=1)]
+    temperature: Annotated[float, key("0 for the likeliest reply.", ge=0)]
+    max_tokens: Annotated[int, key("The longest answer, in tokens.", ge=1)]
     reasoning_tokens: Annotated[
-        int, Key("The tokens on top of it for the reasoning of a model that thinks.", ge=0)
+        int, key("The tokens on top of it for the reasoning of a model that thinks.", ge=0)
     ]
     top_p: Annotated[
-        Annotated[float, Key(gt=0, le=1)] | None,
-        Key("The share of probability that tokens are sampled from."),
+        float | None,
+        key("The share of probability that tokens are sampled from.", gt=0, le=1),
     ]
     top_k: Annotated[
-        Annotated[int, Key(ge=1)] | None,
-        Key("How many of the likeliest tokens are sampled from."),
+        int | None,
+        key("How many of the likeliest tokens are sampled from.", ge=1),
     ]
     presence_penalty: Annotated[
-        Annotated[float, Key(ge=-2, le=2)] | None,
-        Key("How much less likely a token becomes once it has occurred."),
+        float | None,
+        key("How much less likely a token becomes once it has occurred.", ge=-2, le=2),
     ]
-    stop: Annotated[tuple[Text, ...], Key("Texts that end a reply.")]
+    stop: Annotated[tuple[Text, ...], key("Texts that end a reply.")]
 
 
-SomeSampling = Annotated[dict[str, Any], SamplingKeys, Key("How replies are sampled.")]
+SomeSampling = Annotated[dict[str, Any], key("How replies are sampled.", keys=SamplingKeys)]
 """Kept as written: a TypedDict would turn a temperature of 0 into 0.0."""
 
 
@@ -110,18 +87,18 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     type: Annotated[
         Literal["string", "integer", "number", "boolean", "list", "object", "any"],
-        Key("The type of its values."),
+        key("The type of its values."),
     ] = "string"
-    required: Annotated[bool, Key("False if rows may leave it out.")] = True
-    aliases: Annotated[Texts, Key("Other names of the column.")] = ()
+    required: Annotated[bool, key("False if rows may leave it out.")] = True
+    aliases: Annotated[Texts, key("Other names of the column.")] = ()
     called: Annotated[
         Text | None,
-        Key("The column's only name in the data, instead of its own name and its aliases."),
+        key("The column's only name in the data, instead of its own name and its aliases."),
     ] = None
-    one_of: Annotated[Texts, Key("The only valid values.")] = ()
+    one_of: Annotated[Texts, key("The only valid values.")] = ()
     values: Annotated[
         dict[str, str],
-        Key("What values in the data stand for, as {like: explicit_positive}."),
+        key("What values in the data stand for, as {like: explicit_positive}."),
     ] = {}
 
     def names(self, own: str) -> tuple[str, ...]:
@@ -133,55 +110,55 @@ class DelimitedSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The format of the table's CSV and TSV files, if it is not the usual one."""
 
     delimiter: Annotated[
-        Annotated[str, Key(pattern=r'^[^"\r\n]+$')] | None,
-        Key("The text between two cells; files of any ending may then be read."),
+        Annotated[str, key(pattern=r'^[^"\r\n]+$')] | None,
+        key("The text between two cells; files of any ending may then be read."),
     ] = None
-    encoding: Annotated[Encoding, Key("The encoding of the text.")] = "utf-8"
-    header: Annotated[Texts, Key("The names of the columns, for files without a header line.")] = ()
-    quotes: Annotated[bool, Key("False if a quotation mark is an ordinary character.")] = True
+    encoding: Annotated[Encoding, key("The encoding of the text.")] = "utf-8"
+    header: Annotated[Texts, key("The names of the columns, for files without a header line.")] = ()
+    quotes: Annotated[bool, key("False if a quotation mark is an ordinary character.")] = True
     bare_returns: Annotated[
         Literal["error", "space"],
-        Key("The meaning of a carriage return inside a line."),
+        key("The meaning of a carriage return inside a line."),
     ] = "error"
     surplus: Annotated[
         Literal["error", "last"],
-        Key("The meaning of cells beyond the last column: an error, or text of the last one."),
+        key("The meaning of cells beyond the last column: an error, or text of the last one."),
     ] = "error"
 
 
 class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The files and columns of a table."""
 
-    files: Annotated[Texts, Key("Names or globs, tried in order in the data folder.")] = ()
-    split: Annotated[str | None, Key("The table's split on the hub.")] = None
-    hub_files: Annotated[Texts, Key("The table's files on the hub, if it is not a split.")] = ()
+    files: Annotated[Texts, key("Names or globs, tried in order in the data folder.")] = ()
+    split: Annotated[str | None, key("The table's split on the hub.")] = None
+    hub_files: Annotated[Texts, key("The table's files on the hub, if it is not a split.")] = ()
     delimited: DelimitedSpec = DelimitedSpec()
-    required: Annotated[bool, Key("False if the data may leave the table out.")] = True
+    required: Annotated[bool, key("False if the data may leave the table out.")] = True
     entries: Annotated[
-        Annotated[tuple[Text, Text], Key(unique=True)] | None,
-        Key("The columns for the keys and values of a file that is one JSON object."),
+        tuple[Text, Text] | None,
+        key("The columns for the keys and values of a file that is one JSON object.", unique=True),
     ] = None
     rows_at: Annotated[
         tuple[Text, ...] | None,
-        Key("The keys that lead to the rows in a file that is one JSON object; [] if it is a row."),
+        key("The keys that lead to the rows in a file that is one JSON object; [] if it is a row."),
     ] = None
     columns: Annotated[
         dict[str, Column],
-        Key("The columns by the benchmark's names for them."),
+        key("The columns by the benchmark's names for them."),
     ] = {}
 
 
 class HubSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A data set on the Hugging Face hub."""
 
-    repo: Annotated[Text, Key("Owner and name, as OWNER/NAME.")]
-    config: Annotated[str | None, Key("The data set's configuration.")] = None
-    revision: Annotated[str | None, Key("The commit, tag or branch to read.")] = None
+    repo: Annotated[Text, key("Owner and name, as OWNER/NAME.")]
+    config: Annotated[str | None, key("The data set's configuration.")] = None
+    revision: Annotated[str | None, key("The commit, tag or branch to read.")] = None
 
 
-FileName = Annotated[str, Key("a file name", pattern=r"^[\w-][\w.-]*$")]
-Contents = Annotated[dict[str, Digest], Key("The digests of files in the archive.")]
-Terms = Annotated[Text | None, Key("The owner's terms in one line.")]
+FileName = Annotated[str, key("a file name", pattern=r"^[\w-][\w.-]*$")]
+Contents = Annotated[dict[str, Digest], key("The digests of files in the archive.")]
+Terms = Annotated[Text | None, key("The owner's terms in one line.")]
 
 
 class UrlSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -189,14 +166,14 @@ class UrlSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     address: Annotated[
         str,
-        Key(
+        key(
             "an address as https://host/file.zip, without a user or password",
             pattern=r"^https?://[^\s/@]+/\S*$",
         ),
     ]
-    digest: Annotated[Digest | None, Key("The digest of the file that its owner publishes.")] = None
+    digest: Annotated[Digest | None, key("The digest of the file that its owner publishes.")] = None
     name: Annotated[
-        FileName | None, Key("The file's name, if the address does not end with it.")
+        FileName | None, key("The file's name, if the address does not end with it.")
     ] = None
     contents: Contents = {}
     terms: Terms = None
@@ -207,10 +184,10 @@ class DriveSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     file: Annotated[
         str,
-        Key("the file's id, as in drive.google.com/file/d/ID", pattern=r"^[\w-]{10,}$"),
+        key("the file's id, as in drive.google.com/file/d/ID", pattern=r"^[\w-]{10,}$"),
     ]
-    name: Annotated[FileName, Key("The file's name, whose end says how to unpack it.")]
-    digest: Annotated[Digest | None, Key("The digest of the file that its owner publishes.")] = None
+    name: Annotated[FileName, key("The file's name, whose end says how to unpack it.")]
+    digest: Annotated[Digest | None, key("The digest of the file that its owner publishes.")] = None
     contents: Contents = {}
     terms: Terms = None
 
@@ -223,9 +200,9 @@ class DriveSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class HubFilesSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Files of a data set on the Hugging Face hub."""
 
-    repo: Annotated[Text, Key("Owner and name, as OWNER/NAME.")]
-    files: Annotated[Texts, Key("Names or globs in the data set.", min_length=1)]
-    revision: Annotated[str | None, Key("The commit, tag or branch to read.")] = None
+    repo: Annotated[Text, key("Owner and name, as OWNER/NAME.")]
+    files: Annotated[Texts, key("Names or globs in the data set.", min_length=1)]
+    revision: Annotated[str | None, key("The commit, tag or branch to read.")] = None
 
 
 class InputSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -237,26 +214,26 @@ class InputSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 Inputs = Annotated[
-    tuple[Annotated[InputSpec, Key(one_key=True)], ...],
-    Key("The places of the files, which are all fetched.", min_length=1),
+    tuple[Annotated[InputSpec, key(one_key=True)], ...],
+    key("The places of the files, which are all fetched.", min_length=1),
 ]
 
 
 class BuildSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Data that a data tool of the plugin makes, once for the same inputs and options."""
 
-    tool: Annotated[Text, Key("The data tool by its name.")]
-    options: Annotated[dict[str, Any], Key("The tool's options by name.")] = {}
+    tool: Annotated[Text, key("The data tool by its name.")]
+    options: Annotated[dict[str, Any], key("The tool's options by name.")] = {}
     inputs: Annotated[
         dict[str, Inputs],
-        Key("The tool's options that take files, each with the places of its files."),
+        key("The tool's options that take files, each with the places of its files."),
     ] = {}
 
 
 class AskSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Data that only a person can get: its owner wants to be asked, or forbids more."""
 
-    steps: Annotated[tuple[Text, ...], Key("What to do, step by step.", min_length=1)]
+    steps: Annotated[tuple[Text, ...], key("What to do, step by step.", min_length=1)]
     terms: Terms = None
 
 
@@ -273,8 +250,8 @@ class SourceSpec(
 
 
 Sources = Annotated[
-    tuple[Annotated[SourceSpec, Key(one_key=True)], ...],
-    Key("The places that the data comes from by itself; the first that has it is taken."),
+    tuple[Annotated[SourceSpec, key(one_key=True)], ...],
+    key("The places that the data comes from by itself; the first that has it is taken."),
 ]
 
 
@@ -285,15 +262,13 @@ class KnownFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     newlines, and without a column that of the table's file.
     """
 
-    table: Annotated[Text, Key("The table.")]
-    rows: Annotated[Annotated[int, Key(ge=1)] | None, Key("How many rows it has.")] = None
-    column: Annotated[Text | None, Key("The column of `values` or `digest`.")] = None
-    values: Annotated[
-        Annotated[int, Key(ge=1)] | None, Key("How many distinct values the column has.")
-    ] = None
+    table: Annotated[Text, key("The table.")]
+    rows: Annotated[int | None, key("How many rows it has.", ge=1)] = None
+    column: Annotated[Text | None, key("The column of `values` or `digest`.")] = None
+    values: Annotated[int | None, key("How many distinct values the column has.", ge=1)] = None
     digest: Annotated[
-        Annotated[str, Key("64 digits in small letters", pattern=r"^[0-9a-f]{64}$")] | None,
-        Key("The SHA-256 of the column's distinct values, or of the table's file."),
+        Annotated[str, key("64 digits in small letters", pattern=r"^[0-9a-f]{64}$")] | None,
+        key("The SHA-256 of the column's distinct values, or of the table's file."),
     ] = None
 
 
@@ -307,21 +282,21 @@ class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sources: Sources = ()
     folder: Annotated[
         Text | None,
-        Key("The folder of the data, relative to this file; --data overrides it."),
+        key("The folder of the data, relative to this file; --data overrides it."),
     ] = None
     sample: Annotated[
         Text | None,
-        Key("The folder of the bundled sample, inside the plugin's package."),
+        key("The folder of the bundled sample, inside the plugin's package."),
     ] = None
     size: Annotated[
-        Annotated[int, Key(ge=1)] | None,
-        Key("How many ids the task keeps, chosen by a stable hash; null for all."),
+        int | None,
+        key("How many ids the task keeps, chosen by a stable hash; null for all.", ge=1),
     ] = None
     known: Annotated[
         tuple[KnownFact, ...],
-        Key("Facts about the published data; results on other data are marked."),
+        key("Facts about the published data; results on other data are marked."),
     ] = ()
-    tables: Annotated[dict[str, TableSpec], Key("The tables by name.", min_length=1)]
+    tables: Annotated[dict[str, TableSpec], key("The tables by name.", min_length=1)]
 
 
 class RoleSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -329,104 +304,110 @@ class RoleSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     default: Annotated[
         Text | None,
-        Key("The model of the role if the command names none."),
+        key("The model of the role if the command names none."),
     ] = None
-    same_as: Annotated[Text | None, Key("The role whose model this one shares.")] = None
+    same_as: Annotated[Text | None, key("The role whose model this one shares.")] = None
     sampling: SomeSampling = {}
 
 
 class IntervalSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How intervals are computed: a bootstrap over users with percentile or BCa bounds."""
 
-    draws: Annotated[int, Key("The number of resamples.", ge=1)] = 2000
-    confidence: Annotated[float, Key("The share of resamples inside the interval.", gt=0, lt=1)] = (
+    draws: Annotated[int, key("The number of resamples.", ge=1)] = 2000
+    confidence: Annotated[float, key("The share of resamples inside the interval.", gt=0, lt=1)] = (
         0.95
     )
     method: Annotated[
         Literal["percentile", "bca"],
-        Key("The method of the bounds: percentile, or bca, corrected for bias and skewness."),
+        key("The method of the bounds: percentile, or bca, corrected for bias and skewness."),
     ] = "percentile"
 
 
 class TaskFile(TypedDict, total=False):
-    """The keys of a task file, before merging its bases."""
+    """The keys of a task file; the required ones must be there once its bases are merged."""
 
     task: Name
-    version: Annotated[
-        int,
-        Key("Raise it when results are no longer comparable with earlier ones.", ge=1),
+    version: Required[
+        Annotated[
+            int,
+            key("Raise it when results are no longer comparable with earlier ones.", ge=1),
+        ]
     ]
-    benchmark: Annotated[Text, Key("The name of a benchmark that a plugin registers.")]
-    description: Annotated[str, Key("One sentence for `harness tasks`.")]
+    benchmark: Required[Annotated[Text, key("The name of a benchmark that a plugin registers.")]]
+    description: Annotated[str, key("One sentence for `harness tasks`.")]
     tags: Tags
     extends: Annotated[
         Text | References,
-        Key("One or several tasks or files to inherit keys from; later ones win."),
+        key("One or several tasks or files to inherit keys from; later ones win."),
     ]
     abstract: Annotated[
         bool,
-        Key("True for a base that other tasks extend and that cannot be run itself."),
+        key("True for a base that other tasks extend and that cannot be run itself."),
     ]
     matrix: Annotated[
-        dict[str, list[str | int | float | bool]],
-        Key("Options by name, each with a list of values: one task for each combination."),
+        dict[str, Annotated[list[str | int | float | bool], key(min_length=1)]],
+        key("Options by name, each with a list of values.", min_length=1),
     ]
     prompts: Annotated[
         dict[
             str,
-            Annotated[Text, Key("a template file, relative to this one")],
+            Annotated[Text, key("a template file, relative to this one")],
         ],
-        Key("Template files that replace prompts of the benchmark, by <prompt>.<role>."),
+        key("Template files that replace prompts of the benchmark, by <prompt>.<role>."),
     ]
-    data: DataSpec
+    data: Required[DataSpec]
     options: Annotated[
         dict[str, Any],
-        Key("The benchmark's options by name."),
+        key("The benchmark's options by name."),
     ]
     roles: Annotated[
         dict[str, RoleSpec],
-        Key("Settings of each role: candidate, judge, …"),
+        key("Settings of each role: candidate, judge, …"),
     ]
     stages: Annotated[
-        dict[str, Annotated[dict[str, SomeSampling], Key("sampling by role")]],
-        Key("Sampling of a role in one stage, if it differs from the role's own."),
+        dict[str, Annotated[dict[str, SomeSampling], key("sampling by role")]],
+        key("Sampling of a role in one stage, if it differs from the role's own."),
     ]
-    metrics: Annotated[
-        tuple[Text, ...],
-        Key(
-            "The metrics to report, the main one first.",
-            min_length=1,
-            unique=True,
-        ),
+    metrics: Required[
+        Annotated[
+            tuple[Text, ...],
+            key(
+                "The metrics to report, the main one first.",
+                min_length=1,
+                unique=True,
+            ),
+        ]
     ]
     least_scored: Annotated[
         Share,
-        Key("The share of units that must have a score before a value is shown."),
+        key("The share of units that must have a score before a value is shown."),
     ]
     max_failures: Annotated[
         dict[Literal["calls", "parsing", "judging", "errors"], Share],
-        Key("The share of a stage's items that may fail before the task is given up, by family."),
+        key("The share of a stage's items that may fail before the task is given up, by family."),
     ]
-    interval: Annotated[IntervalSpec, Key("How intervals are computed: a bootstrap over users.")]
+    interval: Annotated[IntervalSpec, key("How intervals are computed: a bootstrap over users.")]
 
 
 class GroupFile(TypedDict, total=False):
     """The keys of a group file."""
 
-    group: Name
-    tasks: Annotated[
-        References,
-        Key("The tasks, groups or files of the group, in the order of its table."),
+    group: Required[Name]
+    tasks: Required[
+        Annotated[
+            References,
+            key("The tasks, groups or files of the group, in the order of its table."),
+        ]
     ]
     analysis: Annotated[
         Text,
-        Key("The analysis to print at the end of a run of the group's tasks."),
+        key("The analysis to print at the end of a run of the group's tasks."),
     ]
     mean: Annotated[
         bool,
-        Key("Whether the mean of its tasks says something (true); not if they are controls."),
+        key("Whether the mean of its tasks says something (true); not if they are controls."),
     ]
-    description: Annotated[str, Key("One sentence for `harness tasks`.")]
+    description: Annotated[str, key("One sentence for `harness tasks`.")]
     tags: Tags
 
 
@@ -434,42 +415,21 @@ class Base(msgspec.Struct, frozen=True):
     """A base of a task."""
 
     file: Path
-    """The file of the base."""
-
     name: str
-    """Its name in the file."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One task that can be run, merged with its bases."""
 
     name: str
-    """The name, unique among all tasks."""
-
     version: int
-    """Raised when results are no longer comparable with earlier ones."""
-
     benchmark: str
-    """The name of the benchmark."""
-
     data: DataSpec
-    """Where the data is and what it must contain."""
-
     metrics: tuple[str, ...]
-    """The metrics to report, the main one first."""
-
     description: str = ""
-    """One line for people."""
-
     tags: tuple[str, ...] = ()
-    """Words to choose tasks by."""
-
     options: dict[str, Any] = {}
-    """The benchmark's options that the task sets."""
-
     roles: dict[str, RoleSpec] = {}
-    """The settings of each role."""
-
     stages: dict[str, dict[str, dict[str, Any]]] = {}
     """The sampling of each role in a stage, if it differs from the role's own."""
 
@@ -477,19 +437,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """The files that replace prompts of the benchmark, by `<prompt>.<role>`."""
 
     interval: IntervalSpec = IntervalSpec()
-    """How intervals are computed."""
-
     least_scored: float = 0.0
-    """The share of units that must have a score before a value is shown."""
-
     max_failures: dict[str, float] = {}
     """The share of a stage's items that may fail, by family, if the default does not fit."""
 
     file: Path | None = None
-    """The task's file; None if it has none."""
-
     bases: tuple[Base, ...] = ()
-    """The tasks that it extends, later ones overriding earlier ones."""
 
     def named_by(self, role: str, given: Collection[str]) -> str:
         """The role whose model a role has: its own, or that of the role that it is `same_as`.
@@ -506,22 +459,9 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """A name for several tasks or groups."""
 
     name: str
-    """The name, unique among all groups."""
-
     members: tuple[str, ...]
-    """The names of its tasks and groups."""
-
     description: str = ""
-    """One line for people."""
-
     tags: tuple[str, ...] = ()
-    """Words to choose groups by."""
-
     analysis: str | None = None
-    """The analysis to print at the end of a run of its tasks."""
-
     mean: bool = True
-    """Whether the mean of the tasks' main metrics says something."""
-
     file: Path | None = None
-    """The group's file; None if it has none."""

@@ -59,7 +59,7 @@ from harness.registry import load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
 from harness.runs.manifest import Manifest, Status, session_ended, stage_finished
 from harness.runs.run_folder import ENGINES
-from harness.scoring.group_means import MeanOverTasks, means_of_run
+from harness.scoring.means import MeanOverTasks, means_of_run
 from harness.scoring.run_costs import session_costs
 from harness.scoring.score_run import score_task
 from harness.scoring.summary import RepeatedTask, TaskSummary, over_repeats

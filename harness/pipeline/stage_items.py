@@ -15,7 +15,7 @@ from harness.pipeline.plan import StageRun
 from harness.pipeline.preparation import PreparedTask
 from harness.pipeline.progress import StageProgress
 from harness.pipeline.stage_context import StageContext
-from harness.runs.journal_index import JournalRecords
+from harness.runs.journal import JournalRecords
 
 Journals = Callable[[int, str], Path]
 """Gives the journal of a stage by its number and name."""

@@ -13,26 +13,26 @@ import msgspec
 
 from harness.base.errors import TaskError, one_of
 from harness.base.home import expanded
-from harness.contracts.task import Key, Text, Texts
+from harness.contracts.task import Text, Texts, key
 from harness.pipeline.specs import LABEL
 from harness.tasks.load import Document, load_file
 from harness.tasks.task_schema import errors_of
 
 Label = Annotated[
     str,
-    Key("A name of at most 40 letters, digits, `_`, `-`, `.` and `@`.", pattern=rf"^{LABEL}$"),
+    key("A name of at most 40 letters, digits, `_`, `-`, `.` and `@`.", pattern=rf"^{LABEL}$"),
 ]
 
 
-class SuiteModel(msgspec.Struct, frozen=True, kw_only=True):
+class SuiteModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model of a suite: a SPEC, or a kind with the weights that a glob finds."""
 
     name: Label
     spec: Text | None = None
-    glob: Annotated[Text | None, Key("The weights, as `/checkpoints/night-*`.")] = None
-    kind: Annotated[Text | None, Key("The kind of the models that `glob` finds.")] = None
-    argument: Annotated[Text, Key("The argument that takes each path of `glob`.")] = "pretrained"
-    args: Annotated[dict[str, Any], Key("Further arguments of these models.")] = {}
+    glob: Annotated[Text | None, key("The weights, as `/checkpoints/night-*`.")] = None
+    kind: Annotated[Text | None, key("The kind of the models that `glob` finds.")] = None
+    argument: Annotated[Text, key("The argument that takes each path of `glob`.")] = "pretrained"
+    args: Annotated[dict[str, Any], key("Further arguments of these models.")] = {}
 
 
 class SuiteFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,17 +40,17 @@ class SuiteFile(msgspec.Struct, frozen=True, kw_only=True):
 
     models: Annotated[
         tuple[SuiteModel, ...],
-        Key("Models, each with a `name`, and a `spec` or a `glob`.", min_length=1),
+        key("Models, each with a `name`, and a `spec` or a `glob`.", min_length=1),
     ]
-    tasks: Annotated[Texts, Key("Tasks and groups, as `--tasks` names them.", min_length=1)]
-    judge: Annotated[Text | None, Key("The judge, as `--judge` names it.")] = None
+    tasks: Annotated[Texts, key("Tasks and groups, as `--tasks` names them.", min_length=1)]
+    judge: Annotated[Text | None, key("The judge, as `--judge` names it.")] = None
     seeds: Annotated[
-        tuple[int, ...], Key("The seeds with which each model runs.", min_length=1, unique=True)
+        tuple[int, ...], key("The seeds with which each model runs.", min_length=1, unique=True)
     ] = (0,)
-    limit: Annotated[int | None, Key("The most users of a task.", ge=1)] = None
-    against: Annotated[Label | None, Key("The model that gates compare the others with.")] = None
-    gates: Annotated[Texts, Key("Gates, as `--gate` of `harness compare`.")] = ()
-    options: Annotated[dict[str, Any], Key("Other options of `harness run`, by name.")] = {}
+    limit: Annotated[int | None, key("The most users of a task.", ge=1)] = None
+    against: Annotated[Label | None, key("The model that gates compare the others with.")] = None
+    gates: Annotated[Texts, key("Gates, as `--gate` of `harness compare`.")] = ()
+    options: Annotated[dict[str, Any], key("Other options of `harness run`, by name.")] = {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from harness.calls.store import Store
 from harness.contracts.finding import Finding, bad, doubtful, good
 from harness.contracts.model import CallError, Message, Model, Reply, Request, Sampling
 from harness.parsing import split_reasoning
-from harness.runs.journal_parts import part_numbers
+from harness.runs.journal import part_numbers
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.base.errors import PromptError, did_you_mean
+from harness.base.errors import PromptError, did_you_mean, one_of
 from harness.contracts.task import Task
 from harness.prompts.templates import ENDING, Templates
 from harness.tasks.locate import locate
@@ -101,14 +101,13 @@ def check_prompts_used(task: Task, stages: Iterable[Stage], options: Any) -> Non
     asked = frozenset(name for stage in stages for name in stage.asked(options))
     for name in task.prompts:
         if name not in asked:
-            raise PromptError(
-                f"the task {task.name!r} replaces the prompt {name!r} but does not ask it",
+            problem = f"the task {task.name!r} replaces the prompt {name!r} but does not ask it"
+            one_of(
+                name, sorted(asked), problem, PromptError, listed="one of {}",
+                none="no prompts: the task asks none",
                 where=locate(task, ["prompts", name], of_key=True),
-                expected=f"one of {', '.join(sorted(asked))}"
-                if asked
-                else "no prompts: the task asks none",
                 hint="the options and data of a task decide which prompts it asks",
-            )
+            )  # fmt: skip
 
 
 def wrong_prompts(task: Task, templates: Templates) -> Iterator[PromptError]:

@@ -1,11 +1,5 @@
 """The installed plugins and everything that they registered."""
 
-from harness.registry.collecting import check_command as check_command
-from harness.registry.loading import CHOSEN as CHOSEN
-from harness.registry.loading import GROUP as GROUP
-from harness.registry.loading import load_plugins as load_plugins
-from harness.registry.loading import plugins_from as plugins_from
-from harness.registry.loading import reset as reset
 from harness.registry.registrations import AnalysisRegistration as AnalysisRegistration
 from harness.registry.registrations import DataToolRegistration as DataToolRegistration
 from harness.registry.registrations import EmbedderRegistration as EmbedderRegistration
@@ -15,8 +9,12 @@ from harness.registry.registrations import Origin as Origin
 from harness.registry.registrations import Registration as Registration
 from harness.registry.registrations import Registry as Registry
 from harness.registry.registrations import RespondentRegistration as RespondentRegistration
+from harness.registry.registry import CHOSEN as CHOSEN
+from harness.registry.registry import GROUP as GROUP
 from harness.registry.registry import BrokenPlugin as BrokenPlugin
 from harness.registry.registry import LoadedPlugin as LoadedPlugin
 from harness.registry.registry import Plugins as Plugins
-from harness.registry.registry import Source as Source
+from harness.registry.registry import load_plugins as load_plugins
 from harness.registry.registry import made as made
+from harness.registry.registry import plugins_from as plugins_from
+from harness.registry.registry import reset as reset

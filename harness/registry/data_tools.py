@@ -1,4 +1,4 @@
-"""Tools and analyses of plugins: made, run, and as the step that builds a task's data."""
+"""Tools and analyses of plugins: run, and as the step that builds a task's data."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.base.errors import HarnessError, PluginError, TaskError, one_of
 from harness.data.fetching import BuildTool
 from harness.registry.missing_packages import hint_for
+from harness.registry.registry import made
 
 if TYPE_CHECKING:
     from harness.analysis.analysis import DataTool, Progress
@@ -21,26 +22,31 @@ if TYPE_CHECKING:
     from harness.registry.registrations import Registration
     from harness.registry.registry import Plugins
 
-T = TypeVar("T")
-
 OUT = "out"
 """The option with the folder that a tool writes to."""
 
 
-def make_tool(registration: Registration[Callable[[], T]]) -> T:
-    """The tool or analysis that a plugin registered; PluginError if its factory fails."""
-    return _guarded(registration, "could not be created", registration.factory)
-
-
 def run_tool(registration: Registration[Any], run: Callable[[], Report]) -> Report:
     """The report of a tool; PluginError if the tool fails."""
-    return _guarded(registration, "failed", run)
+    try:
+        return run()
+    except HarnessError:
+        raise
+    except Exception as error:
+        install = hint_for(error, registration.origin.distribution)
+        trace = traceback.format_exc(limit=-4).strip()
+        raise PluginError(
+            f"{registration.name!r} failed",
+            where=str(registration.origin),
+            found=str(error) if install else trace,
+            hint=install or "fix the plugin, or report this to its developers",
+        ) from error
 
 
 def build_tool(plugins: Plugins, spec: BuildSpec) -> BuildTool:
     """The data tool that a task's data is built with; TaskError if its options are wrong."""
     registration = plugins.data_tool(spec.tool)
-    tool = make_tool(registration)
+    tool = made(registration)
     fields = {field.encode_name: field for field in msgspec.structs.fields(tool.options)}
     for name in (*spec.options, *spec.inputs, OUT):
         if name not in fields or (name == OUT and name in spec.options):
@@ -74,20 +80,4 @@ def _settings(
     except msgspec.ValidationError as error:
         raise TaskError(
             f"the options of the data tool {spec.tool!r} are not valid", found=str(error)
-        ) from error
-
-
-def _guarded(registration: Registration[Any], problem: str, call: Callable[[], T]) -> T:
-    try:
-        return call()
-    except HarnessError:
-        raise
-    except Exception as error:
-        install = hint_for(error, registration.origin.distribution)
-        trace = traceback.format_exc(limit=-4).strip()
-        raise PluginError(
-            f"{registration.name!r} {problem}",
-            where=str(registration.origin),
-            found=str(error) if install else trace,
-            hint=install or "fix the plugin, or report this to its developers",
         ) from error

@@ -2,182 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import pluggy
 
-if TYPE_CHECKING:
-    from harness.analysis.analysis import Analysis, DataTool
-    from harness.contracts.benchmark import Benchmark
-    from harness.contracts.embedder import Embedder, EmbedderSettings
-    from harness.contracts.executor import Executor, ExecutorSettings
-    from harness.contracts.judge import Judge, JudgeInput, JudgeParts
-    from harness.contracts.model import Model, ModelSettings
+from harness.registry.registrations import (
+    AnalysisRegistration,
+    BenchmarkRegistration,
+    DataToolRegistration,
+    EmbedderRegistration,
+    ExecutorRegistration,
+    JudgeRegistration,
+    ModelRegistration,
+    RespondentRegistration,
+)
 
 PROJECT = "harness"
-DATA = "data"
-"""The command that data tools belong to by default."""
-
-ANY_BENCHMARK = "*"
-"""Registers an analysis for the runs of all benchmarks."""
-
-TAKEN = (
-    "tasks", "show", "score", "analyse", "validate", "config", "doctor", "completion",
-    "batch", "export", "new-plugin", "run", "runs", "ls",
-    "plugins", "models", "judges", "embedders", "prompts",
-    "compare", "report", "suite",
-    "help", "version",
-)  # fmt: skip
-"""The commands of `harness` that data tools cannot belong to, with those that it will have."""
-
-TAKEN_TOOLS = ("fetch", "where")
-"""The names under `harness data` that data tools cannot have."""
-
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
-BenchmarkFactory = Callable[[], "Benchmark"]
-ModelFactory = Callable[["ModelSettings"], "Model"]
-JudgeFactory = Callable[["JudgeParts"], "Judge"]
-EmbedderFactory = Callable[["EmbedderSettings"], "Embedder"]
-ExecutorFactory = Callable[["ExecutorSettings"], "Executor"]
-Respondent = Callable[[Mapping[str, Any], Random], str]
-
-
-AnalysisFactory = Callable[[], "Analysis"]
-DataToolFactory = Callable[[], "DataTool"]
-
-
-class RegisterBenchmark(Protocol):
-    def __call__(self, name: str, factory: BenchmarkFactory) -> None: ...
-
-
-class RegisterModel(Protocol):
-    def __call__(
-        self,
-        name: str,
-        factory: ModelFactory,
-        *,
-        description: str = "",
-        arguments: Mapping[str, str] | None = None,
-        shared: Collection[str] = (),
-    ) -> None: ...
-
-
-class RegisterJudge(Protocol):
-    def __call__(
-        self,
-        name: str,
-        factory: JudgeFactory,
-        *,
-        on: JudgeInput = "alone",
-        description: str = "",
-        arguments: Mapping[str, str] | None = None,
-    ) -> None: ...
-
-
-class RegisterEmbedder(Protocol):
-    def __call__(
-        self,
-        name: str,
-        factory: EmbedderFactory,
-        *,
-        description: str = "",
-        arguments: Mapping[str, str] | None = None,
-    ) -> None: ...
-
-
-class RegisterExecutor(Protocol):
-    def __call__(self, name: str, factory: ExecutorFactory, *, description: str = "") -> None: ...
-
-
-class RegisterRespondent(Protocol):
-    def __call__(
-        self,
-        benchmark: str,
-        prompt: str,
-        role: str,
-        respond: Callable[[], Respondent],
-        *,
-        name: str = "default",
-        version: int = 1,
-    ) -> None: ...
-
-
-class RegisterAnalysis(Protocol):
-    def __call__(
-        self,
-        benchmark: str,
-        name: str,
-        factory: AnalysisFactory,
-        *,
-        description: str = "",
-        report: bool = False,
-    ) -> None: ...
-
-
-class RegisterDataTool(Protocol):
-    def __call__(
-        self, name: str, factory: DataToolFactory, *, description: str = "", command: str = DATA
-    ) -> None: ...
+RegisterBenchmark = type[BenchmarkRegistration]
+RegisterModel = type[ModelRegistration]
+RegisterJudge = type[JudgeRegistration]
+RegisterEmbedder = type[EmbedderRegistration]
+RegisterExecutor = type[ExecutorRegistration]
+RegisterRespondent = type[RespondentRegistration]
+RegisterAnalysis = type[AnalysisRegistration]
+RegisterDataTool = type[DataToolRegistration]
 
 
 class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
     """A run folder was created or resumed."""
 
     folder: Path
-    """The run folder."""
-
     tasks: tuple[str, ...]
-    """The names of the tasks."""
-
     model: str
-    """The label of the candidate in tables."""
-
     resumed: bool
-    """Whether the run continues an earlier one."""
 
 
 class StageEnded(msgspec.Struct, frozen=True, kw_only=True):
     """A stage of a task ended: every item has a record, or the stage was given up."""
 
     folder: Path
-    """The run folder."""
-
     task: str
-    """The name of the task."""
-
     stage: str
-    """The name of the stage."""
-
     items: int
-    """The number of items with a record."""
-
     failures: dict[str, int]
-    """How many failed, by kind of failure."""
-
     seconds: float
-    """The duration."""
 
 
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     """A run ended, successfully or not."""
 
     folder: Path
-    """The run folder."""
-
     status: str
     """done, failed, interrupted or too_many_failures."""
 
     exit_code: int
-    """The exit code of the command."""
-
     seconds: float
-    """The duration."""
 
 
 @hookspec

@@ -1,139 +1,250 @@
-"""The registrations of plugins, by name and with their origin."""
+"""The registrations of plugins, by name and with their origin.
+
+Each class is the `register` of its hook: what it takes is what a plugin writes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from harness.base.errors import PluginError
-from harness.registry.hookspecs import (
-    AnalysisFactory,
-    BenchmarkFactory,
-    DataToolFactory,
-    EmbedderFactory,
-    ExecutorFactory,
-    JudgeFactory,
-    ModelFactory,
-    Respondent,
-)
+from harness.base.resources import package_folder
+from harness.registry.missing_packages import HARNESS
 
 if TYPE_CHECKING:
-    from harness.contracts.judge import JudgeInput
+    from harness.analysis.analysis import Analysis, DataTool
+    from harness.contracts.benchmark import Benchmark
+    from harness.contracts.embedder import Embedder, EmbedderSettings
+    from harness.contracts.executor import Executor, ExecutorSettings
+    from harness.contracts.judge import Judge, JudgeInput, JudgeParts
+    from harness.contracts.model import Model, ModelSettings
 
 K = TypeVar("K", bound=Hashable)
 F = TypeVar("F")
 R = TypeVar("R", bound="Registration[Any]")
 
-RespondentKey = tuple[str, str, str, str]
-"""Benchmark, prompt, role and the respondent's name."""
+Respondent = Callable[[Mapping[str, Any], Random], str]
+
+COMMAND = re.compile(r"[A-Za-z]\w*", re.ASCII)
+DATA = "data"
+"""The command that data tools belong to by default."""
+
+ANY_BENCHMARK = "*"
+"""Registers an analysis for the runs of all benchmarks."""
+
+TAKEN = (
+    "tasks", "show", "score", "analyse", "validate", "config", "doctor", "completion",
+    "batch", "export", "new-plugin", "run", "runs", "ls",
+    "plugins", "models", "judges", "embedders", "prompts",
+    "compare", "report", "suite",
+    "help", "version",
+)  # fmt: skip
+"""The commands of `harness` that data tools cannot belong to, with those that it will have."""
+
+TAKEN_TOOLS = ("fetch", "where")
+"""The names under `harness data` that data tools cannot have."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The plugin behind a registration; `package` is the folder of its top-level package."""
+    """A plugin as its distribution declares it; `package` is the folder of its package."""
 
     plugin: str
     distribution: str
     module: str
-    package: Path | None
+    package: Path | None = None
+    version: str = ""
 
     def __str__(self) -> str:
         return f"plugin {self.plugin!r} of {self.distribution}"
 
 
-@dataclass(frozen=True, kw_only=True)
+OWN = Origin(
+    plugin="harness", distribution=HARNESS, module="harness.analysis",
+    package=package_folder("harness"),
+)  # fmt: skip
+
+
 class Registration(Generic[F]):
-    """A name with the factory that a plugin registered for it."""
+    """A name with the factory that a plugin registered for it; the harness adds the origin."""
 
     name: str
     factory: F
+    description: str
     origin: Origin
+
+    @property
+    def key(self) -> Any:
+        """The key in the registry."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class BenchmarkRegistration(Registration[Callable[[], "Benchmark"]]):
+    """A benchmark, made at first use."""
+
+    name: str
+    factory: Callable[[], Benchmark]
+    _: KW_ONLY
     description: str = ""
-
-    def __post_init__(self) -> None:
-        """Raise PluginError for what would break the lists of all plugins."""
-        for text in (self.name, self.description):
-            if not isinstance(text, str):
-                raise PluginError(f"{self.name!r} was registered with {text!r}, which is no text")
+    origin: Origin = OWN
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelRegistration(Registration[ModelFactory]):
+@dataclass(frozen=True)
+class ModelRegistration(Registration[Callable[["ModelSettings"], "Model"]]):
     """A kind of model; `arguments` holds the help of each of its arguments.
 
     `shared` are the arguments that suit all weights of a candidate's kind in its place.
     """
 
+    name: str
+    factory: Callable[[ModelSettings], Model]
+    _: KW_ONLY
+    description: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    shared: frozenset[str] = frozenset()
+    shared: Collection[str] = ()
+    origin: Origin = OWN
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgeRegistration(Registration[JudgeFactory]):
+@dataclass(frozen=True)
+class JudgeRegistration(Registration[Callable[["JudgeParts"], "Judge"]]):
     """A judge adapter; `on` is what it wraps, `arguments` the help of its arguments."""
 
+    name: str
+    factory: Callable[[JudgeParts], Judge]
+    _: KW_ONLY
     on: JudgeInput = "alone"
+    description: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = OWN
 
 
-@dataclass(frozen=True, kw_only=True)
-class EmbedderRegistration(Registration[EmbedderFactory]):
+@dataclass(frozen=True)
+class EmbedderRegistration(Registration[Callable[["EmbedderSettings"], "Embedder"]]):
     """A kind of embedder; `arguments` holds the help of each of its arguments."""
 
+    name: str
+    factory: Callable[[EmbedderSettings], Embedder]
+    _: KW_ONLY
+    description: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = OWN
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
+class ExecutorRegistration(Registration[Callable[["ExecutorSettings"], "Executor"]]):
+    """An executor, whose workers live elsewhere."""
+
+    name: str
+    factory: Callable[[ExecutorSettings], Executor]
+    _: KW_ONLY
+    description: str = ""
+    origin: Origin = OWN
+
+
+@dataclass(frozen=True)
 class RespondentRegistration(Registration[Callable[[], Respondent]]):
     """A baseline respondent; its factory returns the function that answers."""
 
     benchmark: str
     prompt: str
     role: str
+    factory: Callable[[], Respondent]
+    _: KW_ONLY
+    name: str = "default"
     version: int = 1
+    description: str = ""
+    origin: Origin = OWN
 
     @property
-    def key(self) -> RespondentKey:
-        """The key of the registration."""
+    def key(self) -> tuple[str, str, str, str]:
+        """Benchmark, prompt, role and the respondent's name."""
         return self.benchmark, self.prompt, self.role, self.name
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnalysisRegistration(Registration[AnalysisFactory]):
+@dataclass(frozen=True)
+class AnalysisRegistration(Registration[Callable[[], "Analysis"]]):
     """An analysis; its name is unique over all benchmarks, so that commands stay short.
 
     `report` is whether a report shows it by itself.
     """
 
     benchmark: str
+    name: str
+    factory: Callable[[], Analysis]
+    _: KW_ONLY
+    description: str = ""
     report: bool = False
+    origin: Origin = OWN
 
 
-@dataclass(frozen=True, kw_only=True)
-class DataToolRegistration(Registration[DataToolFactory]):
-    """A data tool, called by `harness COMMAND NAME`."""
+@dataclass(frozen=True)
+class DataToolRegistration(Registration[Callable[[], "DataTool"]]):
+    """A data tool, called by `harness COMMAND NAME`; PluginError if nobody could call it so."""
 
-    command: str
+    name: str
+    factory: Callable[[], DataTool]
+    _: KW_ONLY
+    description: str = ""
+    command: str = DATA
+    origin: Origin = OWN
+
+    def __post_init__(self) -> None:
+        if self.command in TAKEN or not COMMAND.fullmatch(self.command):
+            taken = "a command of the harness itself, " if self.command in TAKEN else ""
+            raise PluginError(
+                f"the tool {self.name!r} cannot belong to {taken}{self.command!r}",
+                expected=f"a command of letters, digits and _, other than {', '.join(TAKEN)}",
+            )
+        if self.command == DATA and self.name in TAKEN_TOOLS:
+            raise PluginError(
+                f"the tool {self.name!r} cannot belong to {DATA!r}, where the harness has this "
+                "name",
+                expected=f"a name other than {', '.join(TAKEN_TOOLS)}, or another command",
+            )
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The command and the name."""
+        return self.command, self.name
+
+
+KINDS: dict[str, Callable[..., Registration[Any]]] = {
+    "benchmarks": BenchmarkRegistration,
+    "models": ModelRegistration,
+    "judges": JudgeRegistration,
+    "embedders": EmbedderRegistration,
+    "executors": ExecutorRegistration,
+    "respondents": RespondentRegistration,
+    "analyses": AnalysisRegistration,
+    "data_tools": DataToolRegistration,
+}
+"""What plugins register, each kind by the hook `register_` with its name."""
 
 
 class Registry(Mapping[K, R]):
-    """Registrations by name; PluginError on access to a name that two plugins registered."""
+    """Registrations by key; PluginError on access to a name that two plugins registered."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, registrations: Iterable[R] = ()) -> None:
         self.kind = kind
         self._given: dict[K, list[R]] = {}
+        for one in registrations:
+            self.add(one)
 
-    def __getitem__(self, name: K) -> R:
-        given = self._given[name]
-        if len(given) > 1:
+    def __getitem__(self, key: K) -> R:
+        first, *others = self._given[key]
+        if others:
             raise PluginError(
-                self._twice(name),
+                self._twice(key),
                 expected="each name from one plugin only",
                 hint="uninstall one of the plugins",
             )
-        return given[0]
+        return first
 
     def __iter__(self) -> Iterator[K]:
         return iter(sorted(self._given, key=str))
@@ -141,59 +252,28 @@ class Registry(Mapping[K, R]):
     def __len__(self) -> int:
         return len(self._given)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._given
+    def __contains__(self, key: object) -> bool:
+        return key in self._given
 
-    def add(self, name: K, registration: R) -> None:
+    def add(self, registration: R) -> None:
         """Add a registration."""
-        self._given.setdefault(name, []).append(registration)
+        self._given.setdefault(registration.key, []).append(registration)
 
     def everything(self) -> Iterator[R]:
         """Every registration, including all registrations of a repeated name."""
-        return (registration for given in self._given.values() for registration in given)
+        return (one for given in self._given.values() for one in given)
 
     def duplicates(self, *, of: Origin | None = None) -> list[str]:
         """A line for each name that was registered more than once, by `of` if given."""
         return [
-            self._twice(name)
-            for name in self
-            if len(self._given[name]) > 1
-            and (of is None or any(one.origin == of for one in self._given[name]))
+            self._twice(key)
+            for key in self
+            if len(given := self._given[key]) > 1
+            and (of is None or any(str(one.origin) == str(of) for one in given))
         ]
 
-    def _twice(self, name: K) -> str:
-        text = ", ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
-        sources = " and by ".join(str(one.origin) for one in self._given[name])
+    def _twice(self, key: K) -> str:
+        given = self._given[key]
+        text = ", ".join(map(repr, key)) if isinstance(key, tuple) else repr(key)
+        sources = " and by ".join(str(one.origin) for one in given)
         return f"the {self.kind} {text} is registered more than once: by {sources}"
-
-
-@dataclass(kw_only=True, eq=False)
-class Registries:
-    """The registries of all kinds, each filled by the hook `register_` with its name."""
-
-    benchmarks: Registry[str, Registration[BenchmarkFactory]] = field(
-        default_factory=lambda: Registry("benchmark")
-    )
-    models: Registry[str, ModelRegistration] = field(
-        default_factory=lambda: Registry("kind of model")
-    )
-    judges: Registry[str, JudgeRegistration] = field(default_factory=lambda: Registry("judge"))
-    embedders: Registry[str, EmbedderRegistration] = field(
-        default_factory=lambda: Registry("kind of embedder")
-    )
-    executors: Registry[str, Registration[ExecutorFactory]] = field(
-        default_factory=lambda: Registry("executor")
-    )
-    respondents: Registry[RespondentKey, RespondentRegistration] = field(
-        default_factory=lambda: Registry("respondent")
-    )
-    analyses: Registry[str, AnalysisRegistration] = field(
-        default_factory=lambda: Registry("analysis")
-    )
-    data_tools: Registry[tuple[str, str], DataToolRegistration] = field(
-        default_factory=lambda: Registry("tool")
-    )
-
-    def by_kind(self) -> dict[str, Registry[Any, Any]]:
-        """Every registry by its name, such as `data_tools`."""
-        return {each.name: getattr(self, each.name) for each in fields(Registries)}

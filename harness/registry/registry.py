@@ -1,28 +1,36 @@
-"""Everything that the loaded plugins registered, by name."""
+"""The installed plugins, loaded one by one, and everything that they registered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import functools
+import os
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pluggy
 
-from harness.base.errors import HarnessError, PluginError, UnknownName, did_you_mean
+from harness.base.errors import HarnessError, PluginError, UnknownName, did_you_mean, one_of
 from harness.base.redaction import without_key_material
-from harness.base.resources import Bundle, top_level
-from harness.registry.hookspecs import DATA, ExecutorFactory
+from harness.base.resources import Bundle, bundles, package_folder
+from harness.registry import hookspecs
 from harness.registry.missing_packages import hint_for
 from harness.registry.registrations import (
+    ANY_BENCHMARK,
+    DATA,
+    KINDS,
     AnalysisRegistration,
+    BenchmarkRegistration,
     DataToolRegistration,
     EmbedderRegistration,
+    ExecutorRegistration,
     JudgeRegistration,
     ModelRegistration,
     Origin,
     Registration,
-    Registries,
     Registry,
     RespondentRegistration,
 )
@@ -30,54 +38,65 @@ from harness.registry.registrations import (
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
 
+K = TypeVar("K")
 R = TypeVar("R", bound=Registration[Any])
 P = ParamSpec("P")
 T = TypeVar("T")
 
+GROUP = "harness.plugins"
 
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """The declaration of a plugin: an entry point of an installed distribution."""
-
-    entry_point: str
-    distribution: str
-    version: str
-    module: str
+CHOSEN = "HARNESS_PLUGINS"
+"""The environment variable with the names of the plugins to load; all are loaded without it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadedPlugin(Source):
+class LoadedPlugin(Origin):
     """A loaded plugin with the hooks that it implements; `problems` names misspelt hooks."""
 
-    origin: Origin
     hooks: tuple[str, ...]
     problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokenPlugin(Source):
+class BrokenPlugin(Origin):
     """A plugin that could not be loaded, with the error and its traceback."""
 
     error: str
     traceback: str
 
     def __str__(self) -> str:
-        return (
-            f"plugin {self.entry_point!r} of {self.distribution} could not be loaded: {self.error}"
-        )
+        return f"{super().__str__()} could not be loaded: {self.error}"
 
 
-@dataclass(kw_only=True, eq=False)
-class Plugins(Registries):
+class Plugins:
     """Everything that the plugins registered. Benchmarks are made at first use and kept."""
 
-    manager: pluggy.PluginManager
-    broken: tuple[BrokenPlugin, ...] = ()
-    problems: tuple[str, ...] = ()
-    bundles: tuple[Bundle, ...] = ()
-    loaded: tuple[LoadedPlugin, ...] = ()
-    left_out: tuple[Source, ...] = ()
-    _made: dict[str, Benchmark] = field(default_factory=dict, init=False)
+    def __init__(
+        self,
+        manager: pluggy.PluginManager,
+        *,
+        bundles: Sequence[Bundle] = (),
+        left_out: Sequence[Origin] = (),
+    ) -> None:
+        self.manager = manager
+        self.benchmarks: Registry[str, BenchmarkRegistration] = Registry("benchmark")
+        self.models: Registry[str, ModelRegistration] = Registry("kind of model")
+        self.judges: Registry[str, JudgeRegistration] = Registry("judge")
+        self.embedders: Registry[str, EmbedderRegistration] = Registry("kind of embedder")
+        self.executors: Registry[str, ExecutorRegistration] = Registry("executor")
+        self.respondents: Registry[tuple[str, ...], RespondentRegistration] = Registry("respondent")
+        self.analyses: Registry[str, AnalysisRegistration] = Registry("analysis")
+        self.data_tools: Registry[tuple[str, ...], DataToolRegistration] = Registry("tool")
+        self.broken: tuple[BrokenPlugin, ...] = ()
+        self.problems: tuple[str, ...] = ()
+        self.loaded: tuple[LoadedPlugin, ...] = ()
+        self.bundles = tuple(bundles)
+        self.left_out = tuple(left_out)
+        self._made: dict[str, Benchmark] = {}
+
+    def by_kind(self) -> dict[str, Registry[Any, Any]]:
+        """Every registry by its name, such as `data_tools`."""
+        return {kind: getattr(self, kind) for kind in KINDS}
 
     def notify(self, hook_name: str, event: Any) -> list[str]:
         """Call every plugin's observer of an event; returns a line for each one that raised."""
@@ -93,8 +112,7 @@ class Plugins(Registries):
 
     def check_problems(self) -> None:
         """Raise PluginError where a plugin is broken, a hook misspelt or a name repeated."""
-        found = [*map(str, self.broken), *self.problems]
-        if found:
+        if found := [*map(str, self.broken), *self.problems]:
             raise PluginError(
                 "plugin problems found (--strict_plugins)",
                 found="\n            ".join(found),
@@ -106,13 +124,13 @@ class Plugins(Registries):
     def problems_of(self, plugin: LoadedPlugin) -> tuple[str, ...]:
         """The problems of a plugin: misspelt hooks, and names that another plugin registers too."""
         registries = self.by_kind().values()
-        twice = (line for one in registries for line in one.duplicates(of=plugin.origin))
+        twice = (line for one in registries for line in one.duplicates(of=plugin))
         return (*plugin.problems, *twice)
 
     def registered_by(self, plugin: LoadedPlugin) -> dict[str, tuple[Registration[Any], ...]]:
         """The registrations of a plugin by kind, such as `data_tools`; empty kinds are left out."""
         found = {
-            kind: tuple(one for one in registry.everything() if one.origin is plugin.origin)
+            kind: tuple(one for one in registry.everything() if str(one.origin) == str(plugin))
             for kind, registry in self.by_kind().items()
         }
         return {kind: given for kind, given in found.items() if given}
@@ -143,10 +161,10 @@ class Plugins(Registries):
         """The registration of a kind of embedder."""
         return self._registered(self.embedders, name)
 
-    def executor(self, name: str) -> Registration[ExecutorFactory]:
+    def executor(self, name: str) -> ExecutorRegistration:
         """The registration of an executor; `local` is the harness itself and has none."""
-        where = f"--executor {name}"
-        return self._registered(self.executors, name, where=where, others=("local",))
+        known = ["local", *self.executors]
+        return self._registered(self.executors, name, known, where=f"--executor {name}")
 
     def analysis(self, name: str) -> AnalysisRegistration:
         """The registration of an analysis."""
@@ -154,20 +172,20 @@ class Plugins(Registries):
 
     def data_tool(self, name: str, command: str = DATA) -> DataToolRegistration:
         """The registration of a data tool of a command."""
-        return self._registered(self.tools_of(command), name)
+        tools = {
+            one.name: one.key for one in self.data_tools.everything() if one.command == command
+        }
+        return self._registered(self.data_tools, tools.get(name, name), [*tools])
+
+    def tools_of(self, command: str) -> Registry[tuple[str, ...], DataToolRegistration]:
+        """The tools of a command; empty where no plugin has that command."""
+        tools = (one for one in self.data_tools.everything() if one.command == command)
+        return Registry(self.data_tools.kind, tools)
 
     @property
     def commands(self) -> tuple[str, ...]:
         """The commands that tools belong to, sorted."""
         return tuple(sorted({command for command, _ in self.data_tools}))
-
-    def tools_of(self, command: str) -> Registry[str, DataToolRegistration]:
-        """The tools of a command; empty where no plugin has that command."""
-        tools: Registry[str, DataToolRegistration] = Registry(self.data_tools.kind)
-        for tool in self.data_tools.everything():
-            if tool.command == command:
-                tools.add(tool.name, tool)
-        return tools
 
     def respondent(
         self, benchmark: str, prompt: str, role: str, name: str = "default"
@@ -183,7 +201,7 @@ class Plugins(Registries):
             expected=f"one of {'; '.join(known)}"
             if known
             else "a respondent that its plugin registers",
-            hint="; ".join(map(str, self.broken_behind(benchmark))) or None,
+            hint="; ".join(map(str, self.broken)) or None,
         )
 
     def package_of(self, benchmark_name: str) -> Path:
@@ -198,40 +216,27 @@ class Plugins(Registries):
             )
         return origin.package
 
-    def broken_behind(
-        self, benchmark_name: str, bundle_name: str | None = None
-    ) -> tuple[BrokenPlugin, ...]:
-        """The broken plugins that may hold a benchmark, by its task's bundle or by its name."""
-        return tuple(
-            one
-            for one in self.broken
-            if top_level(one.module) == bundle_name
-            or benchmark_name in (one.entry_point, top_level(one.module))
-            or top_level(one.module) == f"harness_{benchmark_name}"
-        )
-
     def _registered(
         self,
-        registry: Registry[str, R],
-        name: str,
+        registry: Registry[Any, R],
+        key: Any,
+        known: Sequence[str] | None = None,
         *,
         where: str | None = None,
-        others: tuple[str, ...] = (),
     ) -> R:
-        if name in registry:
-            return registry[name]
-        known = [*others, *registry]
-        behind = self.broken_behind(name) or self.broken
-        left_out = ", ".join(one.entry_point for one in self.left_out)  # one may have the name
+        if key in registry:
+            return registry[key]
+        known = [*registry] if known is None else known
+        left_out = ", ".join(one.plugin for one in self.left_out)  # one may have the name
         kinds = "a model behind a server is openai:NAME; `harness models` lists all kinds"
         # Task files name benchmarks, and the user names everything else.
         named_by_user = registry is not self.benchmarks
-        raise (UnknownName if named_by_user and not behind else PluginError)(
-            f"no plugin offers the {registry.kind} {name!r}",
+        raise (UnknownName if named_by_user and not self.broken else PluginError)(
+            f"no plugin offers the {registry.kind} {key!r}",
             where=where,
             expected=f"one of {', '.join(known)}" if known else "a name that a plugin registers",
-            hint=did_you_mean(name, known)
-            or "; ".join(map(str, behind))
+            hint=did_you_mean(key, known)
+            or "; ".join(map(str, self.broken))
             or (f"HARNESS_PLUGINS leaves out {left_out}" if left_out else None)
             or (kinds if registry is self.models else None),
         )
@@ -259,3 +264,119 @@ def line_of(error: BaseException) -> str:
     text = "; ".join(lines) if isinstance(error, pluggy.PluginValidationError) else lines[0]
     line = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return str(without_key_material(line))
+
+
+@functools.cache
+def load_plugins() -> Plugins:
+    """All installed plugins, loaded once in each process."""
+    return plugins_from(entry_points(group=GROUP), only=os.environ.get(CHOSEN))
+
+
+def reset() -> None:
+    """Forget the loaded plugins, so that the next `load_plugins` loads again."""
+    load_plugins.cache_clear()
+
+
+def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plugins:
+    """The plugins behind the entry points, each loaded on its own.
+
+    `only` names the wanted plugins by entry point or distribution, separated by commas: the others
+    are left out, with their tasks and prompts. UsageError for a name that no plugin has.
+    """
+    points = sorted(found, key=lambda point: (_distribution(point), point.name))
+    wanted = _wanted(points, only)
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    plugins = Plugins(
+        manager,
+        bundles=bundles(wanted),
+        left_out=[Origin(**_declared(point)) for point in points if point not in wanted],
+    )
+    plugins.analyses.add(_forest())
+    for point in wanted:
+        try:
+            plugins.loaded += (_load(point, plugins),)
+        except (Exception, SystemExit) as error:  # foreign code: the other plugins still load
+            trace = without_key_material("".join(traceback.format_exception(error)))
+            broken = BrokenPlugin(**_declared(point), error=line_of(error), traceback=trace)
+            plugins.broken += (broken,)
+    plugins.problems = tuple(line for one in plugins.loaded for line in one.problems)
+    for registry in plugins.by_kind().values():
+        plugins.problems += tuple(registry.duplicates())
+    return plugins
+
+
+def _forest() -> AnalysisRegistration:
+    """The one analysis of the harness itself, for the runs of all benchmarks."""
+    from harness.analysis.analysis import analysis_from
+
+    about = "each metric of each run, with its interval"
+    make = functools.partial(
+        analysis_from, "harness.analysis.forest.run", name="forest", description=about
+    )
+    return AnalysisRegistration(ANY_BENCHMARK, "forest", make, description=about, report=True)
+
+
+def _wanted(points: Sequence[EntryPoint], only: str | None) -> list[EntryPoint]:
+    names = {name.strip() for name in (only or "").split(",") if name.strip()}
+    if not names:
+        return list(points)
+    known = {word for point in points for word in (point.name, _distribution(point))}
+    listed = ", ".join(sorted({point.name for point in points}))
+    for name in sorted(names - known):
+        problem = f"{CHOSEN} names a plugin that is not installed: {name!r}"
+        one_of(name, known, problem, found=only, listed=listed, none="no name: none is installed")
+    return [point for point in points if {point.name, _distribution(point)} & names]
+
+
+def _load(point: EntryPoint, plugins: Plugins) -> LoadedPlugin:
+    """Load a plugin and add all its registrations, or none where it fails."""
+    plugin, manager = point.load(), plugins.manager
+    if earlier := manager.get_name(plugin):
+        raise PluginError(f"the plugin is the same object as {earlier}, which is loaded")
+    origin = Origin(**_declared(point))
+    registered: list[tuple[str, Registration[Any]]] = []
+
+    def register(kind: str, *given: Any, **named: Any) -> None:
+        registered.append((kind, KINDS[kind](*given, **named, origin=origin)))
+
+    try:
+        manager.register(plugin, name=str(origin))
+        others = [one for one in manager.get_plugins() if one is not plugin]
+        for kind in KINDS:
+            caller = manager.subset_hook_caller(f"register_{kind}", others)
+            caller(register=functools.partial(register, kind))
+    except BaseException:
+        if manager.is_registered(plugin):
+            manager.unregister(plugin)
+        raise
+    for kind, registration in registered:
+        plugins.by_kind()[kind].add(registration)
+    known = [one for one in vars(hookspecs) if manager.parse_hookspec_opts(hookspecs, one)]
+    hooks, problems = set[str](), []
+    for hook in manager.get_hookcallers(plugin) or ():
+        hooks.add(hook.name)
+        optional = all(one.optionalhook for one in hook.get_hookimpls() if one.plugin is plugin)
+        if not hook.has_spec() and not optional:
+            near = did_you_mean(hook.name, known)
+            line = f"{origin} implements {hook.name!r}, which is no hook"
+            problems.append(f"{line}: {near}" if near else line)
+    return LoadedPlugin(
+        **vars(origin),
+        hooks=tuple(name for name in known if name in hooks),
+        problems=tuple(problems),
+    )
+
+
+def _declared(point: EntryPoint) -> dict[str, Any]:
+    return {
+        "plugin": point.name,
+        "distribution": _distribution(point),
+        "module": point.value.partition(":")[0].strip(),
+        "package": package_folder(point.value),
+        "version": point.dist.version if point.dist is not None else "",
+    }
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "an unknown distribution"

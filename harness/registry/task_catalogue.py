@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.base.errors import TaskError, did_you_mean, one_of
-from harness.base.resources import FIRST_PARTY, Bundle
+from harness.base.resources import Bundle
 from harness.contracts.task import Base, Group, Task
 from harness.tasks.load import Document, load_file, shown
 from harness.tasks.matrix import expand
@@ -435,21 +435,18 @@ class Catalogue:
         )
 
     def _check_plugin(self, document: Document) -> None:
-        """Raise TaskError if the task's benchmark comes from a broken plugin."""
+        """Raise TaskError if the task's benchmark may come from a plugin that is broken."""
         benchmark = self.resolved(document).values.get("benchmark")
-        if not isinstance(benchmark, str) or benchmark in self._plugins.benchmarks:
-            return
-        bundle = next(
-            (one.name for given in self._sources.values() for source, one in given
-             if source is document), None,
-        )  # fmt: skip
-        broken = self._plugins.broken_behind(benchmark, None if bundle == FIRST_PARTY else bundle)
-        if broken:
+        if (
+            isinstance(benchmark, str)
+            and self._plugins.broken
+            and (benchmark not in self._plugins.benchmarks)
+        ):
             raise TaskError(
-                f"the plugin of the task {document.name!r} is broken",
+                f"no working plugin offers the benchmark {benchmark!r}",
                 where=document.where(["task"]),
-                found="; ".join(str(one) for one in broken),
-                expected=f"a working plugin that offers the benchmark {benchmark!r}",
+                found="; ".join(map(str, self._plugins.broken)),
+                expected="a working plugin that offers it",
             )
 
 

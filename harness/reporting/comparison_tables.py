@@ -42,11 +42,10 @@ from harness.reporting.tables import (
     value_of,
 )
 from harness.reporting.text import NOTHING, aligned, clean_text, number, signed, wrapped_whole
-from harness.scoring.comparison_document import Comparison, ComparisonDocument
-from harness.scoring.group_means import MeanOverTasks
+from harness.scoring.comparison import Comparison, ComparisonDocument, tested_differences
+from harness.scoring.differences import FEW, LEAST_USERS, MOST_KEPT, Difference
 from harness.scoring.grouping import grouped
-from harness.scoring.mean_differences import tested_differences
-from harness.scoring.paired_differences import FEW, LEAST_USERS, MOST_KEPT, Difference
+from harness.scoring.means import MeanOverTasks
 from harness.tasks.repeats import task_and_repeat
 
 GATE_WORDS = {True: "holds", False: "does not hold", None: "undecided"}

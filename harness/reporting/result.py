@@ -22,15 +22,13 @@ from harness.registry import load_plugins
 from harness.reporting.comparison_tables import print_gates, print_short_comparison
 from harness.reporting.grid import WIDTH
 from harness.reporting.tables import print_short_table
-from harness.runs.journal_index import JournalIndex, JournalRecords
-from harness.runs.journal_parts import part_numbers
+from harness.runs.journal import JournalIndex, JournalRecords, part_numbers
 from harness.runs.manifest import Manifest, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.compared_tasks import compare_tasks
-from harness.scoring.comparison_document import ComparisonDocument
+from harness.scoring.comparison import ComparisonDocument, compare_tasks
 from harness.scoring.finished_task import finished_task, labels_of
 from harness.scoring.gates import GatedRun, check_base, gates_of, metrics_by_task, with_gates
-from harness.scoring.group_means import means_of_run
+from harness.scoring.means import means_of_run
 from harness.scoring.score_run import read_summary, unfinished_stages
 
 if TYPE_CHECKING:

@@ -47,8 +47,8 @@ from harness.reporting.text import (
 )
 from harness.runs.manifest import Manifest
 from harness.scoring.comparable import THE_CANDIDATE
-from harness.scoring.group_means import MeanOverTasks, tasks_of_group
 from harness.scoring.grouping import grouped
+from harness.scoring.means import MeanOverTasks, tasks_of_group
 from harness.scoring.run_costs import costs_of
 from harness.scoring.score_run import unfinished_stages
 from harness.scoring.summary import (
@@ -65,7 +65,7 @@ from harness.tasks.repeats import task_and_repeat
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Metric
     from harness.contracts.report import Sheet
-    from harness.scoring.comparison_document import Comparison
+    from harness.scoring.comparison import Comparison
 
 MISSING, LEFT_OUT = "missing ", "missing left out"
 """What the columns for the value by the policy that a metric does not use begin with, and the one

@@ -17,7 +17,7 @@ from harness.base import clock
 from harness.base.errors import HarnessError, UsageError
 from harness.base.hashing import digest
 from harness.runs.atomic_files import remove_unfinished, storage_error
-from harness.runs.journal_parts import named_like_part
+from harness.runs.journal import named_like_part
 from harness.runs.manifest import Manifest, read_manifest, write_manifest
 
 _log = logging.getLogger(__name__)

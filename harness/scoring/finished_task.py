@@ -14,7 +14,7 @@ from harness.base.errors import DataError, PluginError
 from harness.contracts.identity import path_parts
 from harness.contracts.records import JudgedRecord, Records, Score, record_type
 from harness.contracts.task import Task
-from harness.runs.journal_index import JournalIndex, JournalRecords
+from harness.runs.journal import JournalIndex, JournalRecords
 from harness.runs.manifest import Manifest, TaskEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import counted_values

@@ -11,10 +11,10 @@ import msgspec
 
 from harness.base.errors import HarnessError, UsageError, one_of
 from harness.scoring.comparable import NoneComparable
-from harness.scoring.comparison_document import Comparison, ComparisonDocument, DecidedGate
-from harness.scoring.group_means import tasks_of_group
+from harness.scoring.comparison import Comparison, ComparisonDocument, DecidedGate
+from harness.scoring.differences import least_shown
 from harness.scoring.grouping import grouped
-from harness.scoring.paired_differences import least_shown
+from harness.scoring.means import tasks_of_group
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
@@ -22,7 +22,7 @@ from harness.tasks.repeats import task_and_repeat
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark, Metric
     from harness.runs.manifest import Manifest
-    from harness.scoring.paired_differences import Difference
+    from harness.scoring.differences import Difference
 
 WHERE = "--gate"
 EXPECTED = "TASK.METRIC>BOUND, or < for a metric that is better when lower"
@@ -166,15 +166,12 @@ def decided(
     others = [run for run in by_id if run != base]
     for gate in gates:
         if not others:
-            yield _undecided(gate, (), "a run cannot be read")
+            yield _decided(gate, (), None, "a run cannot be read")
         for run in others:
             pair = (by_id[run], by_id[base])
             found = next(_differences(gate, document, (run, base)), None)
-            if found is not None and found.value is not None and found.interval is not None:
-                yield _decided(gate, pair, found)
-            else:
-                why = f"no interval: {found.no_interval}" if found is not None else ""
-                yield _undecided(gate, pair, why or _why_not(gate, document, pair, failed))
+            why = f"no interval: {found.no_interval}" if found is not None else ""
+            yield _decided(gate, pair, found, why or _why_not(gate, document, pair, failed))
 
 
 def _differences(
@@ -193,32 +190,27 @@ def _differences(
                     yield one
 
 
-def _decided(gate: Gate, runs: Sequence[GatedRun], found: Difference) -> DecidedGate:
-    assert found.value is not None and found.interval is not None
+def _decided(
+    gate: Gate, runs: Sequence[GatedRun], found: Difference | None, why_not: str
+) -> DecidedGate:
+    labels = {run.manifest.run_id: run.label for run in runs}
+    first, second = labels or (None, None)
+    about: dict[str, Any] = {
+        "gate": gate.text, "task": gate.name, "metric": gate.metric, "above": gate.above,
+        "bound": gate.bound, "first": first, "second": second, "labels": labels,
+    }  # fmt: skip
+    if found is None or found.value is None or found.interval is None:
+        return DecidedGate(**about, holds=None, undecided=why_not)
     low, high = found.interval
-    holds = low > gate.bound if gate.above else high < gate.bound
     return DecidedGate(
-        **_about(gate, runs),
+        **about,
         value=found.value,
         interval=found.interval,
         confidence=found.confidence,
         users=found.users,
-        holds=holds,
+        holds=low > gate.bound if gate.above else high < gate.bound,
         least_seen=least_shown(found),
     )
-
-
-def _undecided(gate: Gate, runs: Sequence[GatedRun], why: str) -> DecidedGate:
-    return DecidedGate(**_about(gate, runs), holds=None, undecided=why)
-
-
-def _about(gate: Gate, runs: Sequence[GatedRun]) -> dict[str, Any]:
-    labels = {run.manifest.run_id: run.label for run in runs}
-    first, second = labels or (None, None)
-    return {
-        "gate": gate.text, "task": gate.name, "metric": gate.metric, "above": gate.above,
-        "bound": gate.bound, "first": first, "second": second, "labels": labels,
-    }  # fmt: skip
 
 
 def _why_not(

@@ -21,7 +21,7 @@ from harness.contracts.model import Usage
 from harness.contracts.records import Records, record_type
 from harness.contracts.task import Task
 from harness.runs.atomic_files import atomic_write, atomic_writer, read_sealed, sealed_file
-from harness.runs.journal_index import JournalIndex, JournalRecords, in_shares
+from harness.runs.journal import JournalIndex, JournalRecords, in_shares
 from harness.runs.manifest import Manifest, RoleEntry, TaskEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import Columns, sound

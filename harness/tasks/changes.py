@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,14 +9,15 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
+from msgspec import inspect
 
 from harness.base.errors import TaskError, UsageError, did_you_mean
 from harness.base.redaction import redacted_args
-from harness.contracts.model import Sampling
-from harness.contracts.task import Column, DelimitedSpec, IntervalSpec, RoleSpec, Task
+from harness.contracts.task import Column, IntervalSpec, RoleSpec, TableSpec, Task
 from harness.tasks.load import read_value
 from harness.tasks.repeats import task_and_repeat
-from harness.tasks.task_schema import part_errors, raise_first
+from harness.tasks.shapes import LISTS, bare, keys
+from harness.tasks.task_schema import part_errors, raise_first, shape_of
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
@@ -26,6 +26,12 @@ LONGEST = 60
 
 PARTS = ("options", "data", "roles", "stages", "interval", "least_scored", "metrics")
 """The parts of a task that a path may begin with; any other path begins with an option."""
+
+PLAIN_VALUES = (
+    inspect.StrType, inspect.IntType, inspect.FloatType, inspect.BoolType, inspect.NoneType,
+    inspect.LiteralType, inspect.EnumType, inspect.TupleType, *LISTS,
+)  # fmt: skip
+"""The types below which there is no path."""
 
 Shape: TypeAlias = "Mapping[str, Shape] | EllipsisType | None"
 """The paths below a path: named keys, any (`...`) or none."""
@@ -132,33 +138,29 @@ def _addressed(tasks: Sequence[Task], written: str) -> tuple[list[Task], tuple[s
 
 
 def _shape(task: Task, benchmark: Callable[[str], Benchmark] | None) -> dict[str, Shape]:
-    sampling = dict.fromkeys(Sampling.__struct_fields__)
-    role: Shape = {**dict.fromkeys(RoleSpec.__struct_fields__), "sampling": sampling}
+    role = _below(shape_of(RoleSpec))
+    sampling = role["sampling"] if isinstance(role, Mapping) else None
     options = _shape_of_values(task.options)
     roles = set(task.roles)
     stages = {stage: set(by_role) for stage, by_role in task.stages.items()}
     if benchmark is not None:
         known = benchmark(task.benchmark)
-        options = {**options, **_shape_of_struct(known.options)}
+        options = {**options, **(_below(shape_of(known.options)) or {})}
         for stage in known.stages:
             asked = {*stage.roles, *stage.judges}
             roles |= asked
             stages.setdefault(stage.name, set()).update(asked)
-    column = dict.fromkeys(Column.__struct_fields__)
-    tables: Shape = {
-        name: {
-            **dict.fromkeys(("files", "split", "hub_files", "required", "entries", "rows_at")),
-            "delimited": dict.fromkeys(DelimitedSpec.__struct_fields__),
-            "columns": dict.fromkeys(table.columns, column),
-        }
-        for name, table in task.data.tables.items()
+    table, column = _below(shape_of(TableSpec)), _below(shape_of(Column))
+    tables = {
+        name: {**(table or {}), "columns": dict.fromkeys(spec.columns, column)}
+        for name, spec in task.data.tables.items()
     }
     return {
         "options": options,
         "data": {"size": None, "sample": None, "sources": None, "tables": tables},
         "roles": dict.fromkeys(roles, role),
         "stages": {stage: dict.fromkeys(named, sampling) for stage, named in stages.items()},
-        "interval": dict.fromkeys(IntervalSpec.__struct_fields__),
+        "interval": _below(shape_of(IntervalSpec)),
         "least_scored": None,
         "metrics": None,
     }
@@ -171,17 +173,18 @@ def _shape_of_values(values: Mapping[str, Any]) -> dict[str, Shape]:
     }
 
 
-@functools.cache
-def _shape_of_struct(kind: type[msgspec.Struct]) -> dict[str, Shape]:
-    shape: dict[str, Shape] = {}
-    for field in msgspec.structs.fields(kind):
-        inner = field.type
-        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            shape[field.encode_name] = _shape_of_struct(inner)
-        else:
-            plain = inner in (str, int, float, bool) or typing.get_origin(inner) in (list, tuple)
-            shape[field.encode_name] = None if plain else ...
-    return shape
+def _below(shape: inspect.Type) -> Mapping[str, Shape] | None:
+    """The paths below a type with fixed keys; None for any other type."""
+    fields = keys(shape)
+    if fields is None:
+        return None
+    below: dict[str, Shape] = {}
+    for name, field in fields.items():
+        kind = bare(field.type)
+        kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+        plain = all(isinstance(bare(one), PLAIN_VALUES) for one in kinds)
+        below[name] = None if plain else _below(kind) or ...
+    return below
 
 
 def _holds(shape: Shape, path: Sequence[str]) -> bool:
@@ -215,16 +218,8 @@ def _change(task: Task, path: tuple[str, ...], value: Any, written: str) -> Task
                 expected="options by name: {window: 10}",
             )
         return msgspec.structs.replace(task, options=then)
-    raise_first(part_errors(part, then, f"--set {written}"))
-    try:
-        typed = msgspec.convert(then, typing.get_type_hints(Task)[part], strict=True)
-    except msgspec.ValidationError as error:
-        raise UsageError(
-            f"invalid value for {part!r} of the task {task.name!r}",
-            where=f"--set {written}",
-            found=repr(value),
-            expected=str(error),
-        ) from error
+    raise_first(part_errors(part, then, lambda path, *, of_key=False: f"--set {written}"))
+    typed = msgspec.convert(then, typing.get_type_hints(Task)[part], strict=True)
     return msgspec.structs.replace(task, **{part: typed})
 
 

@@ -20,9 +20,6 @@ from harness.base.errors import TaskError
 
 TAG = "tag:yaml.org,2002:"
 
-LARGEST = 10_000_000
-"""The most values and characters of a file, with each alias counted as what it stands for."""
-
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -184,74 +181,49 @@ def shown(file: Path) -> str:
 
 
 def _built(root: Any, file: Path) -> Any:
+    built: dict[int, Any] = {}
+
+    def build(node: Any) -> Any:
+        """The value of a node; an anchor's value is shared by all its aliases."""
+        if id(node) not in built:
+            built[id(node)] = make(node)
+        return built[id(node)]
+
+    def make(node: Any) -> Any:
+        kind = node.tag.removeprefix(TAG)
+        if isinstance(node, yaml.MappingNode) and kind == "map":
+            return {name: build(value) for name, (_, value) in _members(node, file).items()}
+        if isinstance(node, yaml.SequenceNode) and kind == "seq":
+            return [build(one) for one in node.value]
+        if not isinstance(node, yaml.ScalarNode) or kind not in _SCALARS:
+            raise TaskError(
+                "tags are not allowed",
+                where=_place(file, node.start_mark),
+                found=node.tag.replace(TAG, "!!"),
+                expected="plain values without tags",
+            )
+        try:
+            value = _SCALARS[kind](node.value)
+            if isinstance(value, float) and not math.isfinite(value):
+                kind = "finite number"
+                raise ValueError(kind)
+        except (ValueError, KeyError) as error:
+            raise TaskError(
+                "the value is invalid",
+                where=_place(file, node.start_mark),
+                found=node.value[:80],
+                expected=f"a valid {kind}",
+            ) from error
+        return value
+
     try:
-        return None if root is None else _Builder(file).build(root)
+        return None if root is None else build(root)
     except RecursionError:
         raise TaskError(
             "the file is nested too deeply",
             where=shown(file),
             hint="check whether an anchor contains its own alias",
         ) from None
-
-
-class _Builder:
-    """Builds plain values from nodes; an anchor's value is shared by all its aliases."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._built: dict[int, tuple[Any, int]] = {}
-        self._size = 0
-
-    def build(self, node: Any) -> Any:
-        """The value of a node, whose size is added to that of the node that is being built."""
-        if id(node) in self._built:
-            value, size = self._built[id(node)]
-        else:
-            around, self._size = self._size, 1
-            value, size = self._make(node), self._size
-            self._built[id(node)] = value, size
-            self._size = around
-        self._size += size
-        if self._size > LARGEST:
-            raise TaskError(
-                "the file is too large",
-                where=_place(self._file, node.start_mark),
-                found=f"more than {LARGEST:,} values and characters, with what aliases stand for",
-                expected="a task, and its data in files of their own",
-            )
-        return value
-
-    def _make(self, node: Any) -> Any:
-        kind = node.tag.removeprefix(TAG)
-        if isinstance(node, yaml.MappingNode) and kind == "map":
-            members = _members(node, self._file)
-            self._size += sum(map(len, members))
-            return {name: self.build(value) for name, (_, value) in members.items()}
-        if isinstance(node, yaml.SequenceNode) and kind == "seq":
-            return [self.build(one) for one in node.value]
-        if isinstance(node, yaml.ScalarNode) and kind in _SCALARS:
-            self._size += len(node.value)
-            try:
-                value = _SCALARS[kind](node.value)
-            except (ValueError, KeyError) as error:
-                raise self._bad_scalar(node, kind) from error
-            if isinstance(value, float) and not math.isfinite(value):
-                raise self._bad_scalar(node, "finite number")
-            return value
-        raise TaskError(
-            "tags are not allowed",
-            where=_place(self._file, node.start_mark),
-            found=node.tag.replace(TAG, "!!"),
-            expected="plain values without tags",
-        )
-
-    def _bad_scalar(self, node: Any, kind: str) -> TaskError:
-        return TaskError(
-            "the value is invalid",
-            where=_place(self._file, node.start_mark),
-            found=node.value[:80],
-            expected=f"a valid {kind}",
-        )
 
 
 _SCALARS: dict[str, Any] = {

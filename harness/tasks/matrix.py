@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from harness.base.errors import TaskError, did_you_mean
+from harness.base.errors import TaskError, one_of
 from harness.tasks.load import Document
-from harness.tasks.task_schema import short
+from harness.tasks.task_schema import part_errors, raise_first, short
 
 KEY = "matrix"
 MOST = 5000
@@ -99,14 +99,8 @@ def _filler(value: Any, keys: Mapping[str, Any]) -> Fill | None:
 
 
 def _matrix(document: Document) -> dict[str, list[Scalar]]:
-    matrix = document.values[KEY]
-    if not isinstance(matrix, dict) or not matrix:
-        raise TaskError(
-            f"`{KEY}` is invalid",
-            where=document.where([KEY]),
-            found=short(matrix),
-            expected="options by name, each with a list of values: {level: [easy, hard]}",
-        )
+    matrix: dict[str, list[Scalar]] = document.values[KEY]
+    raise_first(part_errors(KEY, matrix, document.where))
     for name, listed in matrix.items():
         if not NAME.fullmatch(name):
             raise TaskError(
@@ -115,7 +109,16 @@ def _matrix(document: Document) -> dict[str, list[Scalar]]:
                 found=name,
                 expected="the name of an option: letters, digits and _",
             )
-        _check_list(document, name, listed)
+        texts: set[str] = set()
+        for place, value in enumerate(listed):
+            if text_of(value) in texts:
+                raise TaskError(
+                    f"`{KEY}.{name}` lists a value twice",
+                    where=document.where([KEY, name, place]),
+                    found=short(value),
+                    expected="each value once",
+                )
+            texts.add(text_of(value))
     number = math.prod(len(listed) for listed in matrix.values())
     if number > MOST:
         raise TaskError(
@@ -127,34 +130,6 @@ def _matrix(document: Document) -> dict[str, list[Scalar]]:
     return matrix
 
 
-def _check_list(document: Document, name: str, listed: Any) -> None:
-    if not isinstance(listed, list) or not listed:
-        raise TaskError(
-            f"`{KEY}.{name}` is invalid",
-            where=document.where([KEY, name]),
-            found=short(listed),
-            expected="a list of values that is not empty",
-        )
-    texts: set[str] = set()
-    for place, value in enumerate(listed):
-        where = document.where([KEY, name, place])
-        if not isinstance(value, (str, int, float)):
-            raise TaskError(
-                f"`{KEY}.{name}[{place}]` is invalid",
-                where=where,
-                found=short(value),
-                expected="text, a number, true or false",
-            )
-        if text_of(value) in texts:
-            raise TaskError(
-                f"`{KEY}.{name}` lists a value twice",
-                where=where,
-                found=short(value),
-                expected="each value once",
-            )
-        texts.add(text_of(value))
-
-
 def _check_name(document: Document, matrix: Mapping[str, Any]) -> None:
     """Raise TaskError unless the task's name contains every key of the matrix and no other."""
     name, where = document.values.get("task"), document.where(["task"])
@@ -163,14 +138,11 @@ def _check_name(document: Document, matrix: Mapping[str, Any]) -> None:
     named = PLACE.findall(name)
     every = ", ".join(f"{{{key}}}" for key in matrix)
     for one in named:
-        if one not in matrix:
-            raise TaskError(
-                f"`task` contains {{{one}}}, which is not a key of the matrix",
-                where=where,
-                found=name,
-                expected=f"one of {every}",
-                hint=did_you_mean(one, matrix),
-            )
+        problem = f"`task` contains {{{one}}}, which is not a key of the matrix"
+        one_of(
+            one, matrix, problem, TaskError, where=where, found=name,
+            listed=f"one of {every.replace('{', '{{').replace('}', '}}')}",
+        )  # fmt: skip
     missing = [key for key in matrix if key not in named]
     if missing:
         raise TaskError(

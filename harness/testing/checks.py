@@ -19,8 +19,8 @@ from harness.contracts.model import Reply, Request
 from harness.contracts.outcomes import Broken
 from harness.contracts.records import Record, record_type
 from harness.pipeline.run import RunResult
-from harness.registry import CHOSEN, load_plugins
-from harness.runs.journal_index import Head, JournalRecords, scan
+from harness.registry import CHOSEN, BrokenPlugin, load_plugins
+from harness.runs.journal import Head, JournalRecords, scan
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import NOT_FINITE
 from harness.scoring.score_run import score_into
@@ -46,13 +46,11 @@ Check = Callable[[SampleRuns], Iterator[Finding]]
 def loads(trial: SampleRuns) -> Iterator[Finding]:
     """The plugin loads, its hooks exist, its names are unique, its factories work."""
     one = trial.plugin
-    where = f"entry point {one.point.name} = {one.point.value}"
-    for broken in one.plugins.broken:
-        if (broken.entry_point, broken.distribution) == (one.name, one.distribution):
-            yield Finding(
-                where, broken.traceback.strip(), "correct the error at the end of the traceback"
-            )
-            return
+    where = f"entry point {one.name} = {one.origin.module}"
+    if isinstance(one.origin, BrokenPlugin):
+        trace = one.origin.traceback.strip()
+        yield Finding(where, trace, "correct the error at the end of the traceback")
+        return
     if one.loaded is None:
         yield Finding(
             where, f"{CHOSEN} leaves it out",

@@ -10,6 +10,7 @@ from harness.base.errors import UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply, Request
 from harness.registry import ModelRegistration, Origin, Registry, load_plugins
+from harness.registry.missing_packages import HARNESS
 
 Answer: TypeAlias = str | Reply | CallError
 Answers: TypeAlias = str | Sequence[Answer] | Callable[[Request], Answer]
@@ -96,19 +97,11 @@ def offered(models: Sequence[ScriptedModel]) -> Iterator[None]:
         )
     plugins = load_plugins()
     before = plugins.models
-    plugins.models = Registry(before.kind)
-    for registration in before.everything():
-        plugins.models.add(registration.name, registration)
-    origin = Origin(
-        plugin="testing",
-        distribution="user-understanding-harness",
-        module="harness.testing",
-        package=None,
-    )
+    origin = Origin(plugin="testing", distribution=HARNESS, module="harness.testing", package=None)
     scripted = ModelRegistration(
-        name=KIND, factory=lambda settings: by_name[settings.args["model"]], origin=origin
+        KIND, lambda settings: by_name[settings.args["model"]], origin=origin
     )
-    plugins.models.add(KIND, scripted)
+    plugins.models = Registry(before.kind, [*before.everything(), scripted])
     try:
         yield
     finally:

@@ -11,18 +11,25 @@ import subprocess
 import sys
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.base.errors import HarnessError, PluginError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, PluginError, did_you_mean, one_of
 from harness.base.resources import top_level
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.identity import RECORDED
 from harness.contracts.task import Task
 from harness.data import open_dataset
 from harness.pipeline.run import RunResult
-from harness.registry import GROUP, LoadedPlugin, Plugins, Registration, Registry, load_plugins
+from harness.registry import (
+    GROUP,
+    LoadedPlugin,
+    Origin,
+    Plugins,
+    Registration,
+    Registry,
+    load_plugins,
+)
 from harness.registry.task_catalogue import Catalogue
 from harness.runs.run_folder import RunFolder
 from harness.tasks.options import typed_options
@@ -55,31 +62,24 @@ sys.exit(str(result.errors[0]) if result.errors else result.exit_code)
 class PluginUnderTest:
     """An installed plugin, with all plugins and tasks around it."""
 
-    point: EntryPoint
+    origin: Origin
     plugins: Plugins
     catalogue: Catalogue
 
     @property
     def name(self) -> str:
         """The name of its entry point."""
-        return self.point.name
+        return self.origin.plugin
 
     @property
     def package(self) -> str:
         """The plugin's top-level package."""
-        return top_level(self.point.module)
+        return top_level(self.origin.module)
 
-    @functools.cached_property
-    def distribution(self) -> str:
-        """The name of the distribution, in the words of `Origin`."""
-        return self.point.dist.name if self.point.dist is not None else "an unknown distribution"
-
-    @functools.cached_property
+    @property
     def loaded(self) -> LoadedPlugin | None:
         """The loaded plugin; None where it is broken or left out."""
-        place = (self.name, self.distribution)
-        found = (one for one in self.plugins.loaded if (one.entry_point, one.distribution) == place)
-        return next(found, None)
+        return self.origin if isinstance(self.origin, LoadedPlugin) else None
 
     @functools.cached_property
     def benchmarks(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class PluginUnderTest:
             except PluginError:
                 # Registered twice, which `Plugins.problems` reports.
                 continue
-            if (origin.plugin, origin.distribution) == (self.name, self.distribution):
+            if (origin.plugin, origin.distribution) == (self.name, self.origin.distribution):
                 own.append(name)
         return tuple(own)
 
@@ -114,22 +114,23 @@ def plugin_under_test(name: str) -> PluginUnderTest:
 
     Raises PluginError where there is none, or more than one.
     """
-    points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
-    found = [point for point in points if point.name == name]
-    found = found or [point for point in points if top_level(point.module) == top_level(name)]
+    plugins = load_plugins()
+    origins: list[Origin] = [*plugins.loaded, *plugins.broken, *plugins.left_out]
+    origins.sort(key=lambda one: one.plugin)
+    found = [one for one in origins if one.plugin == name]
+    found = found or [one for one in origins if top_level(one.module) == top_level(name)]
     if len(found) != 1:
-        among = found or points
+        near = did_you_mean(name, [one.plugin for one in origins])
         raise PluginError(
             f"{'several plugins are' if found else 'no plugin is'} named {name!r}",
-            found=", ".join(f"{point.name} = {point.value}" for point in among) or "no plugin",
+            found=", ".join(f"{one.plugin} = {one.module}" for one in found or origins)
+            or "no plugin",
             expected=f"the name of one entry point of the group {GROUP!r}, or its package",
             hint="give the name of one entry point"
             if found
-            else did_you_mean(name, [point.name for point in points])
-            or "install the package first: pip install -e .",
+            else near or "install the package first: pip install -e .",
         )
-    plugins = load_plugins()
-    return PluginUnderTest(point=found[0], plugins=plugins, catalogue=Catalogue(plugins))
+    return PluginUnderTest(origin=found[0], plugins=plugins, catalogue=Catalogue(plugins))
 
 
 class SampleRunFailed(Exception):
@@ -259,12 +260,8 @@ class SampleRuns:
     def _check(self, kind: str, names: Sequence[str], known: Sequence[str], expected: str) -> None:
         """Raise UsageError for a name that no task or metric of the plugin has."""
         for name in names:
-            if name not in known:
-                raise UsageError(
-                    f"the plugin {self.plugin.name!r} has no {kind} {name!r}",
-                    expected=expected,
-                    hint=did_you_mean(name, known),
-                )
+            problem = f"the plugin {self.plugin.name!r} has no {kind} {name!r}"
+            one_of(name, known, problem, listed=expected, none=expected)
 
     def _sampled(self, name: str, tasks: Sequence[Task]) -> SampledTasks:
         benchmark = self.plugin.plugins.benchmark(name)

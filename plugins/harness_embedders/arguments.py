@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from harness.base.errors import UsageError, did_you_mean
+from harness.base.errors import UsageError
+from harness.base.errors import one_of as one_of_names
 
 
 def check_known(kind: str, given: Mapping[str, str], known: Collection[str]) -> None:
     """Raise UsageError for arguments that the kind does not have, and for empty ones."""
     for name, value in given.items():
-        if name not in known:
-            raise UsageError(
-                f"the embedder {kind} has no argument {name!r}",
-                expected="one of " + ", ".join(known),
-                hint=did_you_mean(name, known) or f"`harness embedders {kind}` describes each",
-            )
+        one_of_names(
+            name, known, f"the embedder {kind} has no argument {name!r}", listed="one of {}",
+            hint=f"`harness embedders {kind}` describes each",
+        )  # fmt: skip
         if not value:
             raise bad(kind, f"{name}=", f"{name}=VALUE")
 

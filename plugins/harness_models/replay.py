@@ -25,8 +25,7 @@ from harness.contracts.model import (
     TokenLogprob,
     Usage,
 )
-from harness.runs.journal_index import JournalIndex
-from harness.runs.journal_parts import JournalFiles, journal_parts
+from harness.runs.journal import JournalFiles, JournalIndex, journal_parts
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness_models.arguments import count_of

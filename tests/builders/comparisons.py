@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from harness.scoring.comparison_document import ComparedRun, Comparison
-from harness.scoring.paired_differences import Difference
+from harness.scoring.comparison import ComparedRun, Comparison
+from harness.scoring.differences import Difference
 from harness.scoring.summary import MetricResult
 
 

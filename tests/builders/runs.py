@@ -14,8 +14,7 @@ from harness.contracts.benchmark import NoOptions
 from harness.contracts.records import JournalLine, Score
 from harness.contracts.task import DataSpec, Task
 from harness.runs.atomic_files import sealed_file
-from harness.runs.journal import JournalWriter
-from harness.runs.journal_parts import part_path
+from harness.runs.journal import JournalWriter, part_path
 from harness.runs.manifest import Manifest, Session, StageEntry, TaskEntry, task_definition
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import FinishedTask

@@ -49,4 +49,4 @@ def test_an_example_is_a_command_that_there_is(line):
     if name == "analyse" and words:
         assert words[0] in load_plugins().analyses
     if name == "data" and words:
-        assert words[0] in load_plugins().tools_of("data")
+        assert ("data", words[0]) in load_plugins().data_tools

@@ -53,7 +53,7 @@ def tools(site, monkeypatch):
 
 def test_without_plugins_the_harness_has_its_own_commands(monkeypatch, printed):
     monkeypatch.undo()
-    monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
+    monkeypatch.setattr(plugin_manager.registry, "entry_points", lambda group: ())
     assert [line.split()[0] for line in printed("data").out.splitlines()] == ["fetch", "where"]
 
 
@@ -79,7 +79,7 @@ def test_what_a_tool_says_is_wrong_is_printed_as_it_says_it_and_else_its_plugin_
         "  to do:    pip install 'user-understanding-harness[analysis]'\n"
     )
     err = printed("data", "gone", code=1).err
-    assert "plugin 'counting' of counting: 'gone' could not be created" in err
+    assert "plugin 'counting' of counting: 'gone' cannot be made" in err
     assert "ZeroDivisionError" in err
 
 

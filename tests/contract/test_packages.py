@@ -79,7 +79,7 @@ def run_a_sample(folder, site):
 
 
 CALLED = [
-    ("pluggy", "harness.registry.loading:_load", "pluggy.PluginManager.register", read_plugins),
+    ("pluggy", "harness.registry.registry:_load", "pluggy.PluginManager.register", read_plugins),
     ("huggingface-hub", f"{HUB}:_Repo.listing", "huggingface_hub.HfApi.dataset_info", run_on_hub),
     ("huggingface-hub", f"{HUB}:_Repo.snapshot", "huggingface_hub.snapshot_download", run_on_hub),
     ("datasets", f"{HUB}:_splits", "datasets.load_dataset_builder", run_on_hub),

@@ -13,7 +13,7 @@ import msgspec
 
 import harness.runs
 from harness.runs.manifest import Manifest
-from harness.scoring.comparison_document import ComparisonDocument
+from harness.scoring.comparison import ComparisonDocument
 from harness.scoring.summary import TaskSummary
 
 FILES: dict[str, Any] = {

@@ -25,7 +25,7 @@ from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan
 from harness.pipeline.roles import Binding
 from harness.pipeline.stage_items import stage_runs
-from harness.runs.journal_index import JournalRecords
+from harness.runs.journal import JournalRecords
 
 ANY_NUMBER = dict.fromkeys(("calls", "parsing", "judging", "errors"), 1.0)
 

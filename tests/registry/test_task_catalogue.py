@@ -174,7 +174,7 @@ def test_a_task_of_a_broken_plugin_tells_why(site, monkeypatch):
     assert "worse" in found.names
     error = error_of(found, "worse")
     assert (error.problem, error.where, error.found) == (
-        "the plugin of the task 'worse' is broken",
+        "no working plugin offers the benchmark 'other'",
         "task_configs/worse.yaml:1:7",
         why,
     )

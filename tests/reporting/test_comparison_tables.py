@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from harness.reporting.comparison_tables import print_comparisons
 from harness.scoring.comparable import Refused
-from harness.scoring.comparison_document import OracleUse
+from harness.scoring.comparison import OracleUse
 
 
 def metric(value, interval, n, missing=None, worst=None, **more):

@@ -10,8 +10,8 @@ from builders.runs import make_metric, make_summary
 
 from harness.reporting.html.first_screen import UNDECIDED, first_screen, verdict, verdict_html
 from harness.reporting.html.run_differences import Differences
-from harness.scoring.comparison_document import ComparisonDocument, MeanDifference
-from harness.scoring.mean_differences import WithoutLost
+from harness.scoring.comparison import ComparisonDocument, WithoutLost
+from harness.scoring.means import MeanDifference
 
 
 def compared(task, *differences, higher=True, labels=("old", "new")):

@@ -14,7 +14,7 @@ from harness.reporting.html.markup import page_html, section_html
 from harness.reporting.html.result_lines import Rule, Value, lines_of, matrix_html
 from harness.reporting.html.run_differences import Differences, Established
 from harness.reporting.html.untested import Untested
-from harness.scoring.comparison_document import ComparisonDocument, OracleUse
+from harness.scoring.comparison import ComparisonDocument, OracleUse
 
 NOTHING = Differences(ComparisonDocument(comparisons=()))
 

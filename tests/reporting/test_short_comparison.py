@@ -10,9 +10,9 @@ from msgspec import structs
 
 from harness.reporting.comparison_tables import print_short_comparison
 from harness.scoring.comparable import Refused
-from harness.scoring.comparison_document import ComparisonDocument, OracleUse
-from harness.scoring.group_means import MeanOverTasks
-from harness.scoring.paired_differences import ChangedUnit, ChangedUnits
+from harness.scoring.comparison import ComparisonDocument, OracleUse
+from harness.scoring.differences import ChangedUnit, ChangedUnits
+from harness.scoring.means import MeanOverTasks
 
 BASE, NEXT = "step-1000", "step-2000"
 

@@ -9,7 +9,7 @@ from harness.contracts.report import Sheet
 from harness.contracts.task import RoleSpec
 from harness.reporting.tables import _fitting, _Row, print_short_table
 from harness.runs.manifest import StageEntry
-from harness.scoring.group_means import MeanOverTasks
+from harness.scoring.means import MeanOverTasks
 from harness.scoring.summary import RoleUse, StageSummary
 
 STAGES = tuple(StageEntry(name=name, key="k", file=f"{name}.jsonl") for name in ("ask", "check"))

@@ -12,8 +12,13 @@ from harness.base.errors import StorageError
 from harness.contracts.model import TokenLogprob
 from harness.contracts.outcomes import CallFailed, NoVerdict, Unreadable
 from harness.contracts.records import CallRecord, Done, JournalLine
-from harness.runs.journal import JournalWriter, LackingRecord, holds_non_finite, recorded
-from harness.runs.journal_index import JournalRecords
+from harness.runs.journal import (
+    JournalRecords,
+    JournalWriter,
+    LackingRecord,
+    holds_non_finite,
+    recorded,
+)
 
 STAGE = "5" * 32
 OTHER = "6" * 32

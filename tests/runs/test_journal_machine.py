@@ -15,10 +15,21 @@ from harness.base.errors import DataError, StorageError
 from harness.base.hashing import stable_int
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Done, JournalLine
-from harness.runs import journal_index
-from harness.runs.journal import JournalWriter, has_value, open_journal, recorded
-from harness.runs.journal_index import Head, JournalIndex, JournalRecords, check_number, scan
-from harness.runs.journal_parts import journal_parts, next_part, part_path
+from harness.runs import journal
+from harness.runs.journal import (
+    Head,
+    JournalIndex,
+    JournalRecords,
+    JournalWriter,
+    check_number,
+    has_value,
+    journal_parts,
+    next_part,
+    open_journal,
+    part_path,
+    recorded,
+    scan,
+)
 
 STAGES = ("5" * 32, "6" * 32)
 DROPPED, FAILED = "dropped", "schema"
@@ -62,13 +73,13 @@ class Journal(RuleBasedStateMachine):
     @initialize(large=st.sampled_from([1, 4096]), cluster=st.booleans())
     def setting(self, large: int, cluster: bool) -> None:
         """Where there are workers, and how many records are sorted before they are decoded."""
-        journal_index._LARGE, self.cluster = large, cluster
+        journal._LARGE, self.cluster = large, cluster
 
     def teardown(self) -> None:
         for number in list(self.writers):
             self.close(number)
         self.reads()
-        journal_index._LARGE = 4096
+        journal._LARGE = 4096
         self.folder.cleanup()
 
     def file(self, number: int) -> Path:

@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from harness.base.errors import DataError
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Done, JournalLine
-from harness.runs.journal_index import JournalIndex, JournalRecords, check_number
-from harness.runs.journal_parts import journal_parts, next_part, part_path
+from harness.runs.journal import (
+    JournalIndex,
+    JournalRecords,
+    check_number,
+    journal_parts,
+    next_part,
+    part_path,
+)
 from harness.runs.run_folder import RunFolder
 
 STAGE = "5" * 32

@@ -12,7 +12,7 @@ import pytest
 from harness.base.errors import HarnessError
 from harness.contracts.records import JournalLine
 from harness.registry import load_plugins
-from harness.runs.journal_index import JournalIndex, JournalRecords
+from harness.runs.journal import JournalIndex, JournalRecords
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
 from harness.scoring.score_run import score_into

@@ -46,10 +46,9 @@ from harness.reporting.html.result_lines import lines_of
 from harness.reporting.html.run_differences import differences_html, differences_of_runs
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.compared_tasks import compare_methods, compare_tasks
-from harness.scoring.comparison_document import ComparisonDocument
+from harness.scoring.comparison import ComparisonDocument, compare_methods, compare_tasks
+from harness.scoring.differences import least_seen
 from harness.scoring.gates import GatedRun, decided, gates_of, metrics_by_task
-from harness.scoring.paired_differences import least_seen
 
 PEOPLE = ("ann", "bob", "cid", "dan", "eve", "fay")
 OLD, NEW = (0, 0, 1, 0, 1, 0), (1, 1, 1, 1, 0, 0)

@@ -32,13 +32,16 @@ from harness.contracts.records import Score
 from harness.contracts.stage import Item
 from harness.reporting.comparison_tables import print_gates
 from harness.runs.manifest import RoleEntry, Session, StageEntry
-from harness.scoring.compared_tasks import compare_tasks
-from harness.scoring.comparison import compare, write_comparisons
-from harness.scoring.comparison_document import ComparisonDocument
+from harness.scoring.comparison import (
+    ComparisonDocument,
+    common_means,
+    compare,
+    compare_tasks,
+    write_comparisons,
+)
+from harness.scoring.differences import differences_of
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.gates import GatedRun, gates_of, with_gates
-from harness.scoring.mean_differences import common_means
-from harness.scoring.paired_differences import differences_of
 
 
 class Person(Item, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from harness.base.errors import PluginError
 from harness.contracts.benchmark import Metric
 from harness.contracts.records import Score
 from harness.runs.run_folder import RunFolder
-from harness.scoring.group_means import means_of
+from harness.scoring.means import means_of
 from harness.scoring.stats import Interval, NoInterval, Part, interval_together
 
 EASY = {"ann": 1.0, "bob": 0.0, "cid": 0.5, "dan": 0.5}

@@ -3,8 +3,7 @@ import pytest
 from scipy import stats
 
 from harness.scoring.stats import Interval, NoInterval, bootstrap_interval, paired_interval
-from harness.scoring.stats.intervals import Measured, bca_interval, interval_of
-from harness.scoring.stats.statistic import without_each
+from harness.scoring.stats.bootstrap import Measured, bca_interval, interval_of, without_each
 
 SKEWED = np.array([0.1, 0.4, 0.2, 3.0, 0.9, 0.3, 7.5, 1.1, 0.6, 0.2, 2.2, 0.5])
 

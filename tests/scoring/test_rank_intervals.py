@@ -19,7 +19,7 @@ from harness.contracts.records import Score
 from harness.contracts.task import IntervalSpec
 from harness.runs.manifest import RoleEntry
 from harness.scoring.comparison import compare
-from harness.scoring.paired_differences import Difference, RankInterval, rank_intervals
+from harness.scoring.differences import Difference, RankInterval, rank_intervals
 
 SIX = {
     "first": (6, 7, 8, 7, 9, 8), "second": (5, 5, 7, 5, 8, 6), "third": (5, 9, 6, 8, 8, 9),

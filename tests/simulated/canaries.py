@@ -20,7 +20,7 @@ from harness.calls import budget, client, limiter, own_answers, store
 from harness.calls.policy import Budget
 from harness.pipeline import item_queue, plan, run
 from harness.pipeline.executors import choice
-from harness.runs import atomic_files, journal, journal_file, journal_index, run_folder
+from harness.runs import atomic_files, journal, run_folder
 from harness.scoring import score_run
 
 
@@ -90,7 +90,7 @@ CANARIES = {
         needs=lambda plan: plan.crashes,
     ),
     "a torn last line that is taken whole": Canary(
-        journal_index, "cut_torn_tail", "if end < size:", "if False:", (journal_file,),
+        journal, "cut_torn_tail", "if end < size:", "if False:",
         needs=lambda plan: plan.crashes,
     ),
     "cut answers that are not kept": Canary(

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from harness.calls import store
-from harness.runs import atomic_files, journal_file
+from harness.runs import atomic_files, journal
 
 WRITES = ("BEGIN", "COMMIT", "INSERT", "PRAGMA journal_mode", "CREATE")
 SQLITE_CODES = {errno.ENOSPC: (13, "SQLITE_FULL"), errno.EIO: (10, "SQLITE_IOERR")}
@@ -142,8 +142,8 @@ class Disk:
             return made
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(journal_file, "os", System())
-            patch.setattr(journal_file, "sync_folder", self.sync_folder)
+            patch.setattr(journal, "os", System())
+            patch.setattr(journal, "sync_folder", self.sync_folder)
             patch.setattr(atomic_files, "os", System())
             patch.setattr(atomic_files, "sync_folder", self.sync_folder)
             patch.setattr(store.sqlite3, "connect", wrapped)

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from simulated.loop import Clock
 
-from harness import registry
 from harness.base import clock, redaction
 from harness.base.resources import package_bundle
 from harness.calls import store
 from harness.pipeline import preflight, preparation, resume
 from harness.prompts.environment import Folder
-from harness.registry import loading
+from harness.registry import registry
 from harness.runs import manifest
 
 PLUGINS = {"simulated": "simulated.benchmark", "judges": "harness_judges.plugin"}
@@ -29,8 +28,8 @@ def simulated() -> Iterator[Clock]:
     machine = Clock()
     with pytest.MonkeyPatch.context() as patch:
         points = [EntryPoint(name, value, registry.GROUP) for name, value in PLUGINS.items()]
-        patch.setattr(loading, "entry_points", lambda group: points)
-        patch.setattr(loading, "bundles", lambda found: [package_bundle("simulated")])
+        patch.setattr(registry, "entry_points", lambda group: points)
+        patch.setattr(registry, "bundles", lambda found: [package_bundle("simulated")])
         registry.reset()
         for name in ("seconds", "utc", "block"):
             patch.setattr(clock, name, getattr(machine, name))

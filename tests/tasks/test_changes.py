@@ -113,9 +113,9 @@ def test_what_is_near_depends_on_whom_the_path_means(tasks, path, hint):
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        ("data.size", 0, "at least 1"),
-        ("data.size", "many", "a whole number or null"),
-        ("interval.confidence", 2, "less than 1"),
+        ("data.size", 0, "a whole number, at least 1 ("),
+        ("data.size", "many", "a whole number, at least 1, or null"),
+        ("interval.confidence", 2, "a number, above 0 and below 1"),
     ],
 )
 def test_a_value_that_cannot_be_is_told(tasks, path, value, expected):

@@ -141,15 +141,15 @@ to do: put quotes around text that YAML would read otherwise\
 
 
 CHANGES = {
-    ("data.sources", "[{hub: {}}]"): ("--set data.sources", "[{'hub': {}}]", snapshot("""\
-invalid value for 'data' of the task 'base'
-expected: Object missing required field `repo` - at `$.sources[0].hub`\
+    ("data.sources", "[{hub: {}}]"): (TaskError, "--set data.sources", None, snapshot("""\
+`data.sources[0].hub.repo` is missing
+expected: `repo`: Owner and name, as OWNER/NAME.\
 """)),
-    ("options", "3"): ("--set options", "3", snapshot("""\
+    ("options", "3"): (UsageError, "--set options", "3", snapshot("""\
 the options must be keys and values
 expected: options by name: {window: 10}\
 """)),
-    ("windw", "3"): ("--set windw", None, snapshot("""\
+    ("windw", "3"): (UsageError, "--set windw", None, snapshot("""\
 no chosen task has 'windw'
 expected: one of the options extra, names, threshold, weights, window, or a path in data, roles, stages, interval, least_scored, metrics
 to do: did you mean 'window'?\
@@ -163,8 +163,8 @@ def test_changes(path, value, catalogue, site, raised):
     change = partial(
         apply_changes, tasks, {path: read_value(value)}, benchmark=site.plugins().benchmark
     )
-    where, found, wording = CHANGES[path, value]
-    assert raised(UsageError, change, where=where, found=found) == wording
+    kind, where, found, wording = CHANGES[path, value]
+    assert raised(kind, change, where=where, found=found) == wording
 
 
 class Range(msgspec.Struct, frozen=True):

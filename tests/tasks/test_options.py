@@ -85,7 +85,7 @@ def test_an_unknown_option_inside_another_is_told_with_its_place(task):
         ("order: newst", "4:10", '"newst"', "one of newest, oldest"),
         ("share: 2.0", "4:10", "2.0", "a number, above 0 and at most 1"),
         ("kinds: [film, boot]", "4:17", '"boot"', "one of book, film"),
-        ("by_name: {a: x}", "4:12", '{"a": "x"}', "Expected `int`, got `str`"),
+        ("by_name: {a: x}", "4:16", '"x"', "a whole number"),
     ],
 )
 def test_an_ill_typed_option_is_told_with_its_place(task, line, where, found, expected):

@@ -23,7 +23,7 @@ data:
     - hub: {repo: o/n, config: null, revision: main}
     - url: {address: "https://h/get?id=1", name: a.zip, digest: null, terms: none, contents: {}}
     - drive: {file: 1Px0VosZH0YHmg6y9BbMMFEwraDKAzs4o, name: a.zip}
-    - build: {tool: make, options: {least: 3}, inputs: {log: [{hub: {repo: a/b}}]}}
+    - build: {tool: make, options: {least: 3}, inputs: {log: [{hub: {repo: a/b, files: [c]}}]}}
     - ask: {steps: [Log in.], terms: none}
   sample: sample
   size: 10
@@ -67,7 +67,7 @@ def test_every_key_says_what_it_means():
         assert str(error.expected).endswith(")"), key
     for name, value in whole["data"].items():
         wrong = 3 if value != 10 else "x"
-        (error,) = part_errors("data", {**whole["data"], name: wrong}, "here")
+        (error,) = part_errors("data", {**whole["data"], name: wrong}, lambda path, **_: "here")
         assert str(error.expected).endswith(")"), name
 
 
@@ -82,19 +82,19 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
     ("line", "where", "expected"),
     [
         ("version: '1'", "3:10", "a whole number"),
-        ("version: 0", "3:10", "at least 1"),
+        ("version: 0", "3:10", "a whole number, at least 1"),
         ("abstract: yes", "3:11", "true or false"),
         ("tags: [a, b c]", "3:11", "letters, digits, _ and -, beginning with a letter or digit"),
         ("tags: [a, a]", "3:7", "a list without duplicates"),
         ("metrics: hits", "3:10", "a list"),
         ("metrics: []", "3:10", "a list that is not empty"),
         ("options: [a]", "3:10", "keys and values"),
-        ("interval: {confidence: 1}", "3:24", "less than 1"),
-        ("data: {tables: {}}", "3:16", "at least one key"),
+        ("interval: {confidence: 1}", "3:24", "a number, above 0 and below 1"),
+        ("data: {tables: {}}", "3:16", "keys and values, at least one"),
         (
             "data: {tables: {a: {columns: {b: {type: text}}}}}",
             "3:41",
-            "one of string, integer, number, boolean, list, object, any",
+            "one of any, boolean, integer, list, number, object, string",
         ),
         ("data: {tables: {a: {entries: [b]}}}", "3:30", "a list of 2"),
         ("prompts: {a.b: 3}", "3:16", "text"),

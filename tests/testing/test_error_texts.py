@@ -8,6 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from harness.base.errors import PluginError, UsageError
+from harness.registry import reset
 from harness.testing import check_plugin
 from harness.testing.trial import plugin_under_test
 from harness.testing.versions import code_of, main, pins_of
@@ -57,6 +58,7 @@ expected: the name of one entry point of the group 'harness.plugins', or its pac
 to do: install the package first: pip install -e .\
 """)
     monkeypatch.setenv("HARNESS_PLUGINS", "models")
+    reset()
     assert raised(PluginError, pins_of, plugin_under_test("films")) == snapshot("""\
 the plugin 'films' is not loaded, so its versions cannot be pinned
 to do: `harness plugins films` shows the reason\

@@ -23,8 +23,13 @@ from harness.pipeline.executors.lanes import ROUND_SIZE
 from harness.pipeline.item_queue import JobText, YieldToLoop
 from harness.pipeline.memos import Entry, Memory
 from harness.runs.atomic_files import storage_error
-from harness.runs.journal import JournalWriter, LackingRecord, open_journal
-from harness.runs.journal_index import OutcomeHead, whole_lines
+from harness.runs.journal import (
+    JournalWriter,
+    LackingRecord,
+    OutcomeHead,
+    open_journal,
+    whole_lines,
+)
 
 LARGEST = 10_000
 """The most items of a shard, so that its records are soon in the journal."""

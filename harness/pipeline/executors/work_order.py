@@ -101,7 +101,7 @@ def read_order(data: bytes) -> tuple[WorkOrder, dict[tuple[str, str], StageConte
     run folder. The process works in the command's folder from now on, if there is one here.
     """
     plugins = load_plugins()
-    broken = {f"plugin {one.entry_point}": one.error for one in plugins.broken}
+    broken = {f"plugin {one.plugin}": one.error for one in plugins.broken}
     wanted = msgspec.msgpack.decode(data, type=Versions).versions
     _check_versions(wanted, broken | _versions(plugins))
     order = msgspec.msgpack.decode(data, type=WorkOrder, dec_hook=lambda kind, value: kind(value))
@@ -193,10 +193,7 @@ def _versions(plugins: Plugins) -> dict[str, str]:
     return {
         "python": ".".join(platform.python_version_tuple()[:2]),
         **{name: version(name) for name in DECIDING},
-        **{
-            f"plugin {one.entry_point}": f"{one.distribution} {one.version}"
-            for one in plugins.loaded
-        },
+        **{f"plugin {one.plugin}": f"{one.distribution} {one.version}" for one in plugins.loaded},
     }
 
 

@@ -16,8 +16,8 @@ from harness.reporting.html.sheet_html import in_words, notes_html
 from harness.reporting.html.untested import untested_pairs
 from harness.reporting.tables import data_name
 from harness.reporting.text import number
+from harness.scoring.differences import Difference
 from harness.scoring.grouping import grouped
-from harness.scoring.paired_differences import Difference
 from harness.scoring.summary import TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 

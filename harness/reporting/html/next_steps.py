@@ -11,7 +11,7 @@ from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.untested import reasons_untested
 from harness.reporting.tables import failed_members, missing_share, thought_out
 from harness.reporting.text import number, reasons, share
-from harness.scoring.paired_differences import is_established, least_shown
+from harness.scoring.differences import is_established, least_shown
 from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
 

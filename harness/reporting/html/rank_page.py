@@ -23,11 +23,10 @@ from harness.reporting.html.sheet_html import in_words, notes_html, sheet_html
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number
 from harness.scoring.comparable import NoneComparable
-from harness.scoring.comparison import compare, main_of
-from harness.scoring.comparison_document import Comparison
+from harness.scoring.comparison import Comparison, compare, main_of
+from harness.scoring.differences import RankInterval, rank_intervals
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
-from harness.scoring.paired_differences import RankInterval, rank_intervals
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult
 from harness.tasks.repeats import task_and_repeat

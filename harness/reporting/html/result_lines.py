@@ -19,8 +19,8 @@ from harness.reporting.html.untested import untested_pairs
 from harness.reporting.run_lines import paid
 from harness.reporting.tables import missing_share
 from harness.reporting.text import NOTHING, duration, number, reasons, share
-from harness.scoring.group_means import MeanOverTasks, means_of
 from harness.scoring.grouping import grouped
+from harness.scoring.means import MeanOverTasks, means_of
 from harness.scoring.run_costs import costs_of
 from harness.scoring.score_run import unfinished_stages
 from harness.scoring.summary import MetricResult, TaskSummary, main_metrics

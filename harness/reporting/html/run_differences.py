@@ -17,14 +17,13 @@ from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.html.untested import Untested, untested_of
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number
+from harness.scoring.differences import Difference, is_established
 from harness.scoring.grouping import grouped
-from harness.scoring.paired_differences import Difference, is_established
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
-    from harness.scoring.comparison_document import Comparison, ComparisonDocument
-    from harness.scoring.mean_differences import WithoutLost
-    from harness.scoring.paired_differences import ChangedUnits
+    from harness.scoring.comparison import Comparison, ComparisonDocument, WithoutLost
+    from harness.scoring.differences import ChangedUnits
 
 MOST_COMPARED = 12
 """More runs than this are compared with `harness compare`, as each pair takes its time."""
@@ -147,10 +146,15 @@ def differences_of_runs(
     runs: Sequence[ReportedRun], by: str | None = None, bases: Collection[str] = ()
 ) -> Differences:
     """The comparisons of all runs with one of `bases`, else with the best one by each metric."""
-    from harness.scoring.compared_tasks import ComparedTasks, check_slice
-    from harness.scoring.comparison import best_runs, compare, main_of
-    from harness.scoring.comparison_document import ComparisonDocument
-    from harness.scoring.mean_differences import without_lost
+    from harness.scoring.comparison import (
+        ComparedTasks,
+        ComparisonDocument,
+        best_runs,
+        check_slice,
+        compare,
+        main_of,
+        without_lost,
+    )
     from harness.scoring.score_run import chosen_metrics
 
     if by is not None and len(runs) < 2:

@@ -12,8 +12,9 @@ from msgspec import UNSET
 from harness.analysis.report_notes import told_apart, with_notes
 from harness.base.errors import HarnessError, PluginError
 from harness.contracts.report import Cell, Sheet
-from harness.registry.data_tools import make_tool, run_tool
-from harness.registry.hookspecs import ANY_BENCHMARK
+from harness.registry import made
+from harness.registry.data_tools import run_tool
+from harness.registry.registrations import ANY_BENCHMARK
 from harness.reporting.html.figure_html import report_html
 from harness.reporting.html.key_words import KeyWords
 from harness.reporting.html.markup import Html, element, joined
@@ -253,7 +254,7 @@ def _report(
     options: Mapping[str, Any],
     shown: list[Sheet],
 ) -> Html:
-    analysis: Any = make_tool(registration)
+    analysis: Any = made(registration)
     fields = msgspec.structs.fields(analysis.options)
     if needed := [one.name for one in fields if one.required and one.name not in options]:
         raise PluginError(

@@ -19,7 +19,7 @@ from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import CallRecord, Judged
 from harness.reporting.html.markup import Html, all_shown, element, joined
 from harness.reporting.run_lines import describe_call
-from harness.runs.journal_index import JournalIndex, JournalRecords
+from harness.runs.journal import JournalIndex, JournalRecords
 from harness.runs.manifest import StageEntry
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from harness.scoring.comparable import named_differences, settings_of
-from harness.scoring.comparison_document import Compared
+from harness.scoring.comparison import Compared
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat

@@ -9,15 +9,15 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from harness.scoring.stats.bootstrap import blocks_of_draws
-from harness.scoring.stats.intervals import (
+from harness.scoring.stats.bootstrap import (
     Floats,
     Interval,
     Measured,
     Method,
     NoInterval,
     Undefined,
-    bounds,
+    blocks_of_draws,
+    interval_by_users,
 )
 
 Weights: TypeAlias = Literal["none", "linear", "quadratic"]
@@ -94,29 +94,30 @@ def kappa_interval(
 
     It equals that of `relation_interval`, but is computed faster, from a table per user.
     """
-    if draws < 1:
-        return NoInterval("no draws were asked for")
     numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
-    if len(numbers) < 2:
-        return NoInterval("fewer than two users: there is nothing to draw from")
     place = {label: number for number, label in enumerate(dict.fromkeys((*first, *second)))}
     tables = np.zeros((len(numbers), len(place), len(place)))
     for one, other, user in zip(first, second, users, strict=True):
         tables[numbers[user], place[one], place[other]] += 1.0
     cost = 1.0 - np.eye(len(place))
     flat = tables.reshape(len(numbers), -1)
-    random = np.random.Generator(np.random.PCG64(seed))
-    drawn = []
-    for block in blocks_of_draws(len(numbers), draws, random, dtype=np.int64):
-        times = np.stack([np.bincount(some, minlength=len(numbers)) for some in block])
-        drawn.append(_kappas((times @ flat).reshape(-1, *cost.shape), cost))
+
+    def drawn(random: np.random.Generator) -> Floats:
+        found = []
+        for block in blocks_of_draws(len(numbers), draws, random, dtype=np.int64):
+            times = np.stack([np.bincount(some, minlength=len(numbers)) for some in block])
+            found.append(_kappas((times @ flat).reshape(-1, *cost.shape), cost))
+        return np.concatenate(found)
 
     def measured() -> Measured:
         whole = tables.sum(axis=0)
         value = float(_kappas(whole[None], cost)[0])
         return Measured(value=value, without=_kappas(whole - tables, cost))
 
-    return bounds(np.concatenate(drawn), measured, method=method, confidence=confidence, of="κ")
+    return interval_by_users(
+        len(numbers), drawn, measured, seed=seed, draws=draws, confidence=confidence,
+        method=method, of="κ",
+    )  # fmt: skip
 
 
 def _kappas(tables: Floats, cost: Any) -> Floats:

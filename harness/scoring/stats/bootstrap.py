@@ -6,24 +6,23 @@ replacement, as many as there are, and the statistic is computed over all units 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.scoring.stats.intervals import (
-    Floats,
-    Integers,
-    Interval,
-    Measured,
-    Method,
-    NoInterval,
-    bounds,
-)
-from harness.scoring.stats.statistic import Statistic, statistic_of, without_each
+from harness.base.hashing import stable_int
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[Any]
+Method: TypeAlias = Literal["percentile", "bca"]
+Statistic: TypeAlias = Literal["mean", "median"] | Callable[[Any], float]
+
+_SAME = 1e-12
+"""Sums of the same numbers in another order differ by less than this share of their size."""
 
 _CELLS = 1 << 20
 """Random numbers drawn at a time: bounds the memory for any number of clusters."""
@@ -33,6 +32,170 @@ _BLOCK = 4096
 
 _FEW = 8
 """Clusters are drawn by kind if each kind has at least this many of them on average."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The bounds of a statistic at the requested confidence."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class NoInterval:
+    """The reason for a missing interval."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The statistic of all values and without each cluster, which BCa needs besides the draws."""
+
+    value: float
+    without: Floats
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """The reason why a statistic has no value for its arguments."""
+
+    reason: str
+
+
+def statistic_of(values: Floats, statistic: Statistic) -> float:
+    """The statistic of values, NaN if it is undefined."""
+    if not len(values):
+        return float("nan")
+    if statistic == "mean":
+        return float(values.mean())
+    if statistic == "median":
+        return float(np.median(values))
+    try:
+        return float(statistic(values))
+    except (ArithmeticError, ValueError):
+        return float("nan")
+
+
+def without_each(values: Floats, starts: Integers, sizes: Integers, statistic: Statistic) -> Floats:
+    """The statistic without each cluster in turn: the jackknife.
+
+    The values are ordered by cluster; `starts` and `sizes` are the clusters' places.
+    """
+    if statistic == "mean":
+        means: Floats = (values.sum() - np.add.reduceat(values, starts)) / (len(values) - sizes)
+        return means
+    if statistic == "median":
+        # Medians from the sorted values, skipping the places of the cluster that is left out.
+        order = np.argsort(values, kind="stable")
+        place = np.empty(len(values), dtype=np.int64)
+        place[order] = np.arange(len(values))
+        ordered = values[order]
+        medians = []
+        for start, size in zip(starts, sizes, strict=True):
+            gone = np.sort(place[start : start + size])
+            left = len(values) - size
+            middle = [_past(gone, (left - 1) // 2), _past(gone, left // 2)]
+            medians.append(ordered[middle].mean())
+        return np.array(medians)
+    ends = starts + sizes
+    return np.array([
+        statistic_of(np.concatenate((values[:start], values[end:])), statistic)
+        for start, end in zip(starts, ends, strict=True)
+    ])  # fmt: skip
+
+
+def _past(gone: Integers, rank: int) -> int:
+    """The place of the value with this rank if the sorted places `gone` are left out."""
+    for place in gone:
+        if place > rank:
+            break
+        rank += 1
+    return rank
+
+
+def interval_of(drawn: Floats, confidence: float, *, of: str) -> Interval | NoInterval:
+    """The percentile interval of the draws; none if too many have no value.
+
+    A draw without a value counts as lower than all at one end, and as higher at the other.
+    """
+    tail = (1.0 - confidence) / 2.0
+    defined = np.isfinite(drawn)
+    with np.errstate(invalid="ignore"):
+        low = np.quantile(np.where(defined, drawn, -np.inf), tail)
+        high = np.quantile(np.where(defined, drawn, np.inf), 1.0 - tail)
+    if (reason := _undefined(drawn, of)) and not np.isfinite([low, high]).all():
+        return NoInterval(reason)
+    return Interval(float(low), float(high))
+
+
+def bca_interval(
+    drawn: Floats, measured: Measured, confidence: float, *, of: str
+) -> Interval | NoInterval:
+    """The bias-corrected and accelerated interval (Efron 1987), with the jackknife by cluster."""
+    from scipy.special import ndtr, ndtri
+
+    if (reason := _undefined(drawn, of)) is not None:
+        return NoInterval(reason)
+    if not np.isfinite(measured.without).all():
+        return NoInterval(f"{of} has no value without one of the users, which BCa needs")
+    scale = _SAME * float(np.abs(drawn).max())
+    below = np.count_nonzero(drawn < measured.value - scale)
+    above = np.count_nonzero(drawn > measured.value + scale)
+    share = (len(drawn) + below - above) / (2 * len(drawn))
+    if not 0.0 < share < 1.0:
+        return NoInterval(f"all draws lie on one side of {of}, and BCa has no bounds then")
+    gaps = measured.without.mean() - measured.without
+    if np.abs(gaps).max() <= _SAME * np.abs(measured.without).max():
+        return NoInterval(f"no single user changes {of}, and BCa has no bounds then")
+    acceleration = (gaps**3).sum() / (6.0 * (gaps**2).sum() ** 1.5)
+    bias = ndtri(share)
+    tail = (1.0 - confidence) / 2.0
+    moved = bias + ndtri(np.array([tail, 1.0 - tail]))
+    low, high = ndtr(bias + moved / (1.0 - acceleration * moved))
+    first, last = np.quantile(drawn, [low, high])
+    return Interval(float(first), float(last))
+
+
+def bounds(
+    drawn: Floats,
+    measured: Callable[[], Measured],
+    *,
+    method: Method,
+    confidence: float,
+    of: str,
+) -> Interval | NoInterval:
+    """The interval by a method; `measured` is called for BCa only."""
+    if method == "bca":
+        return bca_interval(drawn, measured(), confidence, of=of)
+    return interval_of(drawn, confidence, of=of)
+
+
+def _undefined(drawn: Floats, of: str) -> str | None:
+    missing = int(np.count_nonzero(~np.isfinite(drawn)))
+    return f"{of} has no value in {missing} of {len(drawn)} draws" if missing else None
+
+
+def interval_by_users(
+    users: int,
+    drawn: Callable[[np.random.Generator], Floats],
+    measured: Callable[[], Measured],
+    *,
+    seed: int,
+    draws: int = 2000,
+    confidence: float = 0.95,
+    method: Method = "percentile",
+    of: str = "the statistic",
+    few: str = "fewer than two users",
+) -> Interval | NoInterval:
+    """The interval of what is drawn, the same in every process for the same seed."""
+    if draws < 1:
+        return NoInterval("no draws were asked for")
+    if users < 2:
+        return NoInterval(f"{few}: there is nothing to draw from")
+    random = np.random.Generator(np.random.PCG64(seed))
+    return bounds(drawn(random), measured, method=method, confidence=confidence, of=of)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,18 +221,19 @@ def bootstrap_interval(
 
     `clusters` names the cluster of each value by an integer; values must be finite.
     """
-    if draws < 1:
-        return NoInterval("no draws were asked for")
     sample = _by_cluster(values, clusters)
-    if len(sample.sizes) < 2:
-        return NoInterval("fewer than two users: there is nothing to draw from")
-    random = np.random.Generator(np.random.PCG64(seed))
-    if statistic == "mean":
-        drawn = _means(sample, draws, random)
-    elif statistic == "median":
-        drawn = _medians(sample, draws, random)
-    else:
-        drawn = _any(sample, draws, random, statistic)
+
+    def drawn(random: np.random.Generator) -> Floats:
+        if statistic == "mean":
+            return _means(sample, draws, random)
+        if statistic == "median":
+            return _medians(sample, draws, random)
+        one_each = len(sample.sizes) == len(sample.values)
+        results = []
+        for users in _draws_of_clusters(len(sample.sizes), draws, random):
+            units = users if one_each else units_of(users, sample.starts, sample.sizes)
+            results.append(statistic_of(sample.values[units], statistic))
+        return np.asarray(results)
 
     def measured() -> Measured:
         return Measured(
@@ -77,7 +241,10 @@ def bootstrap_interval(
             without=without_each(sample.values, sample.starts, sample.sizes, statistic),
         )
 
-    return bounds(drawn, measured, method=method, confidence=confidence, of="the statistic")
+    return interval_by_users(
+        len(sample.sizes), drawn, measured, seed=seed, draws=draws, confidence=confidence,
+        method=method,
+    )  # fmt: skip
 
 
 def blocks_of_draws(
@@ -192,10 +359,147 @@ def _medians_of_ones(values: Floats, draws: int, random: np.random.Generator) ->
     return (low + high) / 2.0
 
 
-def _any(sample: _Sample, draws: int, random: np.random.Generator, statistic: Statistic) -> Floats:
-    results = []
-    one_each = len(sample.sizes) == len(sample.values)
-    for drawn in _draws_of_clusters(len(sample.sizes), draws, random):
-        units = drawn if one_each else units_of(drawn, sample.starts, sample.sizes)
-        results.append(statistic_of(sample.values[units], statistic))
-    return np.asarray(results)
+def paired_interval(
+    first: Floats,
+    second: Floats,
+    clusters: Integers,
+    *,
+    seed: int,
+    statistic: Statistic = "mean",
+    draws: int = 2000,
+    confidence: float = 0.95,
+    method: Method = "percentile",
+) -> Interval | NoInterval:
+    """The interval of the first statistic minus the second, with the same users drawn for both."""
+    sizes = np.unique(clusters, return_counts=True)[1]
+    order = np.argsort(clusters, kind="stable")
+    first, second = first[order], second[order]
+    starts = np.cumsum(sizes) - sizes
+    one_each = len(sizes) == len(first)
+
+    def of_block(drawn: Integers) -> Floats:
+        if one_each and statistic == "mean":
+            means: Floats = (first - second)[drawn].mean(axis=1)
+            return means
+        if one_each and statistic == "median":
+            return _medians_of_rows(first, drawn) - _medians_of_rows(second, drawn)
+        found = []
+        for users in drawn:
+            units = units_of(users, starts, sizes)
+            sides = (statistic_of(side[units], statistic) for side in (first, second))
+            found.append(next(sides) - next(sides))
+        return np.asarray(found, dtype=np.float64)
+
+    def drawn(random: np.random.Generator) -> Floats:
+        blocks = blocks_of_draws(len(sizes), draws, random, dtype=np.uint32)
+        return np.concatenate([of_block(block) for block in blocks])
+
+    def measured() -> Measured:
+        ours, theirs = (without_each(each, starts, sizes, statistic) for each in (first, second))
+        value = statistic_of(first, statistic) - statistic_of(second, statistic)
+        return Measured(value=value, without=ours - theirs)
+
+    return interval_by_users(
+        len(sizes), drawn, measured, seed=seed, draws=draws, confidence=confidence, method=method,
+        of="the difference", few="fewer than two users in common",
+    )  # fmt: skip
+
+
+def _medians_of_rows(values: Floats, drawn: Integers) -> Floats:
+    """The median of each row of a block; ranks are sorted, which is faster than sorting values."""
+    order = np.argsort(values, kind="stable")
+    place = np.empty(len(values), dtype=np.uint32)
+    place[order] = np.arange(len(values), dtype=np.uint32)
+    places = place[drawn]
+    places.sort(axis=1)
+    middle = places[:, [(len(values) - 1) // 2, len(values) // 2]]
+    medians: Floats = values[order][middle].mean(axis=1)
+    return medians
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A statistic of some values, whose clusters are integers, and its weight in the sum."""
+
+    values: Floats
+    clusters: Integers
+    statistic: Statistic
+    weight: float
+
+
+def part_of(
+    units: Iterable[tuple[str, float]], *, statistic: Statistic = "mean", weight: float
+) -> Part:
+    """The part of some units, each given as its user and its value."""
+    pairs = list(units)
+    return Part(
+        values=np.array([value for _, value in pairs]),
+        clusters=np.array([stable_int(user) for user, _ in pairs], dtype=np.uint64),
+        statistic=statistic,
+        weight=weight,
+    )
+
+
+def interval_together(
+    parts: Sequence[Part],
+    *,
+    seed: int,
+    draws: int = 2000,
+    confidence: float = 0.95,
+    method: Method = "percentile",
+) -> Interval | NoInterval:
+    """The interval of the weighted sum, with the same users drawn for all parts."""
+    users = np.unique(np.concatenate([part.clusters for part in parts]))
+    ordered = [_Ordered(part, users) for part in parts]
+
+    def drawn(random: np.random.Generator) -> Floats:
+        found = []
+        for block in blocks_of_draws(len(users), draws, random, dtype=np.uint32):
+            counts = [np.bincount(row, minlength=len(users)) for row in block]
+            times = np.stack(counts).astype(float)
+            found.append(np.sum([part.of_draws(block, times) for part in ordered], axis=0))
+        return np.concatenate(found)
+
+    def measured() -> Measured:
+        return Measured(
+            value=sum(p.weight * statistic_of(p.values, p.statistic) for p in parts),
+            without=np.sum([part.without_each() for part in ordered], axis=0),
+        )
+
+    return interval_by_users(
+        len(users), drawn, measured, seed=seed, draws=draws, confidence=confidence, method=method,
+        of="the mean",
+    )  # fmt: skip
+
+
+class _Ordered:
+    """A part with its values ordered by user; each of all users has a place and a size in it."""
+
+    def __init__(self, part: Part, users: Integers) -> None:
+        owners = np.searchsorted(users, part.clusters)
+        self._part = part
+        self._values = part.values[np.argsort(owners, kind="stable")]
+        self._sizes = np.bincount(owners, minlength=len(users))
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        self._sums = np.bincount(owners, weights=part.values, minlength=len(users))
+
+    def of_draws(self, drawn: Integers, times: Floats) -> Floats:
+        """The weighted statistic over the units of each draw's users; NaN where they have none."""
+        units = times @ self._sizes
+        found = np.full(len(drawn), np.nan)
+        for place in np.flatnonzero(units):
+            if self._part.statistic == "mean":
+                found[place] = self._part.weight * (times[place] @ self._sums) / units[place]
+            else:
+                values = self._values[units_of(drawn[place], self._starts, self._sizes)]
+                found[place] = self._part.weight * statistic_of(values, self._part.statistic)
+        return found
+
+    def without_each(self) -> Floats:
+        """The weighted statistic without each of all users."""
+        found = np.full(len(self._sizes), statistic_of(self._values, self._part.statistic))
+        here = self._sizes > 0
+        found[here] = without_each(
+            self._values, self._starts[here], self._sizes[here], self._part.statistic
+        )
+        return self._part.weight * found

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.scoring.stats.bootstrap import blocks_of_draws, units_of
-from harness.scoring.stats.intervals import (
+from harness.scoring.stats.bootstrap import (
     Floats,
     Integers,
     Interval,
@@ -17,7 +16,9 @@ from harness.scoring.stats.intervals import (
     Method,
     NoInterval,
     Undefined,
-    bounds,
+    blocks_of_draws,
+    interval_by_users,
+    units_of,
 )
 
 Relation = Callable[[Sequence[Any], Sequence[Any]], "float | Undefined"]
@@ -91,12 +92,8 @@ def relation_interval(
     method: Method = "percentile",
 ) -> Interval | NoInterval:
     """The bootstrap interval of a correlation or κ; users are drawn with all their pairs."""
-    if draws < 1:
-        return NoInterval("no draws were asked for")
     numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
-    if len(numbers) < 2:
-        return NoInterval("fewer than two users: there is nothing to draw from")
-    owners = np.array([numbers[user] for user in users])
+    owners = np.array([numbers[user] for user in users], dtype=np.int64)
     order = np.argsort(owners, kind="stable")
     first, second = np.asarray(x)[order], np.asarray(y)[order]
     sizes = np.bincount(owners)
@@ -106,11 +103,9 @@ def relation_interval(
         found = relation(first[units], second[units])  # type: ignore[arg-type]
         return math.nan if isinstance(found, Undefined) else found
 
-    random = np.random.Generator(np.random.PCG64(seed))
-    blocks = blocks_of_draws(len(sizes), draws, random, dtype=np.int64)
-    drawn: Floats = np.array([
-        of(units_of(some, starts, sizes)) for block in blocks for some in block
-    ])  # fmt: skip
+    def drawn(random: np.random.Generator) -> Floats:
+        blocks = blocks_of_draws(len(sizes), draws, random, dtype=np.int64)
+        return np.array([of(units_of(some, starts, sizes)) for block in blocks for some in block])
 
     def measured() -> Measured:
         everything = np.arange(len(first))
@@ -120,4 +115,6 @@ def relation_interval(
         ]
         return Measured(value=of(everything), without=np.array(without))
 
-    return bounds(drawn, measured, method=method, confidence=confidence, of="the statistic")
+    return interval_by_users(
+        len(numbers), drawn, measured, seed=seed, draws=draws, confidence=confidence, method=method
+    )

@@ -11,8 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.scoring.stats.intervals import Floats, Integers, Undefined
-from harness.scoring.stats.statistic import Statistic, statistic_of
+from harness.scoring.stats.bootstrap import (
+    Floats,
+    Integers,
+    Statistic,
+    Undefined,
+    statistic_of,
+)
 
 
 def holm(values: Sequence[float]) -> tuple[float, ...]:

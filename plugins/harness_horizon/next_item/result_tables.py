@@ -175,8 +175,7 @@ def _interval(first: Result, other: Result, column: str) -> tuple[float | None, 
     """The interval of the first mean minus the other, users drawn together."""
     import numpy as np
 
-    from harness.scoring.stats.intervals import Interval
-    from harness.scoring.stats.together import Part, interval_together
+    from harness.scoring.stats.bootstrap import Interval, Part, interval_together
 
     interval = first.task.task.interval
     parts = []

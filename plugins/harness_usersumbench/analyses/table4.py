@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.contracts.report import Report, Sheet
 from harness.reporting.text import reasons as counted
-from harness.scoring.paired_differences import differences_of
+from harness.scoring.differences import differences_of
 from harness_usersumbench.analyses.examples import FINAL
 from harness_usersumbench.analyses.results import (
     HEADS,

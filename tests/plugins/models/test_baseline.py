@@ -28,7 +28,7 @@ def plugins(*given):
             role="candidate",
             version=version,
         )
-        plugins.respondents.add(registration.key, registration)
+        plugins.respondents.add(registration)
     return plugins
 
 

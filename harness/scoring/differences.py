@@ -17,12 +17,18 @@ import msgspec
 from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
 from harness.contracts.records import Score
-from harness.runs.journal_index import Head, scan
+from harness.runs.journal import Head, scan
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.summary import MetricResult
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Metric
+    from harness.contracts.task import IntervalSpec
+    from harness.scoring.stats import Interval, NoInterval, PValue, Undefined
+
+
+Units = Mapping[str, tuple[str, float]]
+"""By the id of a unit its user and its value."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,14 +91,7 @@ def _difference(
 ) -> Difference:
     import numpy as np
 
-    from harness.scoring.stats import (
-        Interval,
-        PValue,
-        Undefined,
-        paired_interval,
-        paired_p,
-        statistic_of,
-    )
+    from harness.scoring.stats import Undefined, paired_interval, paired_p, statistic_of
 
     users, ours, theirs = zip(*pairs, strict=True)
     first, second = np.array(ours), np.array(theirs)
@@ -118,17 +117,37 @@ def _difference(
             statistic=metric.statistic,
         )
     value = statistic_of(first, metric.statistic) - statistic_of(second, metric.statistic)
+    return measured(
+        name, runs, interval, drawn, test, n=len(pairs), users=len(set(users)),
+        value=value if math.isfinite(value) else None,
+    )  # fmt: skip
+
+
+def measured(
+    metric: str,
+    runs: tuple[str, str],
+    how: IntervalSpec,
+    drawn: Interval | NoInterval,
+    test: PValue | Undefined,
+    *,
+    value: float | None,
+    n: int,
+    users: int,
+) -> Difference:
+    """A difference with what was drawn and what was tested, or why there is neither."""
+    from harness.scoring.stats import Interval, PValue
+
     return Difference(
-        metric=name,
+        metric=metric,
         first=runs[0],
         second=runs[1],
-        value=value if math.isfinite(value) else None,
-        n=len(pairs),
-        users=len(set(users)),
+        value=value,
+        n=n,
+        users=users,
         interval=(drawn.low, drawn.high) if isinstance(drawn, Interval) else None,
-        confidence=interval.confidence,
+        confidence=how.confidence,
         no_interval=None if isinstance(drawn, Interval) else drawn.reason,
-        interval_method=interval.method,
+        interval_method=how.method,
         p=test.value if isinstance(test, PValue) else None,
         exact=isinstance(test, PValue) and test.exact,
         no_p=None if isinstance(test, PValue) else test.reason,
@@ -222,7 +241,10 @@ def rank_intervals(
 
 FoundT = TypeVar("FoundT", MetricResult, Difference)
 
+
 LEAST_USERS = 20
+
+
 FEW = f"fewer than {LEAST_USERS} users"
 """The reason why a small part has no interval."""
 
@@ -268,25 +290,26 @@ def sliced(
     differences: Iterable[Difference],
 ) -> ComparedSlice:
     """The part of a value with a reason in place of each interval over too few users."""
+
+    def bare(result: FoundT) -> FoundT:
+        if result.users >= LEAST_USERS:
+            return result
+        return msgspec.structs.replace(result, interval=None, no_interval=FEW)
+
     return ComparedSlice(
         slice=name,
         value=value,
         common={
-            run: {metric: _bare(one) for metric, one in results.items()}
+            run: {metric: bare(one) for metric, one in results.items()}
             for run, results in common.items()
         },
-        differences=tuple(map(_bare, differences)),
+        differences=tuple(map(bare, differences)),
     )
-
-
-def _bare(result: FoundT) -> FoundT:
-    if result.users >= LEAST_USERS:
-        return result
-    return msgspec.structs.replace(result, interval=None, no_interval=FEW)
 
 
 MOST_KEPT = 10
 """The largest changes of two runs that a comparison holds."""
+
 
 SAME = 1e-12
 """Smaller changes are rounding errors of sums."""
@@ -331,7 +354,13 @@ def changed_units(
 
     @cache
     def ids(run: str) -> set[str]:
-        return set(_ids(known[run]))
+        """The ids of items and users with records; none where a journal cannot be read."""
+        found, task = set[str](), known[run]
+        for stage in task.entry.stages:
+            with suppress(HarnessError):
+                for _, _, head in scan(task.path / task.entry.folder / stage.file, Head):
+                    found |= {head.id, head.user}
+        return found
 
     def command(run: str, unit: str, user: str) -> str:
         """The command that shows a unit: its item if it is one, else everything of its user."""
@@ -368,11 +397,3 @@ def changed_units(
                 for unit, user, value, before in changed[:MOST_KEPT]
             ),
         )
-
-
-def _ids(task: FinishedTask) -> Iterator[str]:
-    """The ids of items and users with records; none where a journal cannot be read."""
-    for stage in task.entry.stages:
-        with suppress(HarnessError):
-            for _, _, head in scan(task.path / task.entry.folder / stage.file, Head):
-                yield from (head.id, head.user)

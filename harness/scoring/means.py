@@ -1,0 +1,322 @@
+"""Means of metrics over the tasks of a group or the repeats of a task, and their differences."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from harness.base.errors import HarnessError
+from harness.base.hashing import stable_int
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
+from harness.scoring.differences import Difference, Units, measured
+from harness.scoring.finished_task import FinishedTask, finished_task
+from harness.scoring.grouping import grouped
+from harness.scoring.summary import TaskSummary, main_metrics
+from harness.tasks.repeats import task_and_repeat
+
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Benchmark
+    from harness.contracts.task import IntervalSpec
+    from harness.scoring.stats import Interval, NoInterval, Part
+
+
+class MeanOverTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean of a metric over the tasks of the group `name`, or over the repeats of that task.
+
+    Each task counts the same, a repeated one as the mean of its repeats. The interval is from a
+    bootstrap that draws users together over all tasks. `tasks` are the finished tasks; a group has
+    a mean only if every task has a value, a repeated task has that of the repeats with a value. If
+    `value` or `interval` is None, `undefined` or `no_interval` is the reason.
+    """
+
+    name: str
+    over: Literal["tasks", "repeats"]
+    tasks: tuple[str, ...]
+    metric: str
+    higher_is_better: bool
+    value: float | None
+    interval: tuple[float, float] | None
+    confidence: float
+    undefined: str | None = None
+    no_interval: str | None = None
+
+
+def means_of(
+    manifest: Manifest,
+    summaries: Iterable[TaskSummary],
+    finished: Callable[[str], FinishedTask],
+) -> tuple[MeanOverTasks, ...]:
+    """The means of a run: those of its groups, then those of its repeated tasks.
+
+    A group has one for each main metric that its tasks share, none if the first of them differs or
+    the group's file says that a mean means nothing.
+    `finished` gives a finished task by name.
+    """
+    by_task = {summary.task: summary for summary in summaries}
+    repeats = grouped((task_and_repeat(name)[0], name) for name in manifest.tasks)
+    means: list[MeanOverTasks] = []
+    for group in manifest.groups:
+        members = tasks_of_group(group, manifest.groups)
+        tasks = [repeats[name] for name in members if name in repeats]
+        if len(tasks) > 1 and group not in manifest.without_mean:
+            means += _means(group, "tasks", tasks, by_task, finished)
+    for name, of_task in repeats.items():
+        if len(of_task) > 1:
+            means += _means(name, "repeats", [of_task], by_task, finished)
+    return tuple(means)
+
+
+def means_of_run(
+    folder: RunFolder,
+    manifest: Manifest,
+    summaries: Iterable[TaskSummary],
+    benchmark: Callable[[str], Benchmark],
+) -> tuple[MeanOverTasks, ...]:
+    """The means of a stored run, from its kept scores; `benchmark` finds benchmarks by name."""
+
+    def finished(name: str) -> FinishedTask:
+        owner = benchmark(manifest.tasks[name].task().benchmark)
+        return finished_task(folder, manifest, name, owner, label=manifest.model)
+
+    return means_of(manifest, summaries, finished)
+
+
+def tasks_of_group(group: str, groups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The names of a group's tasks, those of groups inside it included."""
+    names: dict[str, None] = {}
+    for member in groups[group]:
+        within = tasks_of_group(member, groups) if member in groups else (member,)
+        names.update(dict.fromkeys(within))
+    return tuple(names)
+
+
+def group_of(tasks: Collection[str], manifest: Manifest) -> str | None:
+    """The first group of a run whose tasks in the run are these; None if there is no such group."""
+    for group in manifest.groups:
+        members = tasks_of_group(group, manifest.groups)
+        if {name for name in manifest.tasks if task_and_repeat(name)[0] in members} == {*tasks}:
+            return group
+    return None
+
+
+def interval_of_mean(
+    parts: Sequence[Part], *, name: str, metric: str, seed: int, how: IntervalSpec
+) -> Interval | NoInterval:
+    """The interval of the mean of a metric over tasks; `name` and `seed` enter the draws."""
+    from harness.scoring.stats import interval_together
+
+    return interval_together(
+        parts,
+        seed=stable_int("together", seed, name, metric),
+        draws=how.draws,
+        confidence=how.confidence,
+        method=how.method,
+    )
+
+
+def _means(
+    name: str,
+    over: Literal["tasks", "repeats"],
+    tasks: Sequence[Sequence[str]],
+    found: Mapping[str, TaskSummary],
+    finished: Callable[[str], FinishedTask],
+) -> Iterator[MeanOverTasks]:
+    summaries = [found[each] for repeats in tasks for each in repeats if each in found]
+    mains = [main_metrics(summary.main, summary.metrics) for summary in summaries]
+    if len({main[:1] for main in mains}) != 1:
+        return
+    for metric in (name for name in mains[0] if all(name in main for main in mains)):
+        results = {each.task: each.metrics[metric] for each in summaries}
+        values_of = {name: result.value for name, result in results.items()}
+        valued = [
+            {name: value for name in repeats if (value := values_of.get(name)) is not None}
+            for repeats in tasks
+        ]
+        first = results[summaries[0].task]
+        mean = MeanOverTasks(
+            name=name,
+            over=over,
+            tasks=tuple(results),
+            metric=metric,
+            higher_is_better=first.higher_is_better,
+            value=None,
+            interval=None,
+            confidence=first.confidence,
+        )
+        without = sum(not values for values in valued)
+        if without:
+            why = f"{without} of {len(valued)} tasks have no value"
+            yield msgspec.structs.replace(
+                mean, undefined=why if over == "tasks" else "no repeat has a value"
+            )
+            continue
+        value = fmean(fmean(values.values()) for values in valued)
+        mean = msgspec.structs.replace(mean, value=value)
+        weights = {task: 1 / (len(valued) * len(values)) for values in valued for task in values}
+        try:
+            yield _with_interval(mean, {name: finished(name) for name in weights}, weights)
+        except HarnessError as error:
+            yield msgspec.structs.replace(mean, no_interval=str(error).splitlines()[0])
+
+
+def _with_interval(
+    mean: MeanOverTasks, tasks: Mapping[str, FinishedTask], weights: Mapping[str, float]
+) -> MeanOverTasks:
+    from harness.scoring.stats import Interval, part_of
+
+    parts = []
+    for name, task in tasks.items():
+        statistic = task.benchmark.metrics[mean.metric].statistic
+        units = task.units(mean.metric).values()
+        parts.append(part_of(units, statistic=statistic, weight=weights[name]))
+    how, seed = task.task.interval, task.manifest.seed
+    drawn = interval_of_mean(parts, name=mean.name, metric=mean.metric, seed=seed, how=how)
+    if isinstance(drawn, Interval):
+        return msgspec.structs.replace(
+            mean, interval=(drawn.low, drawn.high), confidence=how.confidence
+        )
+    return msgspec.structs.replace(mean, no_interval=drawn.reason)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommonUnits(FinishedTask):
+    """A compared task of a run, of which by metric the units count that all runs share."""
+
+    common: Mapping[str, Units]
+
+    def units(self, metric: str) -> Units:
+        """By the id of each common unit of the metric its user and its number."""
+        return self.common[metric]
+
+
+class MeanDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference of two runs in a mean over these tasks, on the units that all runs share.
+
+    The interval draws the same users in all tasks and both runs; `n` of the difference counts the
+    units of all tasks. `deviations` are, over repeats, the standard deviation of each run.
+    """
+
+    name: str
+    over: Literal["tasks", "repeats"]
+    tasks: tuple[str, ...]
+    higher_is_better: bool
+    difference: Difference
+    deviations: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+
+
+def difference_of_mean(
+    mean: MeanOverTasks,
+    runs: tuple[str, str],
+    first: Mapping[str, CommonUnits],
+    second: Mapping[str, CommonUnits],
+) -> MeanDifference:
+    """The difference of two runs in a mean, by the units of each one's tasks."""
+    import numpy as np
+
+    from harness.scoring.stats import NoInterval, Undefined, interval_together, statistic_of
+
+    metric = mean.metric
+    values = {run: _values(tasks, metric) for run, tasks in zip(runs, (first, second), strict=True)}
+    parts: tuple[list[Part], list[Part]] = ([], [])
+    if values[runs[0]].keys() == values[runs[1]].keys():
+        # Each task counts the same, a repeated one as the mean of its repeats.
+        repeats = grouped((task_and_repeat(name)[0], name) for name in values[runs[0]])
+        weights = {name: 1 / (len(repeats) * len(own)) for own in repeats.values() for name in own}
+        parts = (_parts(first, metric, weights), _parts(second, metric, weights))
+    reference = next(iter(first.values()))
+    how = reference.task.interval
+    seed = reference.manifest.seed
+    if parts[0]:
+        ours, theirs = (
+            math.fsum(part.weight * statistic_of(part.values, part.statistic) for part in side)
+            for side in parts
+        )
+        taken = [dataclasses.replace(part, weight=-part.weight) for part in parts[1]]
+        drawn = interval_together(
+            [*parts[0], *taken],
+            seed=stable_int("paired together", seed, mean.name, metric),
+            draws=how.draws,
+            confidence=how.confidence,
+            method=how.method,
+        )
+        test = _p_value(*parts, seed=stable_int("exchanged together", seed, mean.name, metric))
+        difference = measured(
+            metric, runs, how, drawn, test, value=ours - theirs,
+            n=sum(len(part.values) for part in parts[0]),
+            users=len(np.unique(np.concatenate([part.clusters for part in parts[0]]))),
+        )  # fmt: skip
+    else:
+        why = "a repeat has a value in one of the runs alone"
+        difference = measured(
+            metric, runs, how, NoInterval(why), Undefined(why), value=None, n=0, users=0
+        )
+    spread = {run: stdev(one.values()) for run, one in values.items() if len(one) > 1}
+    return MeanDifference(
+        name=mean.name,
+        over=mean.over,
+        tasks=mean.tasks,
+        higher_is_better=mean.higher_is_better,
+        difference=difference,
+        deviations=(spread if mean.over == "repeats" else {}) or msgspec.UNSET,
+    )
+
+
+def _values(tasks: Mapping[str, CommonUnits], metric: str) -> dict[str, float]:
+    found = {name: task.summary.metrics.get(metric) for name, task in tasks.items()}
+    return {
+        name: result.value
+        for name, result in found.items()
+        if result is not None and result.value is not None
+    }
+
+
+def _parts(
+    tasks: Mapping[str, CommonUnits], metric: str, weights: Mapping[str, float]
+) -> list[Part]:
+    from harness.scoring.stats import part_of
+
+    parts = []
+    for name, weight in weights.items():
+        units = tasks[name].units(metric)
+        pairs = [units[unit] for unit in sorted(units)]
+        statistic = tasks[name].benchmark.metrics[metric].statistic
+        parts.append(part_of(pairs, statistic=statistic, weight=weight))
+    return parts
+
+
+def _p_value(first: Sequence[Part], second: Sequence[Part], *, seed: int) -> Any:
+    """The paired permutation test of a weighted sum: all units of a user change sides together."""
+    import numpy as np
+
+    from harness.scoring.stats import paired_p, statistic_of
+
+    ends = [0, *accumulate(len(part.values) for part in first)]
+    weighted = list(zip(first, pairwise(ends), strict=True))
+
+    def together(column: Any) -> float:
+        return fmean(
+            len(first) * part.weight * statistic_of(column[start:end], part.statistic)
+            for part, (start, end) in weighted
+        )
+
+    # The mean over all units, if each counts by its task's weight; much faster than a function.
+    plain = all(part.statistic == "mean" for part in first)
+    scale = np.concatenate([
+        np.full(end - start, ends[-1] * part.weight / (end - start) if plain else 1.0)
+        for part, (start, end) in weighted
+    ])  # fmt: skip
+    ours, theirs = (np.concatenate([part.values for part in side]) for side in (first, second))
+    return paired_p(
+        ours * scale,
+        theirs * scale,
+        np.concatenate([part.clusters for part in first]),
+        seed=seed,
+        statistic="mean" if plain else together,
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -52,12 +52,10 @@ class SplitSource:
     def columns(self) -> tuple[str, ...]:
         return tuple(self.split.column_names)
 
-    def reader(self, wanted: Collection[str]) -> pa.RecordBatchReader:
-        import pyarrow as pa
-
+    def batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         split = self.split.select_columns(list(wanted)).with_format("arrow")
-        batches = (part for one in split.iter(batch_size=BATCH_ROWS) for part in one.to_batches())
-        return pa.RecordBatchReader.from_batches(split.features.arrow_schema, batches)
+        for part in split.iter(batch_size=BATCH_ROWS):
+            yield from part.to_batches()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import codecs
 import csv
 import functools
-import gzip
 import io
 import json
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from harness.data.fingerprint import Stamp
 
 CHUNK = 1 << 18
+PACKINGS = {".gz": "gzip", ".zst": "zstd"}
+"""How a file is packed, by the end of its name."""
 BOM = b"\xef\xbb\xbf"
 
 LONGEST_FIELD = 1 << 28
@@ -82,85 +82,31 @@ _UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _decode = msgspec.json.Decoder().decode
 
 
-class ZstdFrames(io.RawIOBase):
-    """The unpacked bytes of a zstd file of any number of frames; a cut-off last frame raises.
-
-    The library's own reader ends without an error if a file was cut off, which would turn a broken
-    download into a smaller data set.
-    """
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._packed = b""
-        self._ready = b""
-        self._frame: Any = None
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        import zstandard
-
-        while not self._ready:
-            if not self._packed:
-                self._packed = self._stream.read(CHUNK)
-                if not self._packed:
-                    if self._frame is not None:
-                        raise EOFError("the file ends in the middle of a frame")
-                    return 0
-            if self._frame is None:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-            self._ready = self._frame.decompress(self._packed)
-            self._packed = b""
-            if self._frame.eof:
-                self._packed = self._frame.unused_data
-                self._frame = None
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
-
-
 @contextmanager
 def unpacked(path: Path) -> Iterator[Any]:
     """The bytes of a file, unpacked if its name ends in .gz or .zst; DataError if damaged."""
-    packing = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
+    packing = PACKINGS.get(path.suffix.lower())
     try:
         with path.open("rb") as stream:
-            raw: Any = None
-            if packing == "gzip":
-                raw = gzip.GzipFile(fileobj=stream)
-            elif packing == "zstd":
-                raw = ZstdFrames(stream)
-            if raw is None:
+            if packing is None:
                 yield stream
                 return
-            with io.BufferedReader(cast(io.RawIOBase, raw), CHUNK) as plain:
+            import pyarrow as pa  # type: ignore[import-untyped]
+
+            with io.BufferedReader(pa.CompressedInputStream(stream, packing), CHUNK) as plain:
                 yield plain
     except OSError as error:
-        if not isinstance(error, gzip.BadGzipFile):
+        if error.errno is not None:
             raise DataError(
                 "the file cannot be read", where=str(path), found=error.strerror or str(error)
             ) from error
-        raise _damaged(path, packing, error) from error
-    except Exception as error:
-        if isinstance(error, (zlib.error, EOFError)) or type(error).__name__ == "ZstdError":
-            raise _damaged(path, packing, error) from error
-        raise
-
-
-def _damaged(path: Path, packing: str | None, error: Exception) -> DataError:
-    return DataError(
-        f"the file cannot be unpacked as {packing}",
-        where=str(path),
-        found=str(error),
-        expected=f"a whole {packing} file",
-        hint="fetch or pack it again; it may be cut off, or have the wrong extension",
-    )
+        raise DataError(
+            f"the file cannot be unpacked as {packing}",
+            where=str(path),
+            found=str(error),
+            expected=f"a whole {packing} file",
+            hint="fetch or pack it again; it may be cut off, or have the wrong extension",
+        ) from error
 
 
 def check_start(path: Path, start: bytes, *, expected: str = "UTF-8 text") -> None:
@@ -186,8 +132,8 @@ def empty_file(path: Path) -> DataError:
 class Look(NamedTuple):
     """What a first pass over a text file shows.
 
-    `plain` is true if its lines end in LF only, none is blank at the start or very long, and
-    `quoted` if it holds a quotation mark.
+    `plain` is true for UTF-8 whose lines end in LF only, none of them blank at the start or very
+    long, and `quoted` if there is a quotation mark.
     """
 
     encoding: str
@@ -203,7 +149,7 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
     first bytes.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
-    plain, quoted, odd, refused = path.suffix.lower() not in (".gz", ".zst"), False, False, None
+    plain, quoted, odd, refused = path.suffix.lower() not in PACKINGS, False, False, None
     offset, line = 0, 1
     with unpacked(path) as stream:
         start = stream.peek(4)
@@ -245,28 +191,31 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
             line += chunk.count(b"\n")
     if refused is not None and (odd or encoding != "utf-8"):
         raise refused
-    return Look(encoding if refused is None else "iso-8859-1", plain, quoted)
+    if refused is not None:
+        return Look("iso-8859-1", plain=False, quoted=quoted)
+    utf8 = encoding == "utf-8"
+    return Look("utf-8-sig" if utf8 else encoding, plain=plain and utf8, quoted=quoted)
 
 
-def records(path: Path, look: Look, written: DelimitedSpec, delimiter: str) -> Iterator[list[str]]:
+def records(
+    path: Path, encoding: str, written: DelimitedSpec, delimiter: str
+) -> Iterator[list[str]]:
     """The cells of each record of a text file, with a header line and without blank lines.
 
     Quoting follows RFC 4180: a quote that is not closed, or that is followed by anything except a
     delimiter, is an error. Only a line feed ends a line.
     """
-    row, named = 0, not written.header
+    row = bool(written.header) - 1
     try:
         with unpacked(path) as stream:
-            encoding = "utf-8-sig" if look.encoding == "utf-8" else look.encoding
             lines: Iterable[str] = io.TextIOWrapper(stream, encoding, newline="\n")
             if written.bare_returns == "space":
                 lines = (_BARE_RETURN.sub(" ", line) if "\r" in line else line for line in lines)
-            for cells in _cells(path, lines, written, delimiter):
-                if cells:
-                    yield cells
-                    row += 1
+            for cells in filter(None, _cells(path, lines, written, delimiter)):
+                row += 1
+                yield cells
     except csv.Error as error:
-        raise _malformed(path, str(error), row + 1 - named) from error
+        raise _malformed(path, str(error), row + 1) from error
 
 
 def _cells(

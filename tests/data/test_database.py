@@ -21,7 +21,6 @@ from builders.tables import data_in, refused, table_of
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, TableSpec
-from harness.data import Table
 from harness.data.database import Database, _new_folder
 
 COLUMNS = {
@@ -62,9 +61,9 @@ def file(place, content):
 
 
 @pytest.fixture
-def in_bulk(monkeypatch):
-    """Converting cells one by one fails."""
-    monkeypatch.delattr(Table, "_load_columns")
+def by_duckdb(monkeypatch):
+    """What DuckDB does not read itself fails."""
+    monkeypatch.delattr("harness.data.database._insert")
 
 
 def rows(of):
@@ -113,8 +112,7 @@ PLAYS = b'user\tartist\ttrack\nu1\tBand\tone\rtwo\n\nu2\t\ttab\tin a\ttitle\t\r\
 @pytest.mark.parametrize("name", ["people.tsv", "people.tsv.gz"])
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r", b"\r\n", b"\r\r\n"])
 @pytest.mark.parametrize("chunk", [1, 1 << 18])
-@pytest.mark.usefixtures("in_bulk")
-def test_returns_in_lines_and_surplus_cells_are_read_in_bulk(
+def test_returns_in_lines_and_surplus_cells_are_read_as_by_rows(
     tmp_path, monkeypatch, name, end, chunk
 ):
     monkeypatch.setattr("harness.data.records.CHUNK", chunk)
@@ -141,8 +139,7 @@ def test_returns_in_lines_and_surplus_cells_are_read_in_bulk(
     assert rows(read) == numbered(expected)
 
 
-@pytest.mark.usefixtures("in_bulk")
-def test_other_delimiters_and_encodings_are_read_in_bulk(tmp_path):
+def test_other_delimiters_and_encodings_are_read_as_by_rows(tmp_path):
     columns = {"user": Column(), "film": Column(), "stars": Column(type="integer")}
     content = '1::Amélie "x"::5\n2::Léon::4\n'.encode("iso-8859-1")
     read = table(
@@ -156,8 +153,28 @@ def test_other_delimiters_and_encodings_are_read_in_bulk(tmp_path):
     assert rows(read) == [(1, "1", 'Amélie "x"', 5), (2, "2", "Léon", 4)]
 
 
-@pytest.mark.usefixtures("in_bulk")
-def test_parquet_is_read_in_bulk_and_numbers_become_texts_and_fractions(tmp_path):
+@pytest.mark.usefixtures("by_duckdb")
+@pytest.mark.parametrize(("name", "headed"), [("a.csv", True), ("a.csv", False), ("a.tsv", True)])
+def test_plain_text_is_read_by_duckdb_itself(tmp_path, name, headed):
+    columns = {**COLUMNS, "kind": Column(required=False, one_of=("a", "b c"), values={"b": "b c"})}
+    del columns["tags"]
+    text = "x,customer,age,score,kind,member\n" * headed
+    text += "0,u1,7,1.5,a,true\n0,1.0,+42.0,.5,b c,0\n0,üb,007,1e3,,FALSE\n0,u4,,,b,\n"
+    mark = "\t" if name == "a.tsv" else ","
+    header = () if headed else ("x", *columns)
+    read = table(file(tmp_path / name, text.replace(",", mark)), columns=columns, header=header)
+    expected = [
+        ("u1", 7, 1.5, "a", True),
+        ("1.0", 42, 0.5, "b c", False),
+        ("üb", 7, 1000.0, None, False),
+        ("u4", None, None, "b c", None),
+    ]
+    assert [tuple(row.values()) for _, row in read.rows()] == expected
+    assert rows(read) == numbered(expected)
+
+
+@pytest.mark.usefixtures("by_duckdb")
+def test_parquet_is_read_by_duckdb_itself_and_numbers_become_texts_and_fractions(tmp_path):
     columns = dict(list(COLUMNS.items())[:5])
     values = dict(zip(columns, zip(*(row[:5] for row in EXPECTED), strict=True), strict=True))
     path = tmp_path / "people.parquet"
@@ -282,6 +299,16 @@ def test_a_file_that_changed_is_an_error(tmp_path):
     file(tmp_path / "a.csv", CSV + "u5,,,,,\n")
     with pytest.raises(DataError, match="changed while"):
         rows(read)
+
+
+def test_a_parquet_file_that_changes_after_it_was_loaded_is_an_error(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"user": ["u1"]}), path)
+    held = Database({"people": table(path, columns={"user": Column()})})
+    assert held.relation("people").fetchall() == [("u1", 1)]
+    pq.write_table(pa.table({"user": ["u1", "u2"]}), path)
+    with pytest.raises(DataError, match="changed while"):
+        held.sql("SELECT * FROM people")
 
 
 def test_a_rank_depends_on_text_and_seed_alone(tmp_path):

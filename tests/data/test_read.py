@@ -30,9 +30,10 @@ from hypothesis import strategies as st
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, DelimitedSpec, TableSpec
 from harness.data import Table, read, records
+from harness.data.cells import Unfit, converter
 from harness.data.database import ADDED, Database
 from harness.data.fingerprint import stamp_of
-from harness.data.read import FileSource, Unfit, converter, format_of
+from harness.data.read import FileSource, format_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_name("wrong_files.json")
@@ -285,14 +286,14 @@ NOT_TEXT = [
 ]
 
 
-def ways(of):
+def ways(of, name="cell"):
     """The cells of its only column, by rows, by columns and in a database."""
     database = Database({"people": of})
-    stored = database.sql('SELECT "cell" FROM people ORDER BY row')
+    stored = database.sql(f'SELECT "{name}" FROM people ORDER BY row')
     decode = json.loads if str(stored.types[0]) == "JSON" else lambda cell: cell
     return (
-        [row["cell"] for row in rows(of)],
-        [cell for batch in of.batches() for cell in batch.columns["cell"]],
+        [row[name] for row in rows(of)],
+        [cell for batch in of.batches() for cell in batch.columns[name]],
         [decode(cell) for (cell,) in stored.fetchall()],
     )
 
@@ -484,11 +485,21 @@ def test_parquet_gives_nested_values_and_the_first_bad_one(tmp_path):
 
 @pytest.mark.parametrize("names", [["a", "a"], ["User", "user"]])
 def test_names_that_duckdb_takes_for_one_are_refused(tmp_path, names):
-    held = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names)
-    pq.write_table(held, tmp_path / "t.parquet")
-    stored = SimpleNamespace(label="hub", columns=lambda: names, reader=lambda _: held.to_reader())
-    for of in (table(tmp_path / "t.parquet"), Table(name="people", columns={}, sources=[stored])):
-        assert "two columns have the name" in refused(of).problem
+    pq.write_table(
+        pa.Table.from_arrays([pa.array([1]), pa.array([2])], names), tmp_path / "t.parquet"
+    )
+    assert "two columns have the name" in refused(table(tmp_path / "t.parquet")).problem
+
+
+def test_a_split_may_have_names_that_differ_in_case_alone():
+    held = pa.record_batch({"User": [1], "user": [2]})
+    split = SimpleNamespace(
+        label="hub",
+        columns=lambda: tuple(held.schema.names),
+        batches=lambda names: [held.select(names)],
+    )
+    of = Table(name="people", columns={"user": Column(type="integer")}, sources=[split])
+    assert ways(of, "user") == ([2], [2], [2])
 
 
 @pytest.mark.parametrize(
@@ -541,13 +552,13 @@ def test_no_extension_of_duckdb_is_installed_or_needed(tmp_path):
     assert list(home.iterdir()) == []
 
 
-def test_a_process_makes_one_connection_for_all_that_it_reads(tmp_path, monkeypatch):
+def test_a_process_makes_one_connection_for_all_files_that_duckdb_reads(tmp_path, monkeypatch):
     made_ones = []
     connect = duckdb.connect
     monkeypatch.setattr(duckdb, "connect", lambda *a, **o: made_ones.append(1) or connect(*a, **o))
     read._connection.cache_clear()
     for number in range(5):
-        rows(table(made(tmp_path, f"{number}.csv", "user,stars\nu,1\n"), PEOPLE))
+        rows(table(written(tmp_path / f"{number}.parquet", {"user": ["u"], "stars": [1]}), PEOPLE))
     assert len(made_ones) == 1
 
 

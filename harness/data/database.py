@@ -19,7 +19,6 @@ import msgspec
 
 from harness.base.errors import DataError
 from harness.data.cells import NUMBER
-from harness.data.fingerprint import check_unchanged
 from harness.data.read import (
     CONFIG,
     MEMORY,
@@ -31,6 +30,7 @@ from harness.data.read import (
     quoted,
     unusable,
 )
+from harness.data.records import check_unchanged
 from harness.data.wording import place
 
 if TYPE_CHECKING:

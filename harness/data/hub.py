@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
-from harness.data.download_watch import Watch
+from harness.data.fetch import Watch
 from harness.data.wording import join_names, nearest
 from harness.runs.atomic_files import make_folder
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
     from harness.contracts.task import HubFilesSpec, HubSpec, TableSpec
-    from harness.data.fetching import Fetching
+    from harness.data.fetch import Fetching
 
 CACHE = "HF_HOME"
 

@@ -20,8 +20,17 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DelimitedSpec
 from harness.data.cells import Field, converted
-from harness.data.fingerprint import Stamp, check_unchanged
-from harness.data.records import PACKINGS, Look, empty_file, json_lines, json_rows, look_at, records
+from harness.data.records import (
+    PACKINGS,
+    Look,
+    Stamp,
+    check_unchanged,
+    empty_file,
+    json_lines,
+    json_rows,
+    look_at,
+    records,
+)
 from harness.data.wording import columns_option, join_names, nearest, place, preview
 
 if TYPE_CHECKING:

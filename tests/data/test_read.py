@@ -32,8 +32,8 @@ from harness.contracts.task import Column, DataSpec, DelimitedSpec, TableSpec
 from harness.data import Table, read, records
 from harness.data.cells import Unfit, converter
 from harness.data.database import ADDED, Database
-from harness.data.fingerprint import stamp_of
 from harness.data.read import FileSource, format_of
+from harness.data.records import stamp_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_name("wrong_files.json")

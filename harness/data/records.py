@@ -362,19 +362,17 @@ def _whole(
     held: Any = msgspec.Raw(text)
     try:
         for key in keys or ():
-            inside = msgspec.json.decode(held, type=dict[str, msgspec.Raw])
+            inside = _members(path, held)
             if key not in inside:
                 raise _nothing_there(path, keys or (), inside)
             held = inside[key]
         if entries is not None:
-            rows = [*msgspec.json.decode(held, type=dict[str, msgspec.Raw]).items()]
+            rows = [*_members(path, held).items()]
         elif keys is not None and bytes(held).lstrip()[:1] == b"{":
             rows = [held]
         else:
             rows = msgspec.json.decode(held, type=list[msgspec.Raw])
-        if entries is not None or keys is not None:
-            json.loads(text, object_pairs_hook=partial(_check_once, path))
-    except (*_UNREADABLE, ValueError) as error:
+    except _UNREADABLE as error:
         raise _malformed_document(path, text, error) from None
     for row, raw in enumerate(rows, 1):
         if entries is None:
@@ -383,13 +381,31 @@ def _whole(
             yield {entries[0]: raw[0], entries[1]: _decoded(path, raw[1], row, entries[1])}
 
 
-def _check_once(path: Path, pairs: list[tuple[str, Any]]) -> None:
-    """Raise DataError if an object has a key twice: a decoder takes the last."""
+def _members(path: Path, text: Any) -> dict[str, msgspec.Raw]:
+    """The values of an object by their keys, not decoded."""
+    members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    _check_keys(str(path), bytes(text), members)
+    return members
+
+
+def _check_keys(where: str, text: bytes, value: Any) -> None:
+    """Raise DataError if an object in a text has a key twice: its decoder took the last.
+
+    Then the value, written again, has fewer colons than the text.
+    """
+    with suppress(OverflowError):  # an integer of more than 64 bits cannot be written
+        colons = msgspec.json.encode(value).count(b":")
+        if text.count(b":") == colons and b"\\u003" not in text:
+            return
+    json.loads(text, object_pairs_hook=partial(_check_once, where))
+
+
+def _check_once(where: str, pairs: list[tuple[str, Any]]) -> None:
     names = [name for name, _ in pairs]
     if len(names) > len(set(names)):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(
-            "a key occurs twice", where=str(path), found=preview(twice), expected="each key once"
+            "a key occurs twice", where=where, found=preview(twice), expected="each key once"
         )
 
 
@@ -409,6 +425,7 @@ def _decoded(path: Path, text: Any, row: int, column: str | None = None) -> Any:
     """The object of a row, or the value of a column, in strict JSON."""
     try:
         value = _decode(text)
+        _check_keys(place(str(path), row=row, column=column), bytes(text), value)
     except _UNREADABLE as error:
         where = column or _unwritable(bytes(text))
         raise DataError(
@@ -509,7 +526,7 @@ def _walked(path: Path, names: tuple[str, str] | None) -> Iterator[dict[str, Any
                 yield _object(path, value, row)
             return
         for key, value in ijson.kvitems(pieces, "", use_float=True):
-            _check_once(path, [(key, None)] * (1 + (key in met)))
+            _check_once(str(path), [(key, None)] * (1 + (key in met)))
             met.add(key)
             yield {names[0]: key, names[1]: value}
 
@@ -528,7 +545,7 @@ def _walked_inside(path: Path, keys: tuple[str, ...]) -> Iterator[dict[str, Any]
                     continue
                 if where == target:
                     times, in_list = times + 1, event == "start_array"
-                    _check_once(path, [(target, None)] * times)
+                    _check_once(str(path), [(target, None)] * times)
                 if (where == target) == in_list:
                     continue
                 row += 1

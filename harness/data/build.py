@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,14 @@ import msgspec
 from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
 from harness.base.redaction import without_query
-from harness.data.fetch import VARIABLE, Fetching, downloads_folder, fetched, locked
+from harness.data.fetch import (
+    VARIABLE,
+    BuildTool,
+    Fetching,
+    downloads_folder,
+    fetched,
+    locked,
+)
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 
 if TYPE_CHECKING:
@@ -52,21 +59,6 @@ class ProgressLines:
             self._reported = now
             share = "" if of is None else f" of {of:,}"
             self._say(f"  {what}: {done:,}{share}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildTool:
-    """A data tool with all its options, except its inputs and its folder.
-
-    `run` writes the data into a folder that does not exist yet, from the files of each input, and
-    calls its last argument with what is done. If it `continues`, it goes on in a folder that it
-    left unfinished.
-    """
-
-    plugin: str
-    options: Mapping[str, Any]
-    run: Callable[[Mapping[str, Sequence[Path]], Path, Callable[..., None]], None]
-    continues: bool = False
 
 
 class InputFile(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -36,7 +36,6 @@ from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 
 if TYPE_CHECKING:
     from harness.contracts.task import BuildSpec
-    from harness.data.build import BuildTool
 
 Remote = UrlSpec | DriveSpec
 
@@ -65,6 +64,21 @@ _FOLDER = "give the folder that holds the file, unpacked, with --data DIR"
 
 class NotKept(HarnessError):
     """Data would be fetched or built."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildTool:
+    """A data tool with all its options, except its inputs and its folder.
+
+    `run` writes the data into a folder that does not exist yet, from the files of each input, and
+    calls its last argument with what is done. If it `continues`, it goes on in a folder that it
+    left unfinished.
+    """
+
+    plugin: str
+    options: Mapping[str, Any]
+    run: Callable[[Mapping[str, Sequence[Path]], Path, Callable[..., None]], None]
+    continues: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

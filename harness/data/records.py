@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -81,6 +80,7 @@ _ESCAPE = re.compile(
 _LONGEST_ESCAPE = 12
 _UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -384,29 +384,40 @@ def _whole(
 def _members(path: Path, text: Any) -> dict[str, msgspec.Raw]:
     """The values of an object by their keys, not decoded."""
     members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    _check_keys(str(path), bytes(text), members)
+    if not _is_whole(bytes(text), members):
+        _check_keys(str(path), bytes(text))
     return members
 
 
-def _check_keys(where: str, text: bytes, value: Any) -> None:
-    """Raise DataError if an object in a text has a key twice: its decoder took the last.
+def _is_whole(text: bytes, value: Any) -> bool:
+    """Whether the value of a text surely has all of its keys: a decoder takes the last of two.
 
-    Then the value, written again, has fewer colons than the text.
+    If it has not, the text has more colons than the value has keys, or than it has written again.
     """
-    with suppress(OverflowError):  # an integer of more than 64 bits cannot be written
-        colons = msgspec.json.encode(value).count(b":")
-        if text.count(b":") == colons and b"\\u003" not in text:
-            return
-    json.loads(text, object_pairs_hook=partial(_check_once, where))
+    colons = text.count(b":")
+    if colons == (len(value) if isinstance(value, dict) else 0):
+        return True
+    try:
+        return colons == _encode(value).count(b":") and b"\\u003" not in text
+    except OverflowError:  # an integer of more than 64 bits cannot be written
+        return False
 
 
-def _check_once(where: str, pairs: list[tuple[str, Any]]) -> None:
-    names = [name for name, _ in pairs]
-    if len(names) > len(set(names)):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(
-            "a key occurs twice", where=where, found=preview(twice), expected="each key once"
-        )
+def _check_keys(where: str, text: bytes) -> None:
+    """Raise DataError if an object in a text has a key twice."""
+
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        if len(names) > len(set(names)):
+            raise _twice(where, next(name for name in names if names.count(name) > 1))
+
+    json.loads(text, object_pairs_hook=check)
+
+
+def _twice(where: str, key: str) -> DataError:
+    return DataError(
+        "a key occurs twice", where=where, found=preview(key), expected="each key once"
+    )
 
 
 def _nothing_there(path: Path, keys: tuple[str, ...], there: Iterable[str]) -> DataError:
@@ -425,7 +436,8 @@ def _decoded(path: Path, text: Any, row: int, column: str | None = None) -> Any:
     """The object of a row, or the value of a column, in strict JSON."""
     try:
         value = _decode(text)
-        _check_keys(place(str(path), row=row, column=column), bytes(text), value)
+        if not _is_whole(bytes(text), value):
+            _check_keys(place(str(path), row=row, column=column), bytes(text))
     except _UNREADABLE as error:
         where = column or _unwritable(bytes(text))
         raise DataError(
@@ -526,7 +538,8 @@ def _walked(path: Path, names: tuple[str, str] | None) -> Iterator[dict[str, Any
                 yield _object(path, value, row)
             return
         for key, value in ijson.kvitems(pieces, "", use_float=True):
-            _check_once(str(path), [(key, None)] * (1 + (key in met)))
+            if key in met:
+                raise _twice(str(path), key)
             met.add(key)
             yield {names[0]: key, names[1]: value}
 
@@ -537,15 +550,16 @@ def _walked_inside(path: Path, keys: tuple[str, ...]) -> Iterator[dict[str, Any]
 
     target = ".".join(keys)
     item = f"{target}.item" if target else "item"
-    row, times, in_list, builder, level = 0, 0, False, None, 0
+    row, found, in_list, builder, level = 0, False, False, None, 0
     with _large(path) as pieces:
         for where, event, value in ijson.parse(pieces, use_float=True):
             if builder is None:
                 if event in ("map_key", "end_map", "end_array") or where not in (target, item):
                     continue
                 if where == target:
-                    times, in_list = times + 1, event == "start_array"
-                    _check_once(str(path), [(target, None)] * times)
+                    if found:
+                        raise _twice(str(path), target)
+                    found, in_list = True, event == "start_array"
                 if (where == target) == in_list:
                     continue
                 row += 1
@@ -556,5 +570,5 @@ def _walked_inside(path: Path, keys: tuple[str, ...]) -> Iterator[dict[str, Any]
             if level == 0:
                 yield _object(path, builder.value, row)
                 builder = None
-    if not times:
+    if not found:
         raise _nothing_there(path, keys, ())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from harness.base.errors import HarnessError, PluginError, TaskError, one_of
-from harness.data.build import BuildTool
+from harness.data.fetch import BuildTool
 from harness.registry.missing_packages import hint_for
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from harness.contracts.task import (
     UrlSpec,
 )
 from harness.data import build, fetch
-from harness.data.build import BuildTool
-from harness.data.fetch import Fetching
+from harness.data.fetch import BuildTool, Fetching
 from harness.data.hub import fetch_files
 
 MORE = b"user,x\nu3,3\n"
@@ -238,7 +237,7 @@ import sys
 import msgspec
 from harness.contracts.task import DataSpec
 from harness.data import open_dataset
-from harness.data.build import BuildTool
+from harness.data.fetch import BuildTool
 from harness.data.fetch import Fetching
 
 def run(inputs, out, progress):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def table(path: str, name: str, columns: Mapping[str, Column]) -> Table:
     """The table in a file of any format that data may have; other columns are skipped."""
     from harness.data import Table
-    from harness.data.fingerprint import stamp_of
     from harness.data.read import FileSource
+    from harness.data.records import stamp_of
 
     file = expanded(path)
     return Table(name=name, columns=columns, sources=(FileSource(path=file, stamp=stamp_of(file)),))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from harness.contracts.task import Task
     from harness.data import TaskData
-    from harness.data.fetching import Fetching
+    from harness.data.fetch import Fetching
 
 names_of_tasks = argument(
     "names", metavar="TASK", nargs=-1, required=True, help="tasks, groups, globs or YAML files",
@@ -90,7 +90,7 @@ def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ..
 
 
 def _fetching() -> Fetching:
-    from harness.data.fetching import Fetching
+    from harness.data.fetch import Fetching
     from harness.registry.data_tools import build_tool
 
     return Fetching(tools=partial(build_tool, load_plugins()))

@@ -16,7 +16,7 @@ from harness.base.errors import DataError, PluginError
 from harness.cli.command import PATH, Command, CommandGroup, Option, epilog
 from harness.cli.output import print_error, print_json, print_rows
 from harness.cli.struct_options import options_of, struct_from
-from harness.data.progress_lines import ProgressLines
+from harness.data.build import ProgressLines
 from harness.registry import load_plugins, made
 from harness.registry.data_tools import run_tool
 from harness.registry.registrations import TAKEN_TOOLS

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import re
 import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO
 
 from harness.base.errors import DataError
-from harness.data.records import CHUNK, unpacked
+from harness.data.records import CHUNK, PACKINGS, unpacked
 from harness.runs.atomic_files import storage_error
 
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.zst")
-PACKED = (".gz", ".zst")
 
 MOST_GROWTH, ALWAYS_ROOM = 200, 1 << 26
 """How many times its own size an archive may unpack to, and the bytes that each may. Tables of text
@@ -37,7 +33,7 @@ _BAD_NAMES = {
 """What a disk says of names that no room makes possible."""
 
 _DAMAGES = (
-    zipfile.BadZipFile, tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError,
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError,
     IndexError, ValueError, OverflowError,
     RuntimeError,  # of `zipfile`, for a password and, as a subclass, for an unknown compression
 )  # fmt: skip
@@ -45,7 +41,7 @@ _DAMAGES = (
 
 def is_archive(name: str) -> bool:
     """Whether a file of this name is unpacked."""
-    return name.lower().endswith((".zip", *TARS, *PACKED))
+    return name.lower().endswith((".zip", *TARS, *PACKINGS))
 
 
 def unpack(archive: Path, folder: Path, *, option: str) -> None:
@@ -98,9 +94,10 @@ class _Unpacking:
                         self.write(packed, member.filename)
 
     def tar(self) -> None:
-        opener: Callable[[Path], AbstractContextManager[Any]]
-        opener = gzip.open if self.archive.suffix.lower() == ".tgz" else unpacked
-        with opener(self.archive) as stream, tarfile.open(fileobj=stream, mode="r|") as opened:
+        with (
+            unpacked(self.archive) as stream,
+            tarfile.open(fileobj=stream, mode="r|") as opened,
+        ):
             for member in opened:
                 if not (member.isreg() or member.isdir()) or member.issparse():
                     raise self.refused(

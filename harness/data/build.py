@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,45 @@ import msgspec
 from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
 from harness.base.redaction import without_query
-from harness.data.downloads import VARIABLE, downloads_folder, fetched, locked
-from harness.data.fetching import BuildTool, Fetching
-from harness.data.progress_lines import ProgressLines
+from harness.data.fetch import (
+    VARIABLE,
+    BuildTool,
+    Fetching,
+    downloads_folder,
+    fetched,
+    locked,
+)
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 
 if TYPE_CHECKING:
     from harness.contracts.task import BuildSpec, InputSpec
+
+
+REPORT_SECONDS = 60.0
+
+
+class ProgressLines:
+    """Shows a line for each minute of work; short work has none.
+
+    progress = ProgressLines(print)
+    progress("users", 10, 400)
+
+    State: when the last line was shown.
+    """
+
+    def __init__(
+        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self._reported = clock()
+
+    def __call__(self, what: str, done: int, of: int | None = None) -> None:
+        now = self._clock()
+        if now - self._reported >= REPORT_SECONDS:
+            self._reported = now
+            share = "" if of is None else f" of {of:,}"
+            self._say(f"  {what}: {done:,}{share}")
 
 
 class InputFile(msgspec.Struct, frozen=True):

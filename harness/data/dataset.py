@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from harness.base.errors import DataError
-from harness.base.hashing import canonical, digest
-from harness.data import sampling
-from harness.data.fingerprint import sha256_of
-from harness.data.known import Measured, measure, measure_loaded, unlike
-from harness.data.read import FileSource, Table
+from harness.base.hashing import canonical, digest, stable_int
+from harness.data.read import FileSource, Table, quoted
+from harness.data.records import sha256_of
 from harness.data.wording import join_names, nearest
 
 if TYPE_CHECKING:
@@ -29,6 +28,9 @@ Origin = Literal["hub", "url", "drive", "build", "local", "sample"]
 SAMPLE: Final = "sample"
 BUILD: Final = "build"
 OTHER = "not the published data"
+
+SHOWN = 12
+"""The digits of a digest that a reason shows."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -198,7 +200,7 @@ class TaskData:
         a part of a larger one.
         """
         bounds = [bound for bound in (self.size, self.limit) if bound is not None]
-        kept, there = sampling.choose(ids, seed=self.seed, most=min(bounds, default=None))
+        kept, there = choose(ids, seed=self.seed, most=min(bounds, default=None))
         if not there:
             raise DataError(
                 f"the data of task '{self.task}' leaves no {of} to choose from",
@@ -303,3 +305,57 @@ def _database(*tables: Table) -> Database:
     from harness.data.database import Database
 
     return Database({table.name: table for table in tables})
+
+
+def choose(ids: Iterable[str], *, seed: int, most: int | None) -> tuple[list[str], int]:
+    """The ids with the smallest hashes, at most `most`, in hash order; and the number of all ids.
+
+    Repeated ids count once. The choice of 10 is a part of the choice of 20 for the same seed.
+    """
+    distinct = set(ids)
+    ordered = sorted(distinct, key=lambda one: (stable_int("choose", seed, one), one))
+    return (ordered if most is None else ordered[:most]), len(distinct)
+
+
+class Measured(NamedTuple):
+    """What was found in a table; `values` and `digest` are those of a column."""
+
+    rows: int
+    values: int
+    digest: str
+
+
+def measure(table: Table, column: str | None) -> Measured:
+    """The number of a table's rows, and of a column's distinct values with their digest."""
+    rows, values = 0, set[str]()
+    for batch in table.batches(*([column] if column else [*table.columns][:1])):
+        rows += len(batch)
+        if column is not None:
+            values.update(str(one) for one in batch.columns[column] if one is not None)
+    return Measured(rows, *_distinct(values))
+
+
+def measure_loaded(database: Database, name: str, column: str | None) -> Measured:
+    """The same for a table that a database holds."""
+    ((rows,),) = database.relation(name).aggregate("count(*)").fetchall()
+    if column is None:
+        return Measured(int(rows), 0, "")
+    found = database.relation(name).project(quoted(column)).distinct().fetchall()
+    return Measured(int(rows), *_distinct({str(one) for (one,) in found if one is not None}))
+
+
+def _distinct(values: set[str]) -> tuple[int, str]:
+    return len(values), hashlib.sha256("\n".join(sorted(values)).encode()).hexdigest()
+
+
+def unlike(fact: KnownFact, found: Measured) -> Iterator[str]:
+    """How a table differs from a fact about it."""
+    table = f"table '{fact.table}'"
+    column = f"'{fact.column}' in {table}"
+    if fact.rows not in (None, found.rows):
+        yield f"{table} has {found.rows:,} rows, not {fact.rows:,}"
+    if fact.values not in (None, found.values):
+        yield f"{column} has {found.values:,} distinct values, not {fact.values:,}"
+    if fact.digest not in (None, found.digest):
+        what = f"the file of {table}" if fact.column is None else column
+        yield f"{what} has the digest {found.digest[:SHOWN]}…, not {fact.digest[:SHOWN]}…"

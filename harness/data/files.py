@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.base.errors import DataError
-from harness.data.read import FORMATS, PACKINGS
+from harness.data.read import FORMATS
+from harness.data.records import PACKINGS
 from harness.data.wording import join_names, nearest
 
 if TYPE_CHECKING:

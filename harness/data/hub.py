@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
-from harness.data.download_watch import Watch
+from harness.data.fetch import Watch
 from harness.data.wording import join_names, nearest
 from harness.runs.atomic_files import make_folder
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
     from harness.contracts.task import HubFilesSpec, HubSpec, TableSpec
-    from harness.data.fetching import Fetching
+    from harness.data.fetch import Fetching
 
 CACHE = "HF_HOME"
 
@@ -52,12 +52,10 @@ class SplitSource:
     def columns(self) -> tuple[str, ...]:
         return tuple(self.split.column_names)
 
-    def reader(self, wanted: Collection[str]) -> pa.RecordBatchReader:
-        import pyarrow as pa
-
+    def batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         split = self.split.select_columns(list(wanted)).with_format("arrow")
-        batches = (part for one in split.iter(batch_size=BATCH_ROWS) for part in one.to_batches())
-        return pa.RecordBatchReader.from_batches(split.features.arrow_schema, batches)
+        for part in split.iter(batch_size=BATCH_ROWS):
+            yield from part.to_batches()
 
 
 @dataclass(frozen=True, kw_only=True)

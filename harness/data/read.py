@@ -1,39 +1,36 @@
-"""Tables as rows, as columns or in a database, read from every format with the declared types.
+"""Tables as rows or as columns, read from every format with the declared types.
 
-DuckDB reads delimited text and what is stored as columns: Parquet and splits of the hub. It decides
-no type: patterns vouch for most values, and from the first row that they do not vouch for, cells
-are converted one by one here, which gives the value or the error. JSON is read without it.
-
-Types are strict: a conversion that would lose something is an error. Whole numbers written as 7.0
-are integers, string columns take integers as ids (7 becomes "7"), and number columns always give
-floats. An empty cell of delimited text counts as absent, because it cannot distinguish the two.
+Delimited text is split and JSON decoded here; DuckDB reads Parquet, and `datasets` the splits of
+the hub. None of them decides a type: `cells` does, for all.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
-import math
-import operator
 import os
 import re
-import shlex
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, KeysView, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import date, datetime, time
-from decimal import Decimal
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DelimitedSpec
-from harness.data.fingerprint import Stamp, check_unchanged
-from harness.data.records import CHUNK, empty_file, json_lines, json_rows, look_at, records
+from harness.data.cells import Field, converted
+from harness.data.records import (
+    PACKINGS,
+    Look,
+    Stamp,
+    check_unchanged,
+    empty_file,
+    json_lines,
+    json_rows,
+    look_at,
+    records,
+)
 from harness.data.wording import columns_option, join_names, nearest, place, preview
 
 if TYPE_CHECKING:
@@ -50,12 +47,14 @@ FORMATS: Mapping[str, Format] = {
     ".tsv": "tsv",
     ".parquet": "parquet",
 }
-PACKINGS = (".gz", ".zst")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _OTHER_DELIMITERS = (",", ";", "\t", "|")
 
 BATCH_ROWS = 1 << 11
 """As many rows as DuckDB makes at once."""
+
+OBJECTS = 1 << 8
+"""The rows of JSON that are held at once: any may have a long history."""
 
 MEMORY = "1GB"
 """What DuckDB may hold in memory."""
@@ -70,214 +69,6 @@ CONFIG: Mapping[str, Any] = {
     "autoload_known_extensions": False,
 }
 
-LARGEST_EXACT = 2**53
-"""Floats are exact for whole numbers up to here."""
-
-NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-"""A pattern for a number as text, for Python and for SQL."""
-
-_WHOLE = re.compile(r"[+-]?[0-9]{1,400}(?:\.0*)?", re.ASCII)
-_NUMBER = re.compile(NUMBER, re.ASCII)
-_TRUTH = {"true": True, "false": False, "1": True, "0": False}
-
-SPACES = (
-    r"[\s\x0b\x1c-\x1f\x{85}\x{a0}\x{1680}"
-    r"\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
-)
-"""A pattern in SQL for a character that Python takes for a space."""
-
-TYPES: Mapping[str, str] = {
-    "string": "VARCHAR",
-    "integer": "BIGINT",
-    "number": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "list": "JSON",
-    "object": "JSON",
-    "any": "JSON",
-}
-"""The types of columns in a database."""
-
-_FROM_TEXT = {
-    "string": "{0}",
-    "any": "{0}",
-    "integer": "CASE WHEN regexp_full_match({0}, '[+-]?[0-9]+(\\.0*)?') "
-    "THEN TRY_CAST(split_part({0}, '.', 1) AS BIGINT) END",
-    "number": f"CASE WHEN regexp_full_match({{0}}, '{NUMBER}') "
-    "AND isfinite(TRY_CAST({0} AS DOUBLE)) THEN TRY_CAST({0} AS DOUBLE) END",
-    "boolean": "CASE lower({0}) WHEN 'true' THEN true WHEN '1' THEN true "
-    "WHEN 'false' THEN false WHEN '0' THEN false END",
-}
-_FROM_STORED = {
-    ("string", "text"): "{0}",
-    ("string", "whole"): "{0}::VARCHAR",
-    ("integer", "whole"): "TRY_CAST({0} AS BIGINT)",
-    ("number", "whole"): "{0}::DOUBLE",
-    ("number", "fraction"): "CASE WHEN isfinite({0}) THEN {0}::DOUBLE END",
-    ("boolean", "truth"): "{0}",
-    ("any", "text"): "{0}",
-    ("any", "whole"): "{0}",
-}
-"""The value of a cell by the declared type and what is stored, where SQL can vouch for it."""
-
-_KINDS = {
-    "VARCHAR": "text",
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), "whole"),
-    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"), "whole"),
-    "FLOAT": "fraction",
-    "DOUBLE": "fraction",
-    "BOOLEAN": "truth",
-}
-
-_AS_NAMED = "hive_partitioning=false"
-"""Else, for DuckDB, a folder `user=bob` is a column `user`."""
-
-_UNIT, _ESCAPE = "\x1f", "\x1b"
-_ESCAPED = {"\n": f"{_ESCAPE}n", "\r": f"{_ESCAPE}r", _UNIT: f"{_ESCAPE}u", _ESCAPE: f"{_ESCAPE}e"}
-"""How a cell of a copy holds what separates cells and lines there; in the order of undoing it."""
-
-Convert = Callable[[Any], Any]
-
-
-@dataclass(eq=False)
-class Unfit(Exception):
-    """A value that does not fit its column; `expected` describes a valid one.
-
-    `choices` are the valid values, if the task lists them.
-    """
-
-    problem: str
-    expected: str
-    hint: str | None = None
-    choices: tuple[str, ...] = ()
-
-
-def as_written(cell: Any) -> str:
-    """A cell as the keys of a column's `values` write it."""
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return cell if isinstance(cell, str) else str(cell)
-
-
-def converter(column: Column, *, text: bool) -> Convert:
-    """A function that converts a cell that is not absent to the column's type, or raises Unfit.
-
-    `text` is true if cells are text, as in CSV, from which numbers must be read.
-    """
-    convert = (_CONVERT_TEXT if text else _CONVERT)[column.type]
-    choices = column.one_of
-    if not choices:
-        return convert
-
-    def checked(value: Any) -> Any:
-        result = convert(value)
-        if str(result) not in choices:
-            expected = f"one of: {join_names(choices)}"
-            raise Unfit("not one of the values that the task allows", expected, choices=choices)
-        return result
-
-    return checked
-
-
-def _string(value: Any) -> str:
-    if isinstance(value, str):
-        if not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise Unfit(
-                    "the text holds half of a surrogate pair", "text that can be written as UTF-8"
-                ) from None
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, (datetime, date, time)):
-        return value.isoformat()
-    raise Unfit("not a string", "text, or a whole number used as an id")
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:
-        return int(value)
-    raise Unfit("not an integer", "a whole number, such as 42")
-
-
-def _integer_text(value: str) -> int:
-    stripped = value.strip()
-    if not _WHOLE.fullmatch(stripped):
-        hint = None
-        if _NUMBER.fullmatch(stripped) and "e" in stripped.lower():
-            hint = "spreadsheets write long numbers like this and lose digits: export it as text"
-        raise Unfit("not an integer", "a whole number, such as 42", hint)
-    return int(stripped.partition(".")[0])
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
-        try:
-            result = float(value)
-        except OverflowError:
-            result = math.inf
-        if math.isfinite(result):
-            return result
-        if math.isnan(result):
-            raise Unfit("not a number", "a finite number or null", "write a missing number as null")
-    raise Unfit("not a number", "a finite number, such as 3.5")
-
-
-def _number_text(value: str) -> float:
-    stripped = value.strip()
-    if _NUMBER.fullmatch(stripped) and math.isfinite(result := float(stripped)):
-        return result
-    hint = "write decimals with a point" if _NUMBER.fullmatch(stripped.replace(",", ".")) else None
-    raise Unfit("not a number", "a finite number, such as 3.5", hint)
-
-
-def _plain(kind: type, problem: str, expected: str, value: Any) -> Any:
-    if isinstance(value, kind):
-        return value
-    raise Unfit(problem, expected)
-
-
-def _boolean_text(value: str) -> bool:
-    result = _TRUTH.get(value.strip().lower())
-    if result is None:
-        raise Unfit("not a boolean", "true, false, 1 or 0")
-    return result
-
-
-def _json(kind: type, problem: str, expected: str, value: str) -> Any:
-    try:
-        result = msgspec.json.decode(value)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        result = None
-    if isinstance(result, kind):
-        return result
-    hint = None
-    if value.strip()[:1] in "[{" and "'" in value:
-        hint = 'JSON quotes text with "; write the column with json.dumps, not with str or repr'
-    raise Unfit(problem, expected, hint)
-
-
-_CONVERT: dict[str, Convert] = {
-    "string": _string,
-    "integer": _integer,
-    "number": _number,
-    "boolean": functools.partial(_plain, bool, "not a boolean", "true or false"),
-    "list": functools.partial(_plain, list, "not a list", "a list"),
-    "object": functools.partial(_plain, dict, "not an object", "an object"),
-    "any": lambda value: value,
-}
-_CONVERT_TEXT: dict[str, Convert] = {
-    **_CONVERT,
-    "integer": _integer_text,
-    "number": _number_text,
-    "boolean": _boolean_text,
-    "list": functools.partial(_json, list, "not a list", 'a JSON list, such as ["a", "b"]'),
-    "object": functools.partial(_json, dict, "not an object", 'a JSON object, such as {"a": 1}'),
-}
-
 
 class StoredSource(Protocol):
     """A source that is stored as columns elsewhere, such as a split of the hub."""
@@ -287,7 +78,7 @@ class StoredSource(Protocol):
 
     def columns(self) -> tuple[str, ...]: ...
 
-    def reader(self, wanted: Collection[str]) -> pa.RecordBatchReader: ...
+    def batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,30 +106,18 @@ class FileSource:
     def columns(self) -> tuple[str, ...] | None:
         """The names of the columns; None if each row has its own."""
         if self.format == "parquet":
-            import duckdb
-
-            if self.stamp.size == 0:
-                raise empty_file(self.path)
-            try:
-                return tuple(_stored(_parquet(self.path), self, _new_cursor()).cells)
-            except duckdb.Error as error:
-                raise _unread(self, error) from error
+            return tuple(parquet_types(self, new_cursor()))
         return self.header() if self.format in _DELIMITERS else None
 
     def delimiter(self) -> str:
         """The text between two cells of a file with delimiters."""
         return self.delimited.delimiter or _DELIMITERS[self.format]
 
-    def records(self, delimiter: str) -> Iterator[list[str]]:
-        """The cells of each line of delimited text."""
-        look = look_at(self.path, self.stamp, self.delimited.encoding)
-        return records(self.path, look, self.delimited, delimiter)
-
     def header(self, delimiter: str | None = None) -> tuple[str, ...]:
         """The names of the columns of delimited text; '' for a column without a name."""
         if self.delimited.header:
             return self.delimited.header
-        first = next(self.records(delimiter or self.delimiter()), None)
+        first = next(self._records(delimiter or self.delimiter()), None)
         if first is None:
             raise empty_file(self.path)
         names = tuple(cell.strip() for cell in first)
@@ -352,6 +131,53 @@ class FileSource:
                 hint="rename or remove one of them",
             )
         return names
+
+    def is_plain(self, width: int, delimiter: str) -> bool:
+        """Whether each line of this text of `width` columns is a row, and nothing is quoted."""
+        written, look = self.delimited, self._look()
+        return (
+            look.plain
+            and not (look.quoted and written.quotes)
+            and written.surplus == "error"
+            and width > 1 == len(delimiter)
+        )
+
+    def _look(self) -> Look:
+        return look_at(self.path, self.stamp, self.delimited.encoding)
+
+    def _records(self, delimiter: str) -> Iterator[list[str]]:
+        return records(self.path, self._look().encoding, self.delimited, delimiter)
+
+    def texts(self, header: Sequence[str], delimiter: str) -> Iterator[list[str]]:
+        """The cells of each row of delimited text, one for each column."""
+        width, last = len(header), self.delimited.surplus == "last"
+        rows = self._records(delimiter)
+        if not self.delimited.header:
+            next(rows)
+        for row, cells in enumerate(rows, 1):
+            if len(cells) != width:
+                if len(cells) > width and last:
+                    cells[width - 1 :] = [delimiter.join(cells[width - 1 :])]
+                else:
+                    raise DataError(
+                        f"the row has {'more' if len(cells) > width else 'fewer'} cells than the "
+                        "header has columns",
+                        where=place(self.label, row=row),
+                        found=f"{len(cells)} cells, the last of which is {preview(cells[-1])}",
+                        expected=f"{width} cells, separated by {delimiter!r}",
+                    )
+            yield cells
+
+    def batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """These columns of a Parquet file, some rows at a time."""
+        import duckdb
+
+        cursor = new_cursor()
+        query = f"SELECT {', '.join(map(quoted, wanted))} FROM {parquet(self.path)}"
+        try:
+            yield from cursor.sql(query).to_arrow_reader(BATCH_ROWS)
+        except duckdb.Error as error:
+            raise _unread(self.path, error) from error
 
     def objects(self) -> Iterator[dict[str, Any]] | None:
         """The rows of JSON; None for another format."""
@@ -405,15 +231,6 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def distinct(names: Collection[str]) -> bool:
-    """Whether no two names differ in case only, which are one name for DuckDB."""
-    return len({name.lower() for name in names}) == len(names)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
 @functools.cache
 def _connection(process: int) -> duckdb.DuckDBPyConnection:
     import duckdb
@@ -421,99 +238,44 @@ def _connection(process: int) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={**CONFIG, "temp_directory": ""})
 
 
-def _new_cursor() -> duckdb.DuckDBPyConnection:
+def new_cursor() -> duckdb.DuckDBPyConnection:
     """A cursor for one reading, on the one connection that a process makes."""
     return _connection(os.getpid()).cursor()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """The names of a source's columns, and the delimiter of text, "" for what is stored."""
+def parquet(path: Path, *, numbered: bool = False) -> str:
+    """The rows of a Parquet file in SQL; `numbered` ones have a `file_row_number`.
 
-    header: tuple[str, ...]
-    delimiter: str = ""
-
-    @property
-    def text(self) -> bool:
-        return self.delimiter != ""
-
-
-@dataclass(kw_only=True)
-class Scan:
-    """What DuckDB reads: the text behind FROM, and each column's cell with what is stored there.
-
-    Nothing is said of what text holds. `error` ends the rows: it was found when they were copied.
-    `numbered` stands behind FROM too, for what outlasts the reading, and has `file_row_number`.
+    Without an option, a folder `user=bob` is a column `user` for DuckDB.
     """
-
-    rows: str
-    cells: Mapping[str, str]
-    stored: Mapping[str, str] = field(default_factory=dict)
-    error: DataError | None = None
-    numbered: str | None = None
+    number = ", file_row_number=true" if numbered else ""
+    return f"read_parquet({location(path)}, hive_partitioning=false{number})"
 
 
-@contextmanager
-def _scanned(
-    source: Source,
-    cursor: duckdb.DuckDBPyConnection,
-    layout: Layout,
-    fields: Sequence[Field],
-    *,
-    copied: bool = False,
-) -> Iterator[Scan]:
-    """The scan of a source for these columns; text is copied if it must be, or is told to be."""
-    wanted = {one.key for one in fields if one.key is not None}
-    if not isinstance(source, FileSource):
-        names = [name for name in layout.header if name in wanted]
-        cursor.register("stored", source.reader(names or layout.header[:1]))
-        yield _stored("stored", source, cursor)
-        return
-    check_unchanged(source.path, source.stamp)
-    header, delimiter = layout.header, layout.delimiter
-    if not delimiter:
-        scan = _stored(_parquet(source.path), source, cursor)
-        if "file_row_number" not in scan.cells:
-            scan.numbered = _parquet(source.path, ", file_row_number=true")
-        yield scan
-        return
-    written = source.delimited
-    look = look_at(source.path, source.stamp, written.encoding)
-    plain = look.encoding == "utf-8" and look.plain and not (look.quoted and written.quotes)
-    if plain and not copied and min(len(header), 2) > len(delimiter) and written.surplus == "error":
-        cells = {name: f"c{at}" for at, name in enumerate(header) if name}
-        rows = _lines(source.path, len(header), delimiter, header=not written.header)
-        yield Scan(rows=rows, cells=cells)
-        return
-    keys = [name for name in header if name and name in wanted]
+def location(path: Path) -> str:
+    """A path in SQL, without patterns and, as it is absolute, without the address `file:/…`."""
+    return literal(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def parquet_types(source: FileSource, cursor: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """DuckDB's type of each column of a Parquet file; DataError if it would rename one."""
+    import duckdb
+
+    if source.stamp.size == 0:
+        raise empty_file(source.path)
+    schema = f"SELECT name FROM parquet_schema({location(source.path)})"
     try:
-        with tempfile.NamedTemporaryFile(prefix="harness-copy-", suffix=".txt") as file:
-            longest, escaped, error = _copied(source, header, delimiter, keys, file.file)
-            cells = {name: f"c{at}" for at, name in enumerate(keys)}
-            if escaped:
-                for text, instead in _ESCAPED.items():
-                    undone = f"replace({{}}, {_text(instead)}, {_text(text)})"
-                    cells = {name: undone.format(cell) for name, cell in cells.items()}
-            rows = _lines(Path(file.name), max(len(keys), 2), _UNIT, header=True, longest=longest)
-            yield Scan(rows=rows, cells=cells, error=error)
-    except OSError as error:
-        raise DataError(
-            "a copy of the file cannot be held in the temporary folder",
-            where=tempfile.gettempdir(),
-            found=error.strerror or str(error),
-            hint="if its disk is full, name a folder with more room in the variable TMPDIR",
-        ) from error
-
-
-def _stored(rows: str, source: Source, cursor: duckdb.DuckDBPyConnection) -> Scan:
-    """The scan of what is stored as columns; DataError if DuckDB would rename one of them."""
-    described = cursor.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
-    stored = {name: _KINDS.get(kind, "other") for name, kind, *_ in described}
-    names = [] if isinstance(source, FileSource) else [*source.columns()]
-    if isinstance(source, FileSource):
-        schema = f"SELECT name FROM parquet_schema({_location(source.path)})"
-        names = [name for (name,) in cursor.execute(schema).fetchall()]
-    renamed = next((name for name in stored if name not in names), None)
+        described = cursor.execute(f"DESCRIBE FROM {parquet(source.path)}").fetchall()
+        names = {name for (name,) in cursor.execute(schema).fetchall()}
+    except duckdb.Error as error:
+        raise _unread(source.path, error) from error
+    types = {name: kind for name, kind, *_ in described}
+    renamed = next((name for name in types if name not in names), None)
     if renamed is not None:
         raise DataError(
             f"two columns have the name '{renamed.rpartition('_')[0]}'",
@@ -521,160 +283,39 @@ def _stored(rows: str, source: Source, cursor: duckdb.DuckDBPyConnection) -> Sca
             found="names that differ at most in the case of letters",
             expected="a file that names each column once",
         )
-    return Scan(rows=rows, cells={name: quoted(name) for name in stored}, stored=stored)
+    return types
 
 
-def _parquet(path: Path, more: str = "") -> str:
-    return f"read_parquet({_location(path)}, {_AS_NAMED}{more})"
-
-
-def _location(path: Path) -> str:
-    """A path in SQL, without patterns and, as it is absolute, without the address `file:/…`."""
-    return _text(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))
-
-
-def _lines(
-    path: Path, count: int, delimiter: str, *, header: bool, longest: int = CHUNK * 2
-) -> str:
-    """Lines of cells of text, in which nothing but the delimiter has a meaning."""
-    columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(count))
-    return (
-        f"read_csv({_location(path)}, {_AS_NAMED}, auto_detect=false, columns={{{columns}}}, "
-        f"header={header}, delim={_text(delimiter)}, quote='', escape='', nullstr='\r', "
-        f"strict_mode=true, encoding='utf-8', max_line_size={max(longest, 1 << 21)})"
-    )
-
-
-def _copied(
-    source: FileSource, header: Sequence[str], delimiter: str, keys: Sequence[str], file: IO[bytes]
-) -> tuple[int, bool, DataError | None]:
-    """Copy these columns for DuckDB, each record on a line; the error that ended it comes last.
-
-    The longest line is returned first, and whether a cell holds anything that is escaped there.
-    """
-    count = max(len(keys), 2)  # DuckDB takes a blank line for no row
-    picked = operator.itemgetter(*[*map(header.index, keys), 0, 0][:count])
-    width, escapes = len(header), str.maketrans(_ESCAPED)
-    longest, escaped, row = 0, False, 0
-    file.write(_UNIT.join("c" * count).encode() + b"\n")
-    try:
-        for cells in itertools.islice(source.records(delimiter), not source.delimited.header, None):
-            row += 1
-            if len(cells) > width and source.delimited.surplus == "last":
-                cells[width - 1 :] = [delimiter.join(cells[width - 1 :])]
-            if len(cells) != width:
-                raise DataError(
-                    f"the row has {'more' if len(cells) > width else 'fewer'} cells than the "
-                    "header has columns",
-                    where=place(source.label, row=row),
-                    found=f"{len(cells)} cells, the last of which is {preview(cells[-1])}",
-                    expected=f"{width} cells, separated by {delimiter!r}",
-                )
-            line = _UNIT.join(picked(cells))
-            if line.count(_UNIT) >= count or "\n" in line or "\r" in line or _ESCAPE in line:
-                escaped = True
-                line = _UNIT.join(cell.translate(escapes) for cell in picked(cells))
-            text = f"{line}\n".encode()
-            longest = max(longest, len(text))
-            file.write(text)
-    except DataError as error:
-        return longest, escaped, error
-    finally:
-        file.flush()
-    return longest, escaped, None
-
-
-def _fetched(
-    cursor: duckdb.DuckDBPyConnection, query: str, *, text: bool
-) -> Iterator[list[list[Any]]]:
-    """The columns of a query, some rows at a time; nested values as arrow gives them."""
-    if not text:
-        for batch in cursor.sql(query).to_arrow_reader(BATCH_ROWS):
-            yield [column.to_pylist() for column in batch.columns]
-        return
-    cursor.execute(query)
-    while rows := cursor.fetchmany(BATCH_ROWS):
-        yield [list(column) for column in zip(*rows, strict=True)]
-
-
-def _query(
-    scan: Scan, fields: Sequence[Field], *, vouching: bool = True, named: bool = False
-) -> tuple[str, list[bool]]:
-    """The query for the columns of a scan, and which of them have values that SQL vouches for.
-
-    The last column says that it cannot vouch for the row. For a database, columns are `named`.
-    """
-    chosen, doubts, vouched = [], [], []
-    for one in fields:
-        value, known = "NULL", True
-        if one.key is not None:
-            value = scan.cells[one.key]
-            sql = one.sql(value, scan.stored.get(one.key, "")) if vouching else None
-            known = sql is not None
-            if sql is not None:
-                value, doubt = sql
-                doubts.append(doubt)
-        vouched.append(known)
-        if named:
-            kind = TYPES[one.column.type]
-            value = f"to_json({value})" if kind == "JSON" and value != "NULL" else value
-            value = f"{value}::{kind} AS {quoted(one.name)}"
-        chosen.append(value)
-    rows = scan.rows
-    if named and scan.numbered is not None:
-        rows = scan.numbered
-        chosen.append("file_row_number AS rowid")
-    unfit = f"coalesce({' OR '.join(doubts)}, false)" if doubts else "false"
-    return f"SELECT {', '.join(chosen)}, {unfit} AS unfit FROM {rows}", vouched
-
-
-def _converted(
-    source: Source, fields: Sequence[Field], cells: list[list[Any]], vouched: list[bool], done: int
-) -> tuple[list[list[Any]], DataError | None]:
-    """The values of cells up to the first bad row, and its error."""
-    values: list[list[Any]] = []
-    bad: tuple[int, DataError] | None = None
-    for one, column, known in zip(fields, cells, vouched, strict=True):
-        try:
-            values.append(column if known else [*map(one.value, column)])
-        except Unfit:
-            for row, cell in enumerate(column if bad is None else column[: bad[0]]):
-                try:
-                    one.value(cell)
-                except Unfit as unfit:
-                    where = place(source.label, row=done + row + 1, column=one.key)
-                    bad = row, one.error(cell, unfit, where)
-                    break
-    if bad is None:
-        return values, None
-    row, error = bad
-    before = [column[:row] for column in cells]
-    return _converted(source, fields, before, vouched, done)[0], error
-
-
-def _unread(source: Source, error: Exception) -> DataError:
-    kind = source.format if isinstance(source, FileSource) else "stored columns"
+def _unread(path: Path, error: Exception) -> DataError:
     return DataError(
-        f"the file cannot be read as {'Parquet' if kind == 'parquet' else kind}",
-        where=source.label,
+        "the file cannot be read as Parquet",
+        where=str(path),
         found=(str(error).splitlines() or [""])[0],
         expected="a whole file of this format",
         hint="fetch or write it again; it may be cut off, or have the wrong extension",
     )
 
 
-def meanings(name: str, column: Column) -> dict[str, Any]:
-    """What texts in a column stand for, as typed values; DataError if one cannot be typed."""
-    convert = converter(column, text=True)
+Cells = tuple[Sequence[Field], Mapping[str, list[Any]], int]
+
+T = TypeVar("T")
+
+
+def _parts(rows: Iterable[T], most: int) -> Iterator[list[T]]:
+    """Rows, many at a time; an error comes after the rows before it."""
+    part: list[T] = []
     try:
-        return {written: convert(meant) for written, meant in column.values.items()}
-    except Unfit as unfit:
-        raise DataError(
-            f"the values of column '{name}' stand for something that is none of its values: "
-            f"{unfit.problem}",
-            found=join_names(dict.fromkeys(column.values.values())),
-            expected=unfit.expected,
-        ) from None
+        for row in rows:
+            part.append(row)
+            if len(part) == most:
+                yield part
+                part = []
+    except DataError:
+        if part:
+            yield part
+        raise
+    if part:
+        yield part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -686,72 +327,6 @@ class Batch:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Field:
-    """A column with its conversion: `key` is its name in the source, None if absent.
-
-    `meant` are the values that texts in the data stand for. `table` is the table's name, if errors
-    propose options of a run.
-    """
-
-    name: str
-    key: str | None
-    column: Column
-    convert: Convert
-    text: bool = False
-    meant: Mapping[str, Any] = field(default_factory=dict)
-    table: str | None = None
-
-    def value(self, cell: Any) -> Any:
-        """The value of a cell, or Unfit."""
-        if self.meant and isinstance(cell, (str, int, float)):
-            written = as_written(cell)
-            if written in self.meant:
-                return self.meant[written]
-        if cell is None or (self.text and cell == ""):
-            if not self.column.required:
-                return None
-            raise Unfit("the value is missing", "a value in every row")
-        return self.convert(cell)
-
-    def sql(self, cell: str, stored: str) -> tuple[str, str] | None:
-        """The value of a cell in SQL, and the condition that it cannot vouch for a row.
-
-        None if it cannot vouch for any. `stored` is what is stored there, "" for text.
-        """
-        column = self.column
-        way = _FROM_STORED.get((column.type, stored)) if stored else _FROM_TEXT.get(column.type)
-        texts = stored in ("", "text")
-        if (
-            way is None
-            or (column.values and not texts)
-            or (column.one_of and column.type != "string")
-        ):
-            return None
-        meant = "".join(
-            f" WHEN {_text(like)} THEN {_text(other)}" for like, other in column.values.items()
-        )
-        absent = cell if stored else f"nullif({cell}, '')"
-        found = f"(CASE {cell}{meant} ELSE {absent} END)" if meant else absent
-        value = way.format(found)
-        doubt = f"{value} IS NULL"
-        if not column.required:
-            doubt = f"({found} IS NOT NULL AND {value} IS NULL)"
-        if column.one_of:
-            doubt += f" OR {value} NOT IN ({', '.join(map(_text, column.one_of))})"
-        return value, doubt
-
-    def error(self, cell: Any, unfit: Unfit, where: str) -> DataError:
-        """The error for a cell that is unfit."""
-        hint = unfit.hint
-        if unfit.choices and self.table is not None:
-            meaning = shlex.quote(f"{self.table}.{self.name}.{as_written(cell)}=MEANING")
-            hint = f"if it stands for one of these: --values {meaning}"
-        return DataError(
-            unfit.problem, where=where, found=preview(cell), expected=unfit.expected, hint=hint
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -820,13 +395,8 @@ class Table:
             every = (
                 (one.label, n) for one in self.sources for n, _ in enumerate(plain._rows(one), 1)
             )
-            label, row = next(itertools.islice(every, row - 1, None), (self.name, row))
-        return DataError(
-            "a value that cannot be used",
-            where=place(label, row=row, column=column),
-            found=preview(value),
-            expected=expected,
-        )
+            label, row = next(islice(every, row - 1, None), (self.name, row))
+        return unusable(value, place(label, row=row, column=column), expected)
 
     def _empty(self) -> DataError:
         return DataError(
@@ -836,10 +406,11 @@ class Table:
         )
 
     def _rows(self, source: Source) -> Iterator[dict[str, Any]]:
-        objects = source.objects() if isinstance(source, FileSource) else None
-        if objects is not None:
-            yield from self._converted_objects(source, objects, self.columns)
-            return
+        if not self.columns and isinstance(source, FileSource):
+            objects = source.objects()
+            if objects is not None:
+                yield from objects
+                return
         for columns in self.columns_of(source):
             for cells in zip(*columns.values(), strict=True):
                 yield dict(zip(columns, cells, strict=True))
@@ -848,152 +419,61 @@ class Table:
         self, source: Source, names: Collection[str] = ()
     ) -> Iterator[dict[str, list[Any]]]:
         """The rows of one of the sources as columns, many at a time: those named, or all."""
-        objects = source.objects() if isinstance(source, FileSource) else None
-        if objects is None:
-            yield from self._scanned_columns(source, names or self.columns)
-            return
-        rows = self._converted_objects(source, objects, names or self.columns)
-        while part := list(itertools.islice(rows, BATCH_ROWS)):
-            wanted = names or self.columns or dict.fromkeys(name for row in part for name in row)
-            yield {name: [row.get(name) for row in part] for name in wanted}
-
-    def _converted_objects(
-        self, source: Source, objects: Iterator[dict[str, Any]], names: Collection[str]
-    ) -> Iterator[dict[str, Any]]:
-        if not self.columns:
-            yield from objects
-            return
-        keys: KeysView[str] | None = None
-        fields: Sequence[Field] = ()
-        for row, cells in enumerate(objects, 1):
-            if cells.keys() != keys:
-                keys = cells.keys()
-                where = place(source.label, row=row)
-                fields = self._fields(tuple(keys), names, text=False, where=where)
-            values = {}
-            for one in fields:
-                cell = None if one.key is None else cells[one.key]
-                try:
-                    values[one.name] = one.value(cell)
-                except Unfit as unfit:
-                    where = place(source.label, row=row, column=one.key)
-                    raise one.error(cell, unfit, where) from None
+        first = 1
+        for fields, columns, count in self._cells(source, names or self.columns):
+            cells = [[None] * count if one.key is None else columns[one.key] for one in fields]
+            values, error = converted(fields, cells, label=source.label, first=first)
             yield values
+            if error is not None:
+                raise error
+            first += count
 
-    def _scanned_columns(
-        self, source: Source, names: Collection[str]
-    ) -> Iterator[dict[str, list[Any]]]:
-        """The columns of text, or of what is stored as columns.
+    def _cells(self, source: Source, names: Collection[str]) -> Iterator[Cells]:
+        """The named columns, with their cells in some consecutive rows, and the number of these."""
+        objects = source.objects() if isinstance(source, FileSource) else None
+        if objects is not None:
+            yield from self._cells_of_objects(objects, names, source.label)
+            return
+        header, delimiter = self.layout(source)
+        fields = self.fields_of(header, names, text=bool(delimiter), where=source.label)
+        keys = [*dict.fromkeys(one.key for one in fields if one.key is not None)]
+        if isinstance(source, FileSource) and delimiter:
+            for part in _parts(source.texts(header, delimiter), BATCH_ROWS):
+                columns = [*zip(*part, strict=True)]
+                yield fields, {key: [*columns[header.index(key)]] for key in keys}, len(part)
+        else:
+            for batch in source.batches(keys or header[:1]):
+                yield fields, {key: batch[key].to_pylist() for key in keys}, batch.num_rows
 
-        They are read by SQL that vouches for the values, or if it does not for one, from that batch
-        on without it; and from a copy, if DuckDB could not read on in the file itself.
-        """
-        import duckdb
+    def _cells_of_objects(
+        self, objects: Iterator[dict[str, Any]], names: Collection[str], label: str
+    ) -> Iterator[Cells]:
+        first = 1
+        for part in _parts(objects, OBJECTS):
+            for keys, alike in groupby(part, dict.keys):
+                rows = [*alike]
+                where = place(label, row=first)
+                fields = self.fields_of([*keys], names, text=False, where=where)
+                wanted = {one.key for one in fields if one.key is not None}
+                yield fields, {key: [row[key] for row in rows] for key in wanted}, len(rows)
+                first += len(rows)
 
-        cursor = _new_cursor()
-        layout = self._layout(source)
-        fields = self._fields(layout.header, names, text=layout.text, where=source.label)
-        done, vouching, copied = 0, bool(self.columns), False
-        while True:
-            try:
-                with _scanned(source, cursor, layout, fields, copied=copied) as scan:
-                    query, vouched = _query(scan, fields, vouching=vouching)
-                    if done:
-                        query += f" OFFSET {done}"
-                    for cells in _fetched(cursor, query, text=layout.text):
-                        if True in cells.pop():
-                            vouching = False
-                            break
-                        values, error = _converted(source, fields, cells, vouched, done)
-                        if values[0]:
-                            yield {one.name: of for one, of in zip(fields, values, strict=True)}
-                        if error is not None:
-                            raise error
-                        done += len(cells[0])
-                    else:
-                        if scan.error is not None:
-                            raise scan.error
-                        return
-            except duckdb.Error as error:
-                if not layout.text or copied:
-                    raise _unread(source, error) from error
-                copied = True
-
-    def load(self, source: Source, connection: duckdb.DuckDBPyConnection, part: str) -> int:
-        """Make the rows of one of the sources a new table of a database; their number.
-
-        What lasts is a view, as DuckDB reads it about as fast.
-        """
-        import duckdb
-
-        if not isinstance(source, FileSource) or source.objects() is None:
-            layout = self._layout(source)
-            fields = self._fields(layout.header, self.columns, text=layout.text, where=source.label)
-            try:
-                with _scanned(source, connection, layout, fields) as scan:
-                    query, vouched = _query(scan, fields, named=True)
-                    if all(vouched) and scan.error is None:
-                        kind = "TABLE" if scan.numbered is None else "VIEW"
-                        connection.execute(f"CREATE {kind} {part} AS {query}")
-                        counted = f"SELECT count(*), count(*) FILTER (unfit) FROM {part}"
-                        [(rows, unfit)] = connection.execute(counted).fetchall()
-                        if not unfit:
-                            return int(rows)
-                        connection.execute(f"DROP {kind} {part}")
-            except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException):
-                pass  # read as columns, it is a copy, or it has its error
-        return self._load_columns(source, connection, part)
-
-    def _load_columns(
-        self, source: Source, connection: duckdb.DuckDBPyConnection, part: str
-    ) -> int:
-        import pyarrow as pa
-
-        kinds = {name: TYPES[column.type] for name, column in self.columns.items()}
-        listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in kinds.items())
-        connection.execute(f"CREATE TABLE {part} ({listed})")
-        rows = 0
-        for values in self.columns_of(source):
-            arrays = {
-                name: self._array(values[name], kind, row=rows, column=name)
-                for name, kind in kinds.items()
-            }
-            connection.register("batch", pa.table(arrays))
-            connection.execute(f"INSERT INTO {part} BY NAME SELECT * FROM batch")
-            connection.unregister("batch")
-            rows += len(values[next(iter(kinds))])
-        return rows
-
-    def _array(self, values: Sequence[Any], kind: str, *, row: int, column: str) -> pa.Array:
-        """The values of a column for DuckDB; DataError for an integer that needs over 64 bits."""
-        import pyarrow as pa
-
-        if kind == "JSON":
-            texts = [None if one is None else msgspec.json.encode(one).decode() for one in values]
-            return pa.array(texts, pa.string())
-        if kind == "BIGINT":
-            for number, one in enumerate(values, row + 1):
-                if one is not None and not -(2**63) <= one < 2**63:
-                    raise self.bad(number, column, one, "a whole number of at most 64 bits")
-        arrow = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
-        return pa.array(values, arrow.get(kind, pa.bool_()))
-
-    def _layout(self, source: Source) -> Layout:
-        """The columns of a source, and the delimiter of text.
+    def layout(self, source: Source) -> tuple[tuple[str, ...], str]:
+        """The columns of a source, and the delimiter of text, "" for what is stored.
 
         It is one with which the header has all required columns, or else the most, for the error.
         """
         if not isinstance(source, FileSource) or source.format == "parquet":
-            return Layout(header=tuple(source.columns() or ()))
+            return tuple(source.columns() or ()), ""
         best, most = source.delimiter(), 1
         if len(self.columns) > 1 and not source.delimited.header and self._missing(()):
             for one in dict.fromkeys((best, *_OTHER_DELIMITERS)):
                 with suppress(DataError):
                     if not self._missing(header := source.header(one)):
-                        return Layout(header=header, delimiter=one)
+                        return header, one
                     if len(header) > most:
                         best, most = one, len(header)
-        return Layout(header=source.header(best), delimiter=best)
+        return source.header(best), best
 
     def _missing(self, present: Collection[str]) -> list[str]:
         """The required columns without a name among those present."""
@@ -1003,7 +483,7 @@ class Table:
             if column.required and not any(one in present for one in column.names(name))
         ]
 
-    def _fields(
+    def fields_of(
         self, present: Sequence[str], names: Collection[str], *, text: bool, where: str
     ) -> list[Field]:
         """The named columns with their names among those present, or all; DataError if a required
@@ -1011,7 +491,7 @@ class Table:
         if not self.columns:
             plain = Column(type="any", required=False)
             return [
-                Field(name=name, key=name, column=plain, convert=_CONVERT["any"])
+                Field(name=name, key=name, column=plain)
                 for name in names or present
                 if name in present and name
             ]
@@ -1023,8 +503,6 @@ class Table:
                 key=next((known for known in column.names(name) if known in present), None),
                 column=column,
                 text=text,
-                convert=converter(column, text=text),
-                meant=meanings(name, column),
                 table=self.name if self.of_run else None,
             )
             for name, column in self.columns.items()
@@ -1060,3 +538,10 @@ class Table:
             ),
             hint="; ".join(hints) or None,
         )
+
+
+def unusable(value: Any, where: str, expected: str) -> DataError:
+    """The error for a value that fits its column and cannot be used."""
+    return DataError(
+        "a value that cannot be used", where=where, found=preview(value), expected=expected
+    )

@@ -1,20 +1,19 @@
-"""What a file holds before it has types: its bytes unpacked, records of text, objects of JSON."""
+"""What a file holds before it has types: its bytes, whole and unpacked, records of text, objects of
+JSON."""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import functools
-import gzip
+import hashlib
 import io
 import json
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -23,9 +22,10 @@ from harness.data.wording import join_names, kind_of, nearest, place, preview
 
 if TYPE_CHECKING:
     from harness.contracts.task import DelimitedSpec
-    from harness.data.fingerprint import Stamp
 
 CHUNK = 1 << 18
+PACKINGS = {".gz": "gzip", ".zst": "zstd"}
+"""How a file is packed, by the end of its name."""
 BOM = b"\xef\xbb\xbf"
 
 LONGEST_FIELD = 1 << 28
@@ -80,87 +80,79 @@ _ESCAPE = re.compile(
 _LONGEST_ESCAPE = 12
 _UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 
 
-class ZstdFrames(io.RawIOBase):
-    """The unpacked bytes of a zstd file of any number of frames; a cut-off last frame raises.
+class Stamp(msgspec.Struct, frozen=True):
+    """Size and time of a file, which show a change without reading the file."""
 
-    The library's own reader ends without an error if a file was cut off, which would turn a broken
-    download into a smaller data set.
-    """
+    size: int
+    modified_ns: int
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._packed = b""
-        self._ready = b""
-        self._frame: Any = None
 
-    def readable(self) -> bool:
-        return True
+def stamp_of(path: Path) -> Stamp:
+    """The current stamp of a file."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise DataError(
+            "the file cannot be read", where=str(path), found=error.strerror or str(error)
+        ) from error
+    return Stamp(status.st_size, status.st_mtime_ns)
 
-    def readinto(self, buffer: Any) -> int:
-        import zstandard
 
-        while not self._ready:
-            if not self._packed:
-                self._packed = self._stream.read(CHUNK)
-                if not self._packed:
-                    if self._frame is not None:
-                        raise EOFError("the file ends in the middle of a frame")
-                    return 0
-            if self._frame is None:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-            self._ready = self._frame.decompress(self._packed)
-            self._packed = b""
-            if self._frame.eof:
-                self._packed = self._frame.unused_data
-                self._frame = None
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
+def check_unchanged(path: Path, stamp: Stamp) -> None:
+    """Raise DataError if a file changed since the run opened it."""
+    now = stamp_of(path)
+    if now != stamp:
+        raise DataError(
+            "the file changed while the run was using it",
+            where=str(path),
+            found=f"{now.size} bytes, changed since it was opened with {stamp.size} bytes",
+            expected="data that does not change until the run has ended",
+            hint="run again; copy the file first if another program still writes it",
+        )
 
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+
+def sha256_of(path: Path, stamp: Stamp) -> str:
+    """The SHA-256 of a file's bytes, as `sha256sum` prints it; DataError if the file changed."""
+    check_unchanged(path, stamp)
+    try:
+        with path.open("rb") as stream:
+            result = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(
+            "the file cannot be read", where=str(path), found=error.strerror or str(error)
+        ) from error
+    check_unchanged(path, stamp)
+    return result
 
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[Any]:
-    """The bytes of a file, unpacked if its name ends in .gz or .zst; DataError if damaged."""
-    packing = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
+    """The bytes of a file, unpacked if its name ends in .gz, .tgz or .zst; DataError if damaged."""
+    packing = {**PACKINGS, ".tgz": "gzip"}.get(path.suffix.lower())
     try:
         with path.open("rb") as stream:
-            raw: Any = None
-            if packing == "gzip":
-                raw = gzip.GzipFile(fileobj=stream)
-            elif packing == "zstd":
-                raw = ZstdFrames(stream)
-            if raw is None:
+            if packing is None:
                 yield stream
                 return
-            with io.BufferedReader(cast(io.RawIOBase, raw), CHUNK) as plain:
+            import pyarrow as pa  # type: ignore[import-untyped]
+
+            with io.BufferedReader(pa.CompressedInputStream(stream, packing), CHUNK) as plain:
                 yield plain
     except OSError as error:
-        if not isinstance(error, gzip.BadGzipFile):
+        if error.errno is not None:
             raise DataError(
                 "the file cannot be read", where=str(path), found=error.strerror or str(error)
             ) from error
-        raise _damaged(path, packing, error) from error
-    except Exception as error:
-        if isinstance(error, (zlib.error, EOFError)) or type(error).__name__ == "ZstdError":
-            raise _damaged(path, packing, error) from error
-        raise
-
-
-def _damaged(path: Path, packing: str | None, error: Exception) -> DataError:
-    return DataError(
-        f"the file cannot be unpacked as {packing}",
-        where=str(path),
-        found=str(error),
-        expected=f"a whole {packing} file",
-        hint="fetch or pack it again; it may be cut off, or have the wrong extension",
-    )
+        raise DataError(
+            f"the file cannot be unpacked as {packing}",
+            where=str(path),
+            found=str(error),
+            expected=f"a whole {packing} file",
+            hint="fetch or pack it again; it may be cut off, or have the wrong extension",
+        ) from error
 
 
 def check_start(path: Path, start: bytes, *, expected: str = "UTF-8 text") -> None:
@@ -186,8 +178,8 @@ def empty_file(path: Path) -> DataError:
 class Look(NamedTuple):
     """What a first pass over a text file shows.
 
-    `plain` is true if its lines end in LF only, none is blank at the start or very long, and
-    `quoted` if it holds a quotation mark.
+    `plain` is true for UTF-8 whose lines end in LF only, none of them blank at the start or very
+    long, and `quoted` if there is a quotation mark.
     """
 
     encoding: str
@@ -203,7 +195,7 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
     first bytes.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
-    plain, quoted, odd, refused = path.suffix.lower() not in (".gz", ".zst"), False, False, None
+    plain, quoted, odd, refused = path.suffix.lower() not in PACKINGS, False, False, None
     offset, line = 0, 1
     with unpacked(path) as stream:
         start = stream.peek(4)
@@ -245,28 +237,31 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
             line += chunk.count(b"\n")
     if refused is not None and (odd or encoding != "utf-8"):
         raise refused
-    return Look(encoding if refused is None else "iso-8859-1", plain, quoted)
+    if refused is not None:
+        return Look("iso-8859-1", plain=False, quoted=quoted)
+    utf8 = encoding == "utf-8"
+    return Look("utf-8-sig" if utf8 else encoding, plain=plain and utf8, quoted=quoted)
 
 
-def records(path: Path, look: Look, written: DelimitedSpec, delimiter: str) -> Iterator[list[str]]:
+def records(
+    path: Path, encoding: str, written: DelimitedSpec, delimiter: str
+) -> Iterator[list[str]]:
     """The cells of each record of a text file, with a header line and without blank lines.
 
     Quoting follows RFC 4180: a quote that is not closed, or that is followed by anything except a
     delimiter, is an error. Only a line feed ends a line.
     """
-    row, named = 0, not written.header
+    row = bool(written.header) - 1
     try:
         with unpacked(path) as stream:
-            encoding = "utf-8-sig" if look.encoding == "utf-8" else look.encoding
             lines: Iterable[str] = io.TextIOWrapper(stream, encoding, newline="\n")
             if written.bare_returns == "space":
                 lines = (_BARE_RETURN.sub(" ", line) if "\r" in line else line for line in lines)
-            for cells in _cells(path, lines, written, delimiter):
-                if cells:
-                    yield cells
-                    row += 1
+            for cells in filter(None, _cells(path, lines, written, delimiter)):
+                row += 1
+                yield cells
     except csv.Error as error:
-        raise _malformed(path, str(error), row + 1 - named) from error
+        raise _malformed(path, str(error), row + 1) from error
 
 
 def _cells(
@@ -367,19 +362,17 @@ def _whole(
     held: Any = msgspec.Raw(text)
     try:
         for key in keys or ():
-            inside = msgspec.json.decode(held, type=dict[str, msgspec.Raw])
+            inside = _members(path, held)
             if key not in inside:
                 raise _nothing_there(path, keys or (), inside)
             held = inside[key]
         if entries is not None:
-            rows = [*msgspec.json.decode(held, type=dict[str, msgspec.Raw]).items()]
+            rows = [*_members(path, held).items()]
         elif keys is not None and bytes(held).lstrip()[:1] == b"{":
             rows = [held]
         else:
             rows = msgspec.json.decode(held, type=list[msgspec.Raw])
-        if entries is not None or keys is not None:
-            json.loads(text, object_pairs_hook=partial(_check_once, path))
-    except (*_UNREADABLE, ValueError) as error:
+    except _UNREADABLE as error:
         raise _malformed_document(path, text, error) from None
     for row, raw in enumerate(rows, 1):
         if entries is None:
@@ -388,14 +381,43 @@ def _whole(
             yield {entries[0]: raw[0], entries[1]: _decoded(path, raw[1], row, entries[1])}
 
 
-def _check_once(path: Path, pairs: list[tuple[str, Any]]) -> None:
-    """Raise DataError if an object has a key twice: a decoder takes the last."""
-    names = [name for name, _ in pairs]
-    if len(names) > len(set(names)):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(
-            "a key occurs twice", where=str(path), found=preview(twice), expected="each key once"
-        )
+def _members(path: Path, text: Any) -> dict[str, msgspec.Raw]:
+    """The values of an object by their keys, not decoded."""
+    members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    if not _is_whole(bytes(text), members):
+        _check_keys(str(path), bytes(text))
+    return members
+
+
+def _is_whole(text: bytes, value: Any) -> bool:
+    """Whether the value of a text surely has all of its keys: a decoder takes the last of two.
+
+    If it has not, the text has more colons than the value has keys, or than it has written again.
+    """
+    colons = text.count(b":")
+    if colons == (len(value) if isinstance(value, dict) else 0):
+        return True
+    try:
+        return colons == _encode(value).count(b":") and b"\\u003" not in text
+    except OverflowError:  # an integer of more than 64 bits cannot be written
+        return False
+
+
+def _check_keys(where: str, text: bytes) -> None:
+    """Raise DataError if an object in a text has a key twice."""
+
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        if len(names) > len(set(names)):
+            raise _twice(where, next(name for name in names if names.count(name) > 1))
+
+    json.loads(text, object_pairs_hook=check)
+
+
+def _twice(where: str, key: str) -> DataError:
+    return DataError(
+        "a key occurs twice", where=where, found=preview(key), expected="each key once"
+    )
 
 
 def _nothing_there(path: Path, keys: tuple[str, ...], there: Iterable[str]) -> DataError:
@@ -414,6 +436,8 @@ def _decoded(path: Path, text: Any, row: int, column: str | None = None) -> Any:
     """The object of a row, or the value of a column, in strict JSON."""
     try:
         value = _decode(text)
+        if not _is_whole(bytes(text), value):
+            _check_keys(place(str(path), row=row, column=column), bytes(text))
     except _UNREADABLE as error:
         where = column or _unwritable(bytes(text))
         raise DataError(
@@ -514,7 +538,8 @@ def _walked(path: Path, names: tuple[str, str] | None) -> Iterator[dict[str, Any
                 yield _object(path, value, row)
             return
         for key, value in ijson.kvitems(pieces, "", use_float=True):
-            _check_once(path, [(key, None)] * (1 + (key in met)))
+            if key in met:
+                raise _twice(str(path), key)
             met.add(key)
             yield {names[0]: key, names[1]: value}
 
@@ -525,15 +550,16 @@ def _walked_inside(path: Path, keys: tuple[str, ...]) -> Iterator[dict[str, Any]
 
     target = ".".join(keys)
     item = f"{target}.item" if target else "item"
-    row, times, in_list, builder, level = 0, 0, False, None, 0
+    row, found, in_list, builder, level = 0, False, False, None, 0
     with _large(path) as pieces:
         for where, event, value in ijson.parse(pieces, use_float=True):
             if builder is None:
                 if event in ("map_key", "end_map", "end_array") or where not in (target, item):
                     continue
                 if where == target:
-                    times, in_list = times + 1, event == "start_array"
-                    _check_once(path, [(target, None)] * times)
+                    if found:
+                        raise _twice(str(path), target)
+                    found, in_list = True, event == "start_array"
                 if (where == target) == in_list:
                     continue
                 row += 1
@@ -544,5 +570,5 @@ def _walked_inside(path: Path, keys: tuple[str, ...]) -> Iterator[dict[str, Any]
             if level == 0:
                 yield _object(path, builder.value, row)
                 builder = None
-    if not times:
+    if not found:
         raise _nothing_there(path, keys, ())

@@ -15,10 +15,10 @@ from harness.base.home import expanded
 from harness.base.redaction import without_query
 from harness.contracts.identity import COMMIT
 from harness.data.dataset import BUILD, SAMPLE, Origin, TaskData
-from harness.data.fetching import Fetching
+from harness.data.fetch import Fetching, fetched
 from harness.data.files import find_tables, holder_of, patterns
-from harness.data.fingerprint import stamp_of
 from harness.data.read import FileSource, Source, Table
+from harness.data.records import stamp_of
 from harness.data.wording import join_names
 
 if TYPE_CHECKING:
@@ -209,8 +209,6 @@ class _Opener:
         raise DataError(f"task '{self.task}': a source of the data is of no known kind")
 
     def _download(self, remote: UrlSpec | DriveSpec, origin: Origin) -> TaskData:
-        from harness.data.downloads import fetched
-
         tables = self.spec.tables
         download = fetched(remote, task=self.task, fetching=self.fetching)
         about = {"address": without_query(remote.address), "digest": download.digest}

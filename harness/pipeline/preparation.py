@@ -20,7 +20,7 @@ from harness.contracts.model import Model
 from harness.contracts.stage import Stage
 from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
-from harness.data.fetching import Fetching, NotKept
+from harness.data.fetch import Fetching, NotKept
 from harness.pipeline.data_places import places_of
 from harness.pipeline.roles import Binding, RoleBinder, other_players
 from harness.pipeline.settings import RunSettings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.base.errors import HarnessError, PluginError, TaskError, one_of
-from harness.data.fetching import BuildTool
+from harness.data.fetch import BuildTool
 from harness.registry.missing_packages import hint_for
 from harness.registry.registry import made
 

@@ -15,8 +15,8 @@ import pytest
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, DelimitedSpec
 from harness.data import Table, TaskData, open_dataset
-from harness.data.fingerprint import stamp_of
 from harness.data.read import FileSource
+from harness.data.records import stamp_of
 
 
 def table_of(

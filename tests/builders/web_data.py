@@ -10,7 +10,7 @@ from builders.tables import data_in
 from harness.base.errors import HarnessError
 from harness.contracts.task import DataSpec
 from harness.data import TaskData
-from harness.data.fetching import Fetching
+from harness.data.fetch import Fetching
 
 
 def opened(given: DataSpec, said: list[str] | None = None, **fetching: Any) -> TaskData:

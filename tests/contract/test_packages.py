@@ -14,7 +14,7 @@ from harness_horizon.catalogue.faiss_index import FaissIndex, build
 from harness_models import openai
 
 from harness.contracts.model import ModelSettings
-from harness.data.fetching import OFFLINE
+from harness.data.fetch import OFFLINE
 from harness.parsing import JsonReader
 
 ROOT = Path(__file__).resolve().parents[2]

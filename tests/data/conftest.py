@@ -8,8 +8,8 @@ from msgspec import convert
 
 from harness.base.errors import DataError
 from harness.contracts.task import DataSpec
-from harness.data import web_file
-from harness.data.fetching import OFFLINE
+from harness.data import fetch as fetching
+from harness.data.fetch import OFFLINE
 
 FIRST = "1" * 40
 SECOND = "2" * 40
@@ -45,7 +45,7 @@ def cache(tmp_path, monkeypatch):
     for name in OFFLINE:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
-    monkeypatch.setattr(web_file, "PAUSE", 0.01)
+    monkeypatch.setattr(fetching, "PAUSE", 0.01)
     return tmp_path / "downloads"
 
 

@@ -26,8 +26,8 @@ from harness.contracts.task import (
     TableSpec,
     UrlSpec,
 )
-from harness.data import download_watch, progress_lines
-from harness.data.fetching import BuildTool, Fetching
+from harness.data import build, fetch
+from harness.data.fetch import BuildTool, Fetching
 from harness.data.hub import fetch_files
 
 MORE = b"user,x\nu3,3\n"
@@ -165,7 +165,7 @@ class Slow(Tool):
 
 
 def test_a_tool_that_continues_goes_on_with_what_it_left(spec, cache, monkeypatch):
-    monkeypatch.setattr(progress_lines, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(build, "REPORT_SECONDS", 0.0)
     said: list[str] = []
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
@@ -237,7 +237,8 @@ import sys
 import msgspec
 from harness.contracts.task import DataSpec
 from harness.data import open_dataset
-from harness.data.fetching import BuildTool, Fetching
+from harness.data.fetch import BuildTool
+from harness.data.fetch import Fetching
 
 def run(inputs, out, progress):
     out.mkdir()
@@ -293,7 +294,7 @@ def test_two_processes_build_once(spec):
 
 def test_inputs_come_from_the_hub_and_much_is_asked_for(hub, tmp_path, monkeypatch):
     def fetched(large, *files, download=False, **settings):
-        monkeypatch.setattr(download_watch, "LARGE", large)
+        monkeypatch.setattr(fetch, "LARGE", large)
         said: list[str] = []
         with asking(tmp_path, hub.url, **settings):
             folder, names = fetch_files(

@@ -20,14 +20,14 @@ from builders.web_server import CSV, LONG, ROWS, Page, sha256, unfinished, zippe
 
 from harness.base.errors import DataError, UsageError
 from harness.contracts.task import Column, DataSpec, SourceSpec, TableSpec, UrlSpec
-from harness.data import download_watch, downloads, web_file
+from harness.data import fetch
 from harness.data.archives import unpack
-from harness.data.downloads import downloads_folder
+from harness.data.fetch import downloads_folder
 
 
 @pytest.fixture(autouse=True)
 def small_chunks(cache, monkeypatch):
-    monkeypatch.setattr(web_file, "CHUNK", 500)
+    monkeypatch.setattr(fetch, "CHUNK", 500)
 
 
 def spec(address, *files, **url):
@@ -166,7 +166,7 @@ def test_a_file_that_was_whole_when_the_process_died_is_not_fetched_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(downloads, "_digest_of", killed)
+        patch.setattr(fetch, "_digest_of", killed)
         with pytest.raises(KeyboardInterrupt):
             opened(given)
     assert unfinished(cache)
@@ -223,7 +223,7 @@ def test_a_moved_file_is_followed(people, web):
         (Page(b"no", status=401), ["refuses the file with status 401", "agree to terms"], 1),
         (Page(b"no", status=404), ["refuses the file with status 404", "agree to terms"], 1),
         (Page(CSV, status=302), ["refuses the file with status 302"], 1),  # it leads nowhere
-        (Page(b"", status=503), ["503"], web_file.ATTEMPTS),
+        (Page(b"", status=503), ["503"], fetch.ATTEMPTS),
         (Page(b"<html>agree first", kind="text/html; charset=utf-8"),
          ["a web page in place of the file"], 1),
     ],
@@ -350,8 +350,8 @@ def test_a_disk_that_fills_up_while_unpacking_keeps_the_archive(people, web, cac
 FETCH = """
 import sys
 from harness.contracts.task import UrlSpec
-from harness.data.downloads import fetched
-from harness.data.fetching import Fetching
+from harness.data.fetch import fetched
+from harness.data.fetch import Fetching
 print(fetched(UrlSpec(address=sys.argv[1]), task="people", fetching=Fetching()).folder)
 """
 
@@ -396,7 +396,7 @@ def test_offline_nothing_is_fetched_and_the_error_says_what(web, cache, monkeypa
 
 @pytest.mark.parametrize("length", [True, False])
 def test_a_large_file_must_be_asked_for(people, cache, monkeypatch, length):
-    monkeypatch.setattr(download_watch, "LARGE", 1000)
+    monkeypatch.setattr(fetch, "LARGE", 1000)
     given = people(Page(LONG, length=length), digest=sha256(LONG))
     error = refused(given)
     assert isinstance(error, UsageError)
@@ -412,7 +412,7 @@ def test_a_person_at_a_terminal_is_asked(people, web, monkeypatch, answer, fetch
             return True
 
     shown = Terminal()
-    monkeypatch.setattr(download_watch, "LARGE", 1000)
+    monkeypatch.setattr(fetch, "LARGE", 1000)
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     monkeypatch.setattr(sys, "stderr", shown)
     given = people(Page(LONG, cuts=[5000]))
@@ -425,11 +425,11 @@ def test_a_person_at_a_terminal_is_asked(people, web, monkeypatch, answer, fetch
 
 def test_the_name_of_a_file_is_safe():
     url = UrlSpec(address="https://h/a/people%20x.csv?v=1")
-    assert downloads.file_name(url) == "people_x.csv"
-    assert downloads.file_name(UrlSpec(address="https://h/get?id=1", name="a.csv")) == "a.csv"
+    assert fetch.file_name(url) == "people_x.csv"
+    assert fetch.file_name(UrlSpec(address="https://h/get?id=1", name="a.csv")) == "a.csv"
     for address in ("https://h/..", "https://h/"):
         with pytest.raises(DataError, match=r"does not end with the name"):
-            downloads.file_name(UrlSpec(address=address))
+            fetch.file_name(UrlSpec(address=address))
 
 
 def test_the_folder_of_downloads(monkeypatch, tmp_path):

@@ -2,7 +2,7 @@
 
 from builders.processes import run_python
 
-from harness.data.sampling import choose
+from harness.data.dataset import choose
 
 IDS = [f"u{n}" for n in range(100)]
 
@@ -11,7 +11,7 @@ def test_the_choice_is_pinned_and_the_same_in_every_process():
     here, of = choose(IDS, seed=0, most=4)
     assert (here, of) == (["u27", "u45", "u35", "u89"], 100)
     code = (
-        "from harness.data.sampling import choose;"
+        "from harness.data.dataset import choose;"
         "print(choose({f'u{n}' for n in range(100)}, seed=0, most=4)[0])"
     )
     for hash_seed in ("1", "2"):

@@ -7,7 +7,7 @@ from builders.web_server import CSV, Page, sha256
 from harness.base.errors import DataError, StorageError, Unavailable
 from harness.contracts.task import AskSpec, Column, DataSpec, HubSpec, SourceSpec, TableSpec
 from harness.contracts.task import UrlSpec as Url
-from harness.data.fetching import Fetching
+from harness.data.fetch import Fetching
 
 PEOPLE = {"people": TableSpec(columns={"user": Column()})}
 pytestmark = pytest.mark.usefixtures("cache")

@@ -8,7 +8,7 @@ import pytest
 from builders.web_server import Page, point_google_drive_at, serving, sha256, zipped
 from requests.adapters import HTTPAdapter
 
-from harness.data.fetching import OFFLINE
+from harness.data.fetch import OFFLINE
 
 ROWS = "".join(
     json.dumps({"user": f"u{user}", "title": f"story {user} {n}", "action": "liked"}) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.data.read import SPACES
+from harness.data.database import SPACES
 
 
 def described(table: str, thing: str, parts: str, *, unknown: Iterable[str] = ()) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.data.read import SPACES
+from harness.data.database import SPACES
 
 if TYPE_CHECKING:
     from harness.base.errors import DataError

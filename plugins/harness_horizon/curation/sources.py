@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from harness.base.errors import DataError
-from harness.data.read import SPACES
+from harness.data.database import SPACES
 from harness.data.records import check_start, unpacked
 from harness_horizon.curation.engine import Engine, location, parquet, text
 

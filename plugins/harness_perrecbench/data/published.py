@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.data.sampling import choose
+from harness.data.dataset import choose
 from harness_perrecbench.data import tables
 from harness_perrecbench.data.layout import GROUPS, one_by_one, wrong_domain
 from harness_perrecbench.data.members import Members, chosen_groups, read_members, solved

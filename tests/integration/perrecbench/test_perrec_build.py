@@ -11,7 +11,7 @@ import pytest
 from builders.web_server import Page, Web, point_google_drive_at, serving
 from requests.adapters import HTTPAdapter
 
-from harness.data.fetching import OFFLINE
+from harness.data.fetch import OFFLINE
 
 DAY = 86_400_000
 START = 1_600_000_000_000

@@ -1,0 +1,595 @@
+"""Files and archives from the web and Google Drive, kept in one cache by their digests.
+
+<downloads>/<digest>/<file name>/…   the file, or what was in the archive; always whole
+<downloads>/sources/<address>.json   the digest that was first seen of an address
+<downloads>/unfinished/<address>/    what a broken download continues with, and a whole one
+                                     for which the disk has no room once it is unpacked
+
+`pooch` fetches from the web, `gdown` from Google Drive.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from harness.base.errors import DataError, HarnessError, StorageError, Unavailable, UsageError
+from harness.base.hashing import digest
+from harness.base.home import expanded, user_cache
+from harness.base.question import agreed
+from harness.base.redaction import without_query
+from harness.contracts.task import DriveSpec, UrlSpec
+from harness.runs.atomic_files import atomic_write, make_folder, storage_error
+
+if TYPE_CHECKING:
+    from harness.contracts.task import BuildSpec
+
+Remote = UrlSpec | DriveSpec
+
+VARIABLE = "HARNESS_DOWNLOADS"
+OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
+
+LARGE = 1_000_000_000
+"""The bytes above which a file is not fetched without being asked for."""
+
+REPORT_SECONDS = 10.0
+
+TIMEOUT = (15, 60)
+"""Seconds to wait for a connection, and for the next bytes."""
+
+PAUSE = 2.0
+"""Seconds before a further attempt; twice as long before each later one without progress."""
+
+ATTEMPTS = 3
+"""How many attempts in a row may bring nothing."""
+
+CHUNK = 1 << 16
+"""The bytes that are read at once; of a broken download, the last ones are lost."""
+
+_FOLDER = "give the folder that holds the file, unpacked, with --data DIR"
+
+
+class NotKept(HarnessError):
+    """Data would be fetched or built."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildTool:
+    """A data tool with all its options, except its inputs and its folder.
+
+    `run` writes the data into a folder that does not exist yet, from the files of each input, and
+    calls its last argument with what is done. If it `continues`, it goes on in a folder that it
+    left unfinished.
+    """
+
+    plugin: str
+    options: Mapping[str, Any]
+    run: Callable[[Mapping[str, Sequence[Path]], Path, Callable[..., None]], None]
+    continues: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetching:
+    """What may be fetched: nothing if `offline`, large files unasked with `download`.
+
+    `say` shows a line. `tools` finds the data tools that build data; with `look`, none is built.
+    With `stop`, NotKept is raised where something would be fetched or built.
+
+    State: `failed` holds why downloads could not be had, so that several tasks try each once.
+    """
+
+    offline: bool = False
+    download: bool = False
+    look: bool = False
+    stop: bool = False
+    say: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True)
+    tools: Callable[[BuildSpec], BuildTool] | None = None
+    failed: dict[bytes, Unavailable] = field(default_factory=dict)
+
+    def begin(self, line: str) -> None:
+        """Show what is fetched or built now."""
+        if self.stop:
+            raise NotKept(line)
+        self.say(line)
+
+    def why_offline(self) -> str | None:
+        """What turns the network off, as it follows `because`; None if nothing does."""
+        if self.offline:
+            return "of --offline"
+        true = {"1", "true", "yes", "on"}
+        variable = next((one for one in OFFLINE if os.environ.get(one, "").lower() in true), None)
+        return None if variable is None else f"{variable} is set"
+
+
+class Watch:
+    """Shows how a download goes on, and ends one that must not be made.
+
+    It is called with the bytes that lie in `folder`, and with the size of the file if known. It
+    raises if the disk has no room, or if a large file is not agreed to; a person is asked once.
+    """
+
+    def __init__(self, address: str, folder: Path, fetching: Fetching, *, option: str) -> None:
+        self._address = address
+        self._folder = folder
+        self._say = fetching.say
+        self._allowed = fetching.download
+        self._option = option
+        self._sized = False
+        self._reported: float | None = None
+
+    def __call__(self, written: int, total: int | None) -> None:
+        if total is not None and not self._sized:
+            self._sized = True
+            self._say(f"  {total:,} bytes")
+            missing, free = total - written, shutil.disk_usage(self._folder).free
+            if missing > free:
+                raise StorageError(
+                    "the disk has no room for the download",
+                    where=str(self._folder),
+                    found=f"{free:,} bytes free",
+                    expected=f"{missing:,} bytes for {self._address}",
+                    hint=f"free some space, or choose another folder with {self._option}",
+                )
+        if not self._allowed and (written if total is None else total) > LARGE:
+            self._ask(f"more than {LARGE:,} bytes" if total is None else f"{total:,} bytes")
+        now = time.monotonic()
+        if self._reported is None:
+            self._reported = now
+        elif now - self._reported > REPORT_SECONDS:
+            self._say(f"  {written:,}{'' if total is None else f' of {total:,}'} bytes")
+            self._reported = now
+
+    def _ask(self, size: str) -> None:
+        answer = agreed(f"fetch {size} from {self._address}?")
+        if answer is None:
+            raise UsageError(
+                "a large download must be asked for",
+                where=self._address,
+                found=size,
+                expected="--download, or local data with --data",
+            )
+        if not answer:
+            raise UsageError(
+                "the download was refused",
+                where=self._address,
+                expected="local data with --data",
+            )
+        self._allowed = True
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What came from an address: the digest of its bytes and their number."""
+
+    address: str
+    digest: str
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """A downloaded file, or what was in an archive: the folder that holds it, and its digest."""
+
+    folder: Path
+    digest: str
+
+    @property
+    def place(self) -> Path:
+        """The only file, or else the folder."""
+        inside = list(self.folder.iterdir())
+        return inside[0] if len(inside) == 1 and inside[0].is_file() else self.folder
+
+
+def downloads_folder() -> Path:
+    """The folder of downloads: in HARNESS_DOWNLOADS, or else in the user's cache folder."""
+    own = os.environ.get(VARIABLE)
+    if own:
+        return expanded(own, where=VARIABLE).absolute()
+    return user_cache(where="the folder of downloads") / "downloads"
+
+
+def fetched(remote: Remote, *, task: str, fetching: Fetching) -> Download:
+    """What is at an address, from the cache or else fetched, checked and unpacked.
+
+    Several processes may ask for the same address at once: one fetches it.
+    """
+    cache = _Cache(remote, fetching)
+    found = cache.find()
+    if found is not None:
+        return found
+    why = fetching.why_offline()
+    if why is not None:
+        looked = f"looked in {downloads_folder()}"
+        if not fetching.look:
+            looked = f"nothing was fetched, because {why}; {looked}"
+        raise Unavailable(
+            f"task '{task}' needs the file '{file_name(remote)}', which is not in the cache",
+            where=cache.address,
+            found=looked,
+            expected=f"the file with {remote.digest}"
+            if remote.digest
+            else "the file; no digest is stated",
+            hint=f"`harness data fetch {task}` where there is a network, into the same folder; or "
+            "give the folder of the data with --data DIR",
+        )
+    with locked(cache.lock, f"another process fetches {cache.address}", fetching.say):
+        return cache.find() or cache.fetch()
+
+
+class _Cache:
+    """The part of the cache for one address."""
+
+    def __init__(self, remote: Remote, fetching: Fetching) -> None:
+        self._remote = remote
+        self._fetching = fetching
+        self.address = without_query(remote.address)
+        self._root = downloads_folder()
+        key = digest(remote.address)
+        self._name = file_name(remote)
+        self._seen = self._root / "sources" / f"{key}.json"
+        self.lock = self._seen.with_suffix(".lock")
+        self._work = self._root / "unfinished" / key
+
+    def find(self) -> Download | None:
+        known = self._known_digest()
+        folder = None if known is None else self._folder(known)
+        if known is None or folder is None or not folder.is_dir():
+            return None
+        return Download(folder=folder, digest=known)
+
+    def fetch(self) -> Download:
+        """Fetch, check and unpack; nothing is used unless all of that succeeds."""
+        make_folder(self._work, option=VARIABLE)
+        part, whole = self._work / self._name, self._work / ".whole"
+        if not (whole.exists() and part.exists()):
+            self._transfer(part)
+            whole.touch()
+        known = self._known_digest()
+        found = _digest_of(part, "sha256" if known is None else known.partition(":")[0])
+        if known not in (None, found):
+            self._forget()
+            stated = self._remote.digest is not None
+            before = "the task names" if stated else "was fetched from this address before"
+            raise DataError(
+                f"the file is not the one that {before}",
+                where=self.address,
+                found=found,
+                expected=known,
+                hint="fetch it again; if the owner publishes a new file, state its `digest` "
+                "in the task's `data.sources`, or give the folder of the data with "
+                "--data DIR",
+            )
+        seen = Seen(self.address, found, part.stat().st_size)
+        folder = self._folder(found)
+        self._keep(part, folder)
+        make_folder(self._seen.parent, option=VARIABLE)
+        atomic_write(self._seen, msgspec.json.encode(seen), option=VARIABLE)
+        self._fetching.say(f"  fetched {seen.bytes:,} bytes with {found}, kept in {folder}")
+        return Download(folder=folder, digest=found)
+
+    def _transfer(self, part: Path) -> None:
+        remote = self._remote
+        terms = f"; terms: {remote.terms}" if remote.terms else ""
+        self._fetching.begin(f"fetching {self.address}{terms}")
+        watch = Watch(self.address, self._work, self._fetching, option=VARIABLE)
+        try:
+            if isinstance(remote, DriveSpec):
+                _fetch_from_drive(remote, part, watch)
+            else:
+                checked = self._known_digest() is not None
+                _WebFile(remote.address, part, watch, checked=checked).fetch()
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                self._forget()
+            raise storage_error(part, error, option=VARIABLE) from error
+        if not part.stat().st_size:
+            self._forget()
+            raise Unavailable(
+                "the server sent an empty file",
+                where=self.address,
+                hint=f"open the address in a browser and look at what it gives; then {_FOLDER}",
+            )
+
+    def _keep(self, part: Path, folder: Path) -> None:
+        """Move or unpack a whole file into its folder, which appears in one step."""
+        from harness.data.archives import is_archive, unpack
+
+        made = self._work / ".made"
+        try:
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir()
+            if is_archive(self._name):
+                unpack(part, made, option=VARIABLE)
+            else:
+                part.replace(made / self._name)
+            for name, stated in self._remote.contents.items():
+                parts = PurePosixPath(name).parts
+                files = [one for one in made.rglob(parts[-1]) if one.parts[-len(parts) :] == parts]
+                kind, many = stated.partition(":")[0], f"{len(files)} such files"
+                found = _digest_of(files[0], kind) if len(files) == 1 else many
+                if found != stated:
+                    raise DataError(
+                        f"the file '{name}' in the download is not the one that the task names",
+                        where=self.address,
+                        found=found,
+                        expected=stated,
+                        hint="correct `contents` in the task's `data.sources`, or give the data "
+                        "with --data",
+                    )
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            if not folder.is_dir():  # another address may have the same file
+                made.replace(folder)
+        except (OSError, StorageError) as error:  # what was fetched stays until there is room
+            shutil.rmtree(made, ignore_errors=True)
+            if isinstance(error, OSError):
+                full = storage_error(folder, error, option=VARIABLE)
+            else:
+                full = error
+            full.hint = f"{full.hint}; what was fetched is kept, and not fetched again"
+            raise full from error
+        except DataError:
+            self._forget()
+            raise
+        self._forget()
+
+    def _forget(self) -> None:
+        shutil.rmtree(self._work, ignore_errors=True)
+
+    def _known_digest(self) -> str | None:
+        """The digest that the file must have: stated, or first seen."""
+        if self._remote.digest is not None:
+            return self._remote.digest
+        try:
+            return msgspec.json.decode(self._seen.read_bytes(), type=Seen).digest
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError) as error:
+            raise DataError(
+                "the digest that was first seen of a source cannot be read",
+                where=str(self._seen),
+                found=str(error),
+                hint="remove the file; the next digest counts as the first",
+            ) from error
+
+    def _folder(self, known: str) -> Path:
+        return self._root / known.replace(":", "-") / self._name
+
+
+@contextmanager
+def locked(path: Path, other: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Wait until no other process holds a lock, which `other` describes, then hold it."""
+    make_folder(path.parent, option=VARIABLE)
+    try:
+        file = path.open("wb")
+    except OSError as error:
+        raise storage_error(path, error, option=VARIABLE) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"{other}: waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def file_name(remote: Remote) -> str:
+    """The name of the file at an address: the task's, else the last part of the address."""
+    last = unquote(urlsplit(remote.address).path).rpartition("/")[2]
+    name = remote.name or re.sub(r"[^\w.-]", "_", last).lstrip(".")
+    if not name:
+        raise DataError(
+            "the address of the data does not end with the name of a file",
+            where=without_query(remote.address),
+            expected="`url.name` with the file's name in the task's `data.sources`",
+        )
+    return name
+
+
+def _digest_of(file: Path, kind: str) -> str:
+    import pooch  # type: ignore[import-untyped]
+
+    return f"{kind}:{pooch.file_hash(file, alg=kind)}"
+
+
+class _WebFile:
+    """A download of `address` into the file `part`, whose validator is kept next to it.
+
+    It continues where it broke off. `checked` says that a digest will show whether it is whole.
+    """
+
+    def __init__(self, address: str, part: Path, watch: Watch, *, checked: bool) -> None:
+        self._address = address
+        self._shown = without_query(address)
+        self._part = part
+        self._validator = part.with_name(f"{part.name}.validator")
+        self._watch = watch
+        self._checked = checked
+        self._written = 0
+        self._total: int | None = None
+        self._file: BinaryIO
+
+    def fetch(self) -> None:
+        """Fetch the whole file; Unavailable if the server refuses it or cannot be reached."""
+        from requests import RequestException
+
+        idle = 0
+        while True:
+            before = self._written
+            try:
+                return self._attempt()
+            except (RequestException, ConnectionError, TimeoutError) as error:
+                status = getattr(getattr(error, "response", None), "status_code", 0)
+                if status == 416:  # no such range
+                    self._part.unlink()
+                elif 400 <= status < 500 and status not in (408, 429):
+                    raise _refused(self._shown, status) from error
+                idle = 0 if self._written > before else idle + 1
+                if idle == ATTEMPTS:
+                    raise _unreachable(self._shown, error) from error
+                time.sleep(PAUSE * 2 ** max(idle - 1, 0))
+
+    def _attempt(self) -> None:
+        import pooch
+
+        headers = {"Accept-Encoding": "identity"}
+        known = self._validator.read_text() if self._validator.exists() else ""
+        with self._part.open("ab", buffering=0) as self._file:
+            self._written = self._file.tell()
+            if self._written and known:
+                headers |= {"Range": f"bytes={self._written}-", "If-Range": known}
+            get = pooch.HTTPDownloader(
+                headers=headers, hooks={"response": self._answered}, timeout=TIMEOUT,
+                chunk_size=CHUNK,
+            )  # fmt: skip
+            get(self._address, self, None)
+            os.fsync(self._file.fileno())
+        if self._total is not None and self._written != self._total:
+            raise ConnectionError(f"{self._written:,} of {self._total:,} bytes came")
+
+    def _answered(self, response: Any, **_: Any) -> None:
+        """Look at an answer before its bytes are read: are they the rest, or all from the start?"""
+        if response.is_redirect or response.status_code >= 400:
+            return
+        if response.status_code not in (200, 206):
+            raise _refused(self._shown, response.status_code)
+        headers = response.headers
+        rest = str(headers.get("content-range", "")).startswith(f"bytes {self._written}-")
+        if response.status_code != 206 or not rest:
+            self._file.truncate(0)
+            self._written = 0
+            # A strong ETag or the date shows that a file is still the same.
+            tag = str(headers.get("etag", ""))
+            strong = tag if tag.startswith('"') else str(headers.get("last-modified", ""))
+            self._validator.write_text(strong)
+        if response.status_code == 206 and not rest:
+            raise ConnectionError("the server sent another part of the file")
+        # Some servers call a .gz file an encoding of its content: it is kept as it lies there.
+        response.raw.headers.pop("content-encoding", None)
+        if str(headers.get("content-type", "")).startswith("text/html"):
+            raise Unavailable(
+                "the server sent a web page in place of the file",
+                where=self._shown,
+                hint=f"open the address in a browser and do what the page asks for; then {_FOLDER}",
+            )
+        said = str(headers.get("content-length", ""))
+        lengths = sorted({one.strip() for one in said.split(",")} - {""})
+        chunked = "chunked" in str(headers.get("transfer-encoding", "")).lower()
+        none = not (lengths or chunked or self._checked)
+        if none or len(lengths) > 1 or not all(map(str.isdecimal, lengths)):
+            raise Unavailable(
+                "the server does not say how long the file is: a cut file would look whole",
+                where=self._shown,
+                found="no Content-Length" if none else f"Content-Length: {', '.join(lengths)}",
+                hint="give the file's `digest` in the task's `data.sources`; or fetch it yourself, "
+                f"and {_FOLDER}",
+            )
+        self._total = None
+        for length in lengths:
+            headers["content-length"] = length  # `pooch` reads it too
+            self._total = self._written + int(length)
+        self._watch(self._written, self._total)
+
+    def write(self, chunk: bytes) -> None:
+        """Keep the next bytes; `pooch` calls this."""
+        view = memoryview(chunk)
+        while view:
+            view = view[self._file.write(view) :]
+        self._written += len(chunk)
+        self._watch(self._written, self._total)
+
+    def flush(self) -> None:
+        """Do nothing: every chunk is written at once."""
+
+
+def _fetch_from_drive(drive: DriveSpec, part: Path, watch: Watch) -> None:
+    """Fetch a whole file as `part`; Unavailable if Google Drive refuses it or cannot be reached.
+
+    A part that an earlier command left is used only if a file that changed since then is found out:
+    by its digest, or by the checksums of an archive.
+    """
+    import gdown
+    from requests import HTTPError, RequestException
+
+    from harness.data.archives import is_archive
+
+    def left() -> list[Path]:
+        """What there is of the download: the library adds letters of its own to the name."""
+        return [path for path in part.parent.glob(f"{part.name}*") if path.is_file()]
+
+    if drive.digest is None and not is_archive(drive.name):
+        for path in left():
+            path.unlink()
+    before = sum(path.stat().st_size for path in left())
+    try:
+        gdown.download(
+            id=drive.file, output=str(part), quiet=True, use_cookies=False, resume=True,
+            progress=watch, timeout=TIMEOUT, retries=ATTEMPTS,
+        )  # fmt: skip
+    except gdown.FileURLRetrievalError as error:
+        raise _not_given(drive.address, str(error.__context__ or error)) from error
+    except gdown.DownloadError as error:
+        answered = not isinstance(error.__cause__, RequestException)
+        if before and answered and sum(path.stat().st_size for path in left()) == before:
+            for path in left():  # the server does not go on with it
+                path.unlink()
+            return _fetch_from_drive(drive, part, watch)
+        raise _unreachable(drive.address, error) from error
+    except RequestException as error:
+        status = getattr(error.response, "status_code", 500)
+        if isinstance(error, HTTPError) and status < 500:
+            raise _refused(drive.address, status) from error
+        raise _unreachable(drive.address, error) from error
+    except (HarnessError, OSError):
+        raise
+    except Exception as error:  # a page that the library cannot read
+        raise _not_given(drive.address, f"{type(error).__name__}: {error}") from error
+
+
+def _refused(address: str, status: int) -> Unavailable:
+    return Unavailable(
+        f"the server refuses the file with status {status}",
+        where=address,
+        hint="open the address in a browser: the owner may want you to log in or to agree to "
+        f"terms first, or the file may have moved; then {_FOLDER}",
+    )
+
+
+def _not_given(address: str, says: str) -> Unavailable:
+    """The error for a page of Google Drive in place of the file; `says` is what it says."""
+    if "quota" in says.lower() or "too many" in says.lower():
+        return Unavailable(
+            "Google Drive gives the file to nobody for now: too many people fetched it",
+            where=address,
+            found=says,
+            hint="repeat the command after a day; or open the address in a browser, copy the file "
+            f"into a Drive of your own, download it there, and {_FOLDER}",
+        )
+    return Unavailable(
+        "Google Drive does not give the file to everybody",
+        where=address,
+        found=says,
+        hint="open the address in a browser: its owner may have to share it with you, or may have "
+        f"moved it; download it there and {_FOLDER}",
+    )
+
+
+def _unreachable(address: str, error: Exception) -> Unavailable:
+    return Unavailable(
+        "the file could not be fetched",
+        where=address,
+        found=without_query(str(error)),
+        hint="repeat the command when the server can be reached: it continues where it stopped; or "
+        + _FOLDER,
+    )

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import DataError, HarnessError, Interrupted, UsageError
-from harness.calls.own_answers import ANYONE, Answer, OwnAnswers
+from harness.calls.client import ANYONE, Answer, OwnAnswers
 from harness.calls.store import Store
 from harness.contracts.model import CallError, Model, Request
 from harness.contracts.outcomes import CallFailed

@@ -11,11 +11,10 @@ from builders.requests import make_request
 from harness_models.openai_wire import read_response
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, UsageUnreported
-from harness.calls.budget import Meter
-from harness.calls.client import Client
-from harness.calls.own_answers import ANYONE, Answer, OwnAnswers
-from harness.calls.policy import Budget, Patience
+from harness.calls.budget import Budget, Meter
+from harness.calls.client import ANYONE, Answer, Client, OwnAnswers
 from harness.calls.pricing import Price, PriceTable
+from harness.calls.retry import Patience
 from harness.calls.store import Store
 from harness.calls.usage import Use
 from harness.contracts.identity import Identity

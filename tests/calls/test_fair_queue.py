@@ -2,7 +2,7 @@
 
 import asyncio
 
-from harness.calls.fair_queue import AT_A_TIME, Turns
+from harness.calls.client import AT_A_TIME, Turns
 
 
 async def test_a_few_go_on_in_a_round_of_the_loop_first_come_first_served():

@@ -15,7 +15,7 @@ from harness_models.openai import make
 from harness_models.server.served import Engine, ServedModel
 
 from harness.calls import client
-from harness.calls.own_answers import OwnAnswers
+from harness.calls.client import OwnAnswers
 from harness.calls.store import Store
 from harness.contracts.identity import Identity
 from harness.contracts.model import ModelSettings

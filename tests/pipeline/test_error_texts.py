@@ -13,7 +13,7 @@ from harness_models import openai
 from inline_snapshot import snapshot
 
 from harness.base.errors import DataError, HarnessError, PluginError, PromptError, UsageError
-from harness.calls.own_answers import OwnAnswers
+from harness.calls.client import OwnAnswers
 from harness.contracts.judge import Classified, Classify, Select, Selected
 from harness.contracts.model import ModelSettings
 from harness.contracts.records import Done

@@ -117,12 +117,8 @@ class OwnAnswers:
 class Outbox(Protocol):
     """Writes the questions of models that are asked elsewhere to files."""
 
-    def takes(self, model: Model) -> bool:
-        """Whether the model's questions go to files."""
-        ...
-
-    def write(self, model: Model, key: str, request: Request) -> None:
-        """Write a question; one of the same key is written once."""
+    def write(self, model: Model, key: str, request: Request) -> bool:
+        """Whether the model's questions go to files, with this one; each is written once."""
         ...
 
     def finish(self) -> HarnessError | None:
@@ -227,7 +223,7 @@ class Client:
         self._own = own or OwnAnswers()
         self._sources = (
             self._from_own, self._from_store, self._from_others, self._from_elsewhere,
-            self._from_flight, self._from_model,
+            self._from_flight,
         )  # fmt: skip
         self._given: set[str] = set()
         self._announce = announce or (lambda text: None)
@@ -288,7 +284,7 @@ class Client:
         for source in self._sources:
             if (answer := await source(call)) is not None:
                 return answer
-        raise AssertionError("the model, the last source, answers or raises")
+        return await self._from_model(call)
 
     def key(self, identity: Identity, request: Request, *, repeat: int = 0) -> str:
         """The key of a request's answer in this run."""
@@ -370,9 +366,9 @@ class Client:
 
     async def _from_elsewhere(self, call: Call) -> None:
         """Nothing, but the end of the session once the questions for elsewhere are written."""
-        if self._outbox is not None and self._outbox.takes(call.model):
+        box = self._outbox
+        if box is not None and box.write(call.model, call.key, call.request):
             call.use.calls -= 1
-            self._outbox.write(call.model, call.key, call.request)
             self._gather()
             await self._over.wait()
             assert self._stopped is not None
@@ -440,19 +436,8 @@ class Client:
                 if error := self.meter.unreported(claim, outcome, call.model.identity):
                     self.stop(error)
                 break
-            if not may_retry(outcome, Counter(tries.causes), self._patience):
-                if outcome.cause == "connection" and not state.reached:
-                    raise self._give_up(state, outcome) from outcome
+            if not await self._wait_to_retry(state, outcome, tries, deadline):
                 break
-            # Once for each cause: a run that waits must not look like one that hangs.
-            if outcome.cause not in state.announced:
-                state.announced.add(outcome.cause)
-                self._announce(f"{call.model.identity.label}: {outcome.detail}; retrying")
-            wait = delay_before_retry(outcome, tries.sent, self._patience, draw=self._rng)
-            if deadline is not None and _now() + wait >= deadline:
-                break
-            with suppress(TimeoutError):
-                await asyncio.wait_for(state.over.wait(), wait)
         if isinstance(outcome, CallError):
             return _answered(call, tries, CallFailed(outcome.cause, outcome.detail))
         answer = _answered(call, tries, outcome)
@@ -462,6 +447,25 @@ class Client:
         finally:
             self._keep(answer, call)
         return answer
+
+    async def _wait_to_retry(
+        self, state: ModelState, error: CallError, tries: Attempts, deadline: float | None
+    ) -> bool:
+        """Whether one more attempt is made, after the wait for it."""
+        if not may_retry(error, Counter(tries.causes), self._patience):
+            if error.cause == "connection" and not state.reached:
+                raise self._give_up(state, error) from error
+            return False
+        # Once for each cause: a run that waits must not look like one that hangs.
+        if error.cause not in state.announced:
+            state.announced.add(error.cause)
+            self._announce(f"{state.model.identity.label}: {error.detail}; retrying")
+        wait = delay_before_retry(error, tries.sent, self._patience, draw=self._rng)
+        if deadline is not None and _now() + wait >= deadline:
+            return False
+        with suppress(TimeoutError):
+            await asyncio.wait_for(state.over.wait(), wait)
+        return True
 
     async def _admit(self, state: ModelState, request: Request) -> Claim:
         """Wait for a slot at the model, and for money to pay the attempt."""
@@ -600,9 +604,9 @@ class Client:
             loop = asyncio.get_running_loop()
             self._quiet = loop.call_later(QUIET / 4, self._look_whether_all_came)
             return
-        for state in list(self._states.values()):
-            state.model.gathered(live=not self._short)
         try:
+            for state in list(self._states.values()):
+                state.model.gathered(live=not self._short)
             reason = None if self._outbox is None else self._outbox.finish()
         except HarnessError as error:
             reason = error

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -230,10 +229,4 @@ expected: lines as {"custom_id": …, "response": {"status_code": …, "body": �
 answers to no question of this run: 1; nothing was imported
 expected: a custom_id that --write_requests wrote for this run
 to do: give each run the answers to its own requests\
-""")
-    os.mkfifo(tmp_path / "pipe")
-    found = "a pipe or a device, and it is read twice"
-    assert replies(UsageError, "pipe", where="pipe", found=found) == snapshot("""\
-a file of answers cannot be read
-expected: a file of JSON lines, as a batch service writes it\
 """)

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from harness.base.errors import BudgetSpent, HarnessError, ModelError, UsageUnreported
+from harness.base.errors import BudgetSpent, HarnessError, ModelError
 from harness.base.hashing import digest
 from harness.calls.budget import UNCOUNTED, Budget, Claim, Meter
 from harness.calls.engines import EngineGate
@@ -168,14 +168,13 @@ class ModelState:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     reason: HarnessError | None = None
 
-    def end(self, reason: HarnessError) -> None:
-        """Send nothing more; calls that wait raise the reason."""
+    def end(self, reason: HarnessError, *, send: bool = False) -> None:
+        """Send nothing more, but `send` what was gathered; calls that wait raise the reason."""
         if self.reason is None:
             self.reason = reason
             self.over.set()
             self.limiter.dismiss(reason)
-            spent = isinstance(reason, BudgetSpent) and not isinstance(reason, UsageUnreported)
-            self.model.leave(reason, send=spent)
+            self.model.leave(reason, send=send)
 
 
 class Call(msgspec.Struct, kw_only=True, gc=False):
@@ -304,16 +303,16 @@ class Client:
                 reports[label]["learnt"] = learnt
         return reports
 
-    def stop(self, reason: HarnessError) -> None:
+    def stop(self, reason: HarnessError, *, send: bool = False) -> None:
         """Send nothing more: attempts in flight finish, calls that would send one raise the reason.
 
-        Answers in the store are still returned.
+        Patient models still `send` what they gathered. Answers in the store are still returned.
         """
         if self._stopped is None:
             self._stopped = reason
             self._engines.stop(reason)
             for state in self._states.values():
-                state.end(reason)
+                state.end(reason, send=send)
             self._over.set()
             self.meter.wake()
 
@@ -490,7 +489,7 @@ class Client:
                 await self.meter.freed()
                 self._check_open(state)
         except BudgetSpent as error:
-            self.stop(error)
+            self.stop(error, send=True)
             raise
         return claim
 
@@ -580,7 +579,7 @@ class Client:
         try:
             self.meter.check()
         except BudgetSpent as error:
-            self.stop(error)  # the budget does not come back: no call need wait
+            self.stop(error, send=True)  # the budget does not come back: no call need wait
             raise
 
     def _state(self, model: Model) -> ModelState:
@@ -611,7 +610,7 @@ class Client:
         except HarnessError as error:
             reason = error
         if reason is not None:
-            self.stop(reason)
+            self.stop(reason, send=True)
 
 
 def _answered(call: Call, tries: Attempts, outcome: Reply | CallFailed | None) -> Answer:

@@ -466,12 +466,12 @@ class OpenAIBatches:
         for file_id in (batch.output_file_id, batch.error_file_id):
             if file_id:
                 with self._explained("the answers"):
-                    yield from self._lines(file_id)
+                    yield from self._lines(self._parts(file_id))
 
-    def _lines(self, file_id: str) -> Iterator[bytes]:
+    def _lines(self, parts: Iterator[bytes]) -> Iterator[bytes]:
         """The lines of a file without secrets, each with an end; ModelError for one too long."""
         held = b""
-        for part in self._parts(file_id):
+        for part in parts:
             *lines, held = (held + part).split(b"\n")
             yield from map(self._screened, lines)
             if len(held) > LARGEST_BODY:

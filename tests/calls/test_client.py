@@ -353,6 +353,39 @@ async def test_at_the_end_nothing_waits_for_what_an_earlier_session_sent():
         await asyncio.wait_for(ask(to, model, make_request("two")), 5)
 
 
+async def test_what_was_gathered_is_sent_where_the_session_ends_with_files(
+    monkeypatch,
+):
+    class Patient(Script):
+        patient = True
+        sends = None
+
+        async def ask(self, request: Request) -> Reply:
+            self.waiting = asyncio.get_running_loop().create_future()
+            return await self.waiting
+
+        def leave(self, reason: Exception, *, send: bool) -> None:
+            self.sends = send
+            self.waiting.set_exception(reason)
+
+    class Files:
+        def write(self, model: Model, key: str, request: Request) -> bool:
+            return model is candidate
+
+        def finish(self) -> Interrupted:
+            return Interrupted("the questions are in files")
+
+    monkeypatch.setattr("harness.calls.client.QUIET", 0.01)
+    candidate, judge = Script(), Patient()
+    to = client(outbox=Files())
+    asks = [asyncio.create_task(ask(to, model)) for model in (judge, candidate)]
+    for one in asks:
+        with pytest.raises(Interrupted):
+            await asyncio.wait_for(one, 5)
+    assert judge.sends
+    assert to.usage.of("extract", "candidate").calls == 1, "what is asked elsewhere is not counted"
+
+
 async def test_bodies_that_cannot_be_read_are_not_kept_while_their_calls_wait():
     class Garbled(Script):
         async def ask(self, request: Request) -> Reply:

@@ -94,19 +94,7 @@ at that moment would be lost."""
 
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe, behind one server or several; it is not open yet."""
-    each = read_each(settings)
-    if not each[0].batch:
-        return spread(each, OpenAIModel, settings)
-    if len(each) > 1:
-        raise UsageError(
-            "a batch is sent to one server",
-            where="--model_args",
-            found=f"base_url={';'.join(map(address_of, each))}",
-            expected="base_url=URL, of the service that answers the batch",
-        )
-    from harness_models.openai_batches import BatchedModel
-
-    return BatchedModel(each[0], settings)
+    return spread(read_each(settings), OpenAIModel, settings)
 
 
 class OpenAIModel(Model):

@@ -22,7 +22,7 @@ import msgspec
 import openai
 from openai.types import Batch
 
-from harness.base.errors import HarnessError, ModelError
+from harness.base.errors import HarnessError, ModelError, UsageError
 from harness.base.threads import in_thread
 from harness.contracts.finding import Finding
 from harness.contracts.model import AskLive, CallError, Model, ModelSettings, Reply, Request
@@ -41,8 +41,10 @@ from harness_models.openai_args import (
     OpenAIArgs,
     address_of,
     base_url_of,
+    read_each,
 )
 from harness_models.openai_screen import Screen, custom_headers
+from harness_models.openai_spread import spread
 from harness_models.openai_wire import LARGEST_BODY, NAMED, headers_with, pointing, short
 
 FEW = 20
@@ -62,6 +64,21 @@ SHOWN_ERRORS = 3
 AZURE = "https://cognitiveservices.azure.com/.default"
 
 Token = Callable[[], str]
+
+
+def make(settings: ModelSettings) -> Model:
+    """The model that the arguments describe, asked in batches if they say so; it is not open."""
+    each = read_each(settings)
+    if not each[0].batch:
+        return spread(each, OpenAIModel, settings)
+    if len(each) > 1:
+        raise UsageError(
+            "a batch is sent to one server",
+            where="--model_args",
+            found=f"base_url={';'.join(map(address_of, each))}",
+            expected="base_url=URL, of the service that answers the batch",
+        )
+    return BatchedModel(each[0], settings)
 
 
 class Job(msgspec.Struct, kw_only=True, omit_defaults=True):

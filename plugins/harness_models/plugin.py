@@ -136,6 +136,10 @@ def make(kind: str, settings: ModelSettings) -> Model:
     from harness_models.arguments import check_no_keys
 
     check_no_keys(kind, settings.args)
-    module = "openai_embeddings" if kind == "openai" and settings.embeds else kind
+    module = kind
+    if kind == "openai" and settings.embeds:
+        module = "openai_embeddings"
+    elif kind == "openai" and "batch" in settings.args:
+        module = "openai_batches"
     model: Model = import_module(f"harness_models.{module}").make(settings)
     return model

@@ -21,8 +21,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from builders.requests import make_request
 from harness_models import openai_batches
-from harness_models.openai import make
-from harness_models.openai_batches import OpenAIBatches
+from harness_models.openai_batches import OpenAIBatches, make
 
 from harness.base.errors import Interrupted, ModelError, UsageError
 from harness.calls import client

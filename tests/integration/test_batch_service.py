@@ -88,10 +88,9 @@ class Service(ThreadingHTTPServer):
         found["request_counts"] = {"total": len(lines), "completed": at, "failed": unanswered}
         found["status"] = state
 
-    def fail(self, name: str, code: str = "invalid") -> None:
+    def fail(self, name: str, errors: list[dict[str, Any]]) -> None:
         """Refuse a batch as a whole."""
-        said = {"code": code, "message": "no such model", "line": 2}
-        self.batches[name] |= {"status": "failed", "errors": {"object": "list", "data": [said]}}
+        self.batches[name] |= {"status": "failed", "errors": {"object": "list", "data": errors}}
 
     def reply(self, asked: dict[str, Any]) -> dict[str, Any]:
         message = {"role": "assistant", "content": self.answer(asked)}
@@ -245,6 +244,12 @@ def test_a_run_in_batches_asks_what_a_live_run_asks_and_comes_to_the_same(harnes
     assert "openai:candidate-model: 12 requests in batch-0" in done.err
     assert "openai:candidate-model: batch-0: completed, 12 of 12 done" in done.err
     assert service.live == []
+    noted = [(job["file_id"], job["batch_id"], job["ended"]) for job in jobs(harness)]
+    made = {one["input_file_id"]: name for name, one in service.batches.items()}
+    assert sorted(noted) == sorted((file, name, True) for file, name in made.items())
+    assert {headers["authorization"] for _, _, headers in service.asked} == {f"Bearer {KEY}"}
+    for content in harness.files(harness.folder).values():
+        assert KEY.encode() not in content
     sent = [json.loads(line) for line in service.sent]
     assert {(line["method"], line["url"]) for line in sent} == {("POST", "/v1/chat/completions")}
     models = [json.loads(service.files[one["input_file_id"]].splitlines()[0])["body"]["model"]
@@ -258,18 +263,11 @@ def test_a_run_in_batches_asks_what_a_live_run_asks_and_comes_to_the_same(harnes
     )
 
 
-def test_what_was_sent_is_noted_and_no_key(harness, service, run):
-    run().ok()
-    (job,) = jobs(harness)
-    assert (job["file_id"], job["batch_id"], job["ended"]) == ("file-0", "batch-0", True)
-    assert {headers["authorization"] for _, _, headers in service.asked} == {f"Bearer {KEY}"}
-    for content in harness.files(harness.folder).values():
-        assert KEY.encode() not in content
-
-
 def test_a_run_is_the_same_in_batches_and_live(harness, service, run):
     service.look = lambda name: service.end("expired", unanswered=2, batch=name)
     assert run("--attempts", "1").code == 3
+    outcomes = [record["outcome"] for record in harness.records("name")]
+    assert [one.get("cause") for one in outcomes].count("server_error") == 2
     run(batch="false").ok()
     (folder,) = harness.folders
     assert "batch" not in json.loads((folder / "manifest.json").read_text())["asked"]["model_args"]
@@ -294,13 +292,6 @@ def test_what_a_batch_left_unanswered_is_asked_again(harness, service, run, stat
     assert sorted(calls) == ([1, 2, 2] if batch == "only" else [1, 1, 1])
 
 
-def test_what_stays_unanswered_is_a_failure_with_its_cause(harness, service, run):
-    service.look = lambda name: service.end("expired", unanswered=1, batch=name)
-    run("--attempts", "1")
-    outcomes = [record["outcome"] for record in harness.records("name")]
-    assert [one["cause"] for one in outcomes if one["type"] != "done"] == ["server_error"]
-
-
 def test_a_second_try_is_asked_live(harness, service, run):
     service.answer = lambda body: "no idea"
 
@@ -314,26 +305,23 @@ def test_a_second_try_is_asked_live(harness, service, run):
     assert [len(record["calls"]) for record in harness.records("name")] == [2, 2, 2]
 
 
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        ([{"code": "invalid", "message": "no such model", "line": 2}], "line 2: no such model"),
+        ([], "the service refused the whole batch"),
+    ],
+)
 def test_a_file_that_fails_whole_is_sent_once_more_and_its_failures_are_typed(
-    harness, service, run
+    harness, service, run, errors, words
 ):
-    service.look = service.fail
+    service.look = lambda name: service.fail(name, errors)
     said = run()
     assert said.code == 3
     assert len(service.batches) == 2
-    assert "line 2: no such model; it is sent once more" in said.err
-    outcomes = {json.dumps(record["outcome"], sort_keys=True) for record in harness.records("name")}
-    (outcome,) = map(json.loads, outcomes)
-    assert (outcome["cause"], outcome["detail"]) == ("bad_request", "line 2: no such model")
-
-
-def test_a_file_that_fails_whole_without_a_reason_is_told_in_words(service, run):
-    def look(name: str) -> None:
-        service.batches[name]["status"] = "failed"
-
-    service.look = look
-    said = run().err
-    assert "batch-0: the service refused the whole batch; it is sent once more" in said
+    assert f"batch-0: {words}; it is sent once more" in said.err
+    outcomes = [record["outcome"] for record in harness.records("name")]
+    assert {(one["cause"], one["detail"]) for one in outcomes} == {("bad_request", words)}
 
 
 def test_what_failed_and_was_sent_again_is_not_sent_a_third_time_after_a_kill(
@@ -392,7 +380,7 @@ def test_a_file_that_the_queue_has_no_room_for_is_halved_and_sent_one_after_the_
         assert open_now == [name], "the queue has no room for both"
         lines = service.files[service.batches[name]["input_file_id"]].count(b"\n")
         if lines > 4:
-            service.fail(name, "token_limit_exceeded")
+            service.fail(name, [{"code": "token_limit_exceeded", "message": "full"}])
         else:
             service.end(batch=name)
 

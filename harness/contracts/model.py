@@ -393,10 +393,7 @@ class Model(ABC):
         raise CallError("server_error", said, retryable=True)
 
     def gathered(self, *, live: bool) -> None:  # noqa: B027 - for patient models
-        """Send what was asked so far, as no more comes for now; few may be asked `live` instead.
-
-        An error that it raises ends the run.
-        """
+        """Send what was asked: no more comes now. Few may be asked `live`. Errors end the run."""
 
     def holds(self, key: str) -> bool:
         """Whether the request of this key was asked before, and paid, as by an earlier session."""

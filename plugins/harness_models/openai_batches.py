@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -276,10 +276,8 @@ class BatchedModel(OpenAIModel):
     async def _carry(self, job: Job) -> None:
         """Submit a job, follow its batch, and give its answers to those who wait for them."""
         try:
-            if job.again:  # one after the other: the queue may have no room for two
-                async with self._in_turn:
-                    await self._finish(job)
-            else:
+            # What was refused goes one after the other: the queue may have no room for two.
+            async with self._in_turn if job.again else nullcontext():
                 await self._finish(job)
             if self._answers_of(job).exists():
                 await self._give(job)
@@ -293,12 +291,6 @@ class BatchedModel(OpenAIModel):
         if job.batch_id is None and job.requests > self._most:
             self._send_again(job)
             return
-        await self._make_batch(job)
-        if not self._finishing:
-            await self._follow(job)
-
-    async def _make_batch(self, job: Job) -> None:
-        """Make the job's batch, unless there is one."""
         if job.file_id is None:
             path = self._home / f"{job.id}.jsonl"
             job.file_id = await in_thread(partial(self._service.upload, path))
@@ -308,6 +300,8 @@ class BatchedModel(OpenAIModel):
             job.batch_id = await in_thread(create)
             self._keep_jobs()
             self.show(f"{self.identity.label}: {job.requests:,} requests in {job.batch_id}")
+        if not self._finishing:
+            await self._follow(job)
 
     async def _follow(self, job: Job) -> None:
         """Look at a batch until it has ended and its answers are in a file, or it is refused."""

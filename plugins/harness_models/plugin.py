@@ -136,10 +136,7 @@ def make(kind: str, settings: ModelSettings) -> Model:
     from harness_models.arguments import check_no_keys
 
     check_no_keys(kind, settings.args)
-    module = kind
-    if kind == "openai" and settings.embeds:
-        module = "openai_embeddings"
-    elif kind == "openai" and "batch" in settings.args:
-        module = "openai_batches"
+    how = "_embeddings" if settings.embeds else "_batches" if "batch" in settings.args else ""
+    module = f"{kind}{how}" if kind == "openai" else kind
     model: Model = import_module(f"harness_models.{module}").make(settings)
     return model

@@ -1,4 +1,4 @@
 """All calls to models: store, single flight, budget, limiter, retries, usage.
 
-Nothing is imported here, so that importing `harness.calls.policy` does not import SQLite.
+Nothing is imported here, so that importing `harness.calls.budget` does not import SQLite.
 """

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import msgspec
 
 from harness.base.errors import BudgetSpent, UsageError, UsageUnreported
-from harness.calls.policy import Budget
 from harness.calls.pricing import Price, PriceTable, price_of
 from harness.calls.usage import possibly_billed
 from harness.contracts.identity import Identity
@@ -24,6 +23,19 @@ MESSAGE_TOKENS = 16
 
 Unit = Literal["calls", "tokens", "cost"]
 UNITS: tuple[Unit, ...] = ("calls", "tokens", "cost")
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of a run's calls; None is no bound."""
+
+    calls: int | None = None
+    """The most attempts."""
+
+    tokens: int | None = None
+    """The most tokens, prompts and replies together."""
+
+    cost: float | None = None
+    """The most money, in the currency of the prices."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from harness.base.errors import UsageError, did_you_mean
+from harness.base.errors import UsageError, did_you_mean, one_of
 from harness.calls.usage import Spend
 from harness.contracts.identity import Identity
 from harness.contracts.model import Usage
@@ -124,13 +124,8 @@ def read_price_file(path: Path) -> PriceTable:
             hint="put names with a colon or a dot in quotes",
         ) from error
     for name in content:
-        if name != SECTION:
-            raise UsageError(
-                f"--prices: unknown table {name!r}",
-                where=str(path),
-                expected=_EXAMPLE,
-                hint=did_you_mean(name, [SECTION]),
-            )
+        problem = f"--prices: unknown table {name!r}"
+        one_of(name, [SECTION], problem, listed=_EXAMPLE, where=str(path))
     table = content.get(SECTION)
     if not isinstance(table, Mapping):
         raise UsageError(

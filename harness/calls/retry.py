@@ -1,11 +1,12 @@
-"""Whether a failed attempt is repeated, and after what delay."""
+"""How long a run is patient with a model: whether a failed attempt is repeated, and when."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from random import Random
 
-from harness.calls.policy import Patience
+import msgspec
+
 from harness.contracts.model import CallError
 
 MOST_ATTEMPTS = {"no_content": 3}
@@ -20,6 +21,29 @@ and gives up within the ten seconds that a server takes to restart."""
 RATE_LIMIT_PATIENCE = 4
 """The factor by which a 429 has more attempts: it means "later", not that the call is wrong, and a
 server may answer most calls with it. The total timeout bounds it as well."""
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """Timeouts and retries, in seconds."""
+
+    attempts: int = 8
+    """The most attempts; rate limits have more."""
+
+    attempt_timeout: float = 600.0
+    """The timeout of one attempt."""
+
+    total_timeout: float = 3600.0
+    """The timeout of all attempts and the waits between them, from the first attempt's start."""
+
+    start_timeout: float = 3600.0
+    """The timeout of a server's start, for models that start one: long, as weights may come over a
+    slow network."""
+
+    first_delay: float = 0.5
+    """The longest wait after the first attempt; doubles with each attempt."""
+
+    longest_delay: float = 60.0
+    """The longest wait."""
 
 
 def may_retry(error: CallError, tries: Mapping[str, int], patience: Patience) -> bool:

@@ -119,15 +119,24 @@ class Attempts:
     """The attempts of one call.
 
     `wasted`: the tokens of attempts that brought no reply. `unreported`: attempts, with or without
-    a reply, that may have been billed but reported no usage.
+    a reply, that may have been billed but reported no usage. `causes` are those of the failed ones.
     """
 
     sent: int = 0
+    causes: tuple[str, ...] = ()
     wasted: Usage | None = None
     unreported: int = 0
 
+    def begin(self, use: Use) -> None:
+        """Count one that is sent."""
+        self.sent += 1
+        use.attempts += 1
+        use.asked += self.sent == 1
+
     def count(self, outcome: Reply | CallError | None, use: Use) -> None:
         """Count the usage of an attempt; None for one that was cancelled."""
+        if isinstance(outcome, CallError):
+            self.causes = (*self.causes, outcome.cause)
         usage = None if outcome is None else outcome.usage
         if usage is None:
             if possibly_billed(outcome):

@@ -101,7 +101,7 @@ def _rows(effective: EffectiveSettings, ctx: click.Context) -> Iterator[dict[str
 
 def _other_defaults() -> dict[str, Any]:
     """The defaults of settings whose option has none."""
-    from harness.calls.policy import Patience
+    from harness.calls.retry import Patience
     from harness.calls.store import default_path
     from harness.pipeline.settings import FailureLimits
 

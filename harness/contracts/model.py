@@ -81,7 +81,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The origin of the request, for models that answer by rule."""
 
     key: str = ""
-    """The key of the call, for patient models alone: the same in every session of a run."""
+    """The key of the call, the same in every session of a run: patient models know it by that."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -347,10 +347,10 @@ class Model(ABC):
         raise CallError("server_error", said, retryable=True)
 
     def gathered(self, *, live: bool) -> None:  # noqa: B027 - for patient models
-        """Send what was asked so far: for now no more comes; few may be asked `live` instead."""
+        """Send what was asked: no more comes now. Few may be asked `live`. Errors end the run."""
 
     def holds(self, key: str) -> bool:
-        """Whether an earlier session sent, and paid, the request of this key."""
+        """Whether the request of this key was asked before, and paid, as by an earlier session."""
         return False
 
     def leave(self, reason: Exception, *, send: bool) -> None:  # noqa: B027 - for patient models

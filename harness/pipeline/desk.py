@@ -15,8 +15,7 @@ import msgspec
 
 from harness.base.errors import PluginError
 from harness.base.hashing import stable_int
-from harness.calls.client import Client
-from harness.calls.own_answers import Answer
+from harness.calls.client import Answer, Client
 from harness.calls.usage import player_name
 from harness.contracts.desk import Memo
 from harness.contracts.judge import Classified, Classify, Question, Select, Selected, Verdict, Vote

@@ -13,7 +13,7 @@ from uuid import uuid4
 from harness.base.errors import ModelError, PluginError
 from harness.base.named_functions import named_function
 from harness.calls.client import Client
-from harness.calls.policy import Patience
+from harness.calls.retry import Patience
 from harness.calls.store import Store, default_path
 from harness.contracts.embedder import Asker, Embedder, EmbedderSettings, checked_rows
 from harness.contracts.model import Model, Reply, Request

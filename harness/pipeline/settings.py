@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import UsageError, one_of
-from harness.calls.policy import Budget, Patience
+from harness.calls.budget import Budget
 from harness.calls.pricing import PriceTable, price_table
+from harness.calls.retry import Patience
 from harness.pipeline.specs import checked_label, parse_args, parse_spec, without_labels
 
 ALL_OTHERS = "*"

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.base.errors import BudgetSpent, HarnessError, ModelError
 from harness.base.hashing import digest
 from harness.calls.client import Client
-from harness.calls.policy import Patience
+from harness.calls.retry import Patience
 from harness.calls.store import Store
 from harness.contracts.finding import Finding, bad, doubtful, good
 from harness.contracts.model import CallError, Message, Model, Reply, Request, Sampling

@@ -79,8 +79,6 @@ if TYPE_CHECKING:
 
     from aiohttp import BaseConnector, ClientResponse, ClientSession
 
-    from harness_models.openai_batches import OpenAIBatches
-
 BATCH_VERSION = "/v1"
 """The beginning of the addresses in a batch's lines, whatever the server's address is."""
 
@@ -96,20 +94,7 @@ at that moment would be lost."""
 
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe, behind one server or several; it is not open yet."""
-    each = read_each(settings)
-    if not each[0].batch:
-        return spread(each, OpenAIModel, settings)
-    if len(each) > 1:
-        raise UsageError(
-            "a batch is sent to one server",
-            where="--model_args",
-            found=f"base_url={';'.join(map(address_of, each))}",
-            expected="base_url=URL, of the service that answers the batch",
-        )
-    from harness_models.openai_batched import BatchedModel
-
-    live = OpenAIModel(each[0], settings)
-    return BatchedModel(live, live.batches, only=each[0].batch == "only")
+    return spread(read_each(settings), OpenAIModel, settings)
 
 
 class OpenAIModel(Model):
@@ -327,19 +312,6 @@ class OpenAIModel(Model):
                     self._key_of_file = read_key(self._args.api_key_file)
             self._screen.know(self._secrets())
         return read_status(status, body, screen=self._screen)
-
-    def batches(self) -> OpenAIBatches:
-        """The server's batch service; on Azure, a token replaces a missing key."""
-        from harness_models.openai_batches import OpenAIBatches, azure_token
-
-        args, token = self._args, None
-        by_variable = args.api_key_file is None and args.api_key_env is not None
-        if args.azure_endpoint is not None and by_variable and self._key() is None:
-            token = azure_token()
-        if token is None:
-            self.require()
-        screen = Screen(self._secrets())
-        return OpenAIBatches(args, self._key(), token, screen, trusted=self._trusted)
 
     def _body(self, request: Request) -> dict[str, Any]:
         check_sampling(self._args, request.sampling)

@@ -1,10 +1,20 @@
-"""The batch service of OpenAI and compatible servers, through the official client."""
+"""An `openai` model that is asked in batches: `batch=true`.
+
+Its folder has a file of requests for each batch, `jobs.json` and the answers. A file and its job
+are on disk before it is uploaded, its id before the batch is created, and the batch's id before it
+is followed; a batch whose id was lost is found by its file. So a session that was killed is taken
+up by the next one, and nothing is sent twice.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +22,18 @@ import msgspec
 import openai
 from openai.types import Batch
 
-from harness.base.errors import ModelError
+from harness.base.errors import HarnessError, ModelError, UsageError
+from harness.base.threads import in_thread
+from harness.contracts.finding import Finding
+from harness.contracts.model import AskLive, CallError, Model, ModelSettings, Reply, Request
+from harness.runs.atomic_files import (
+    atomic_write,
+    atomic_writer,
+    decode_file,
+    make_folder,
+)
+from harness.runs.request_file import MOST_LINES, RequestWriter
+from harness_models.openai import OpenAIModel
 from harness_models.openai_args import (
     AZURE_TOKEN_ENV,
     NAME_KEY,
@@ -20,9 +41,23 @@ from harness_models.openai_args import (
     OpenAIArgs,
     address_of,
     base_url_of,
+    read_each,
 )
 from harness_models.openai_screen import Screen, custom_headers
+from harness_models.openai_spread import spread
 from harness_models.openai_wire import LARGEST_BODY, NAMED, headers_with, pointing, short
+
+FEW = 20
+"""So many requests are worth a batch after the first one."""
+
+FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 5.0, 300.0, 1.5
+"""Seconds between two looks at a batch."""
+
+AT_ONCE = 256
+"""Lines that are read before others have their turn."""
+
+TOO_MANY_TOKENS = "token_limit_exceeded"
+"""The service's code for a file with more tokens than its queue takes."""
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 SHOWN_ERRORS = 3
@@ -31,20 +66,356 @@ AZURE = "https://cognitiveservices.azure.com/.default"
 Token = Callable[[], str]
 
 
+def make(settings: ModelSettings) -> Model:
+    """The model that the arguments describe, asked in batches if they say so; it is not open."""
+    each = read_each(settings)
+    if not each[0].batch:
+        return spread(each, OpenAIModel, settings)
+    if len(each) > 1:
+        raise UsageError(
+            "a batch is sent to one server",
+            where="--model_args",
+            found=f"base_url={';'.join(map(address_of, each))}",
+            expected="base_url=URL, of the service that answers the batch",
+        )
+    return BatchedModel(each[0], settings)
+
+
+class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A file of requests and its batch; `again` if its requests were refused before.
+
+    `model` is set in the list of version 0.1 alone, whose `ended` says how the batch ended.
+    """
+
+    id: str
+    requests: int
+    endpoint: str
+    model: str = ""
+    again: bool = False
+    file_id: str | None = None
+    batch_id: str | None = None
+    ended: Any = None
+
+
+class _Note(msgspec.Struct):
+    """A question that version 0.1 wrote to the file of a job."""
+
+    key: str
+    job: str = ""
+
+
+class _Line(msgspec.Struct):
+    custom_id: str
+
+
+_custom_id = msgspec.json.Decoder(_Line).decode
+
+
+class BatchedModel(OpenAIModel):
+    """Gathers requests into files that a batch service answers.
+
+    Few that are left after a batch are asked live, unless only batches are wanted.
+    """
+
+    patient = True
+
+    def __init__(self, args: OpenAIArgs, settings: ModelSettings) -> None:
+        super().__init__(args, settings)
+        self.live: Model = OpenAIModel(args, settings)
+        self.concurrency = MOST_LINES
+        self._jobs: dict[str, Job] = {}
+        self._keys: dict[str, list[str]] = {}  # of the questions that a job is to answer
+        self._tasks: dict[asyncio.Task[None], Job] = {}
+        self._writer = RequestWriter(self._submit)
+        # Where the answers are of all questions that were gathered or sent, until they are used.
+        self._places: dict[str, asyncio.Future[tuple[Path, int]]] = {}
+        self._given: set[str] = set()  # jobs all of whose answers were given
+        self._most = MOST_LINES  # requests that the service's queue takes in one file
+        self._finishing = False
+
+    def batches(self) -> OpenAIBatches:
+        """The server's batch service; on Azure, a token replaces a missing key."""
+        args, token = self._args, None
+        by_variable = args.api_key_file is None and args.api_key_env is not None
+        if args.azure_endpoint is not None and by_variable and self._key() is None:
+            token = azure_token()
+        if token is None:
+            super().require()
+        screen = Screen(self._secrets())
+        return OpenAIBatches(args, self._key(), token, screen, trusted=self._trusted)
+
+    def require(self) -> None:
+        """Raise UsageError if the key is missing."""
+        self._service = self.batches()
+
+    async def check(self) -> Sequence[Finding]:
+        """Findings about the key and the server."""
+        return await self.live.check()
+
+    def holds(self, key: str) -> bool:
+        """Whether the request of this key was gathered, now or by an earlier session."""
+        return key in self._places
+
+    async def open(self) -> None:
+        """Take up the batches of earlier sessions."""
+        assert self.folder is not None, "a run gives the folder"
+        self.require()
+        self._finishing, self._home, self._in_turn = False, self.folder, asyncio.Lock()
+        self._writer.path = self._home / "open.jsonl"
+        make_folder(self._home)
+        self._jobs = {job.id: job for job in _jobs_in(self._home / "jobs.json")}
+        self._jobs |= {job.id: job for job in self._of_first_version()}
+        for job in [*self._jobs.values()]:
+            if not job.ended and job.batch_id is None:
+                # A session may have ended before it learnt the id of its batch.
+                if job.file_id is not None:
+                    job.batch_id = await in_thread(partial(self._service.find, job.file_id))
+                if job.batch_id is None:
+                    del self._jobs[job.id]
+        self._keep_jobs()
+        for path in self._home.glob("*.jsonl"):
+            if path.stem not in self._jobs:
+                path.unlink()
+        for job in reversed(self._jobs.values()):  # a request that failed is in a later job again
+            if not job.ended:
+                lines = (self._home / f"{job.id}.jsonl").read_bytes().splitlines()
+                keys = [_custom_id(line).custom_id for line in lines]
+                self._start(job, [key for key in keys if key not in self._places])
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply in the file of answers, when it comes; AskLive for one of few that are left."""
+        if request.key not in self._places:
+            self._writer.add(request.key, self.batch_line(request))
+        path, at = await self._place(request.key)
+        del self._places[request.key]  # not before: who is cancelled does not get it
+        return self._reply_at(path, at)
+
+    def gathered(self, *, live: bool) -> None:
+        """Submit what was asked so far; few that are left after a batch may be asked live."""
+        keys = self._writer.keys
+        if live and self._jobs and len(keys) < FEW and self._args.batch != "only":
+            self._writer.drop()
+            self._fail(keys, AskLive(self.live))
+        self._writer.finish()
+
+    def leave(self, reason: Exception, *, send: bool) -> None:
+        """Let all calls raise the reason: the batches go on."""
+        self._finishing = send
+        try:
+            if send:
+                self._writer.finish()
+            else:
+                self._writer.drop()
+        except HarnessError as error:
+            reason = error
+        for task, job in self._tasks.items():
+            if not send or job.batch_id is not None:
+                task.cancel()
+        self._fail([key for key, place in self._places.items() if not place.done()], reason)
+        left = (job for job in self._jobs.values() if not job.ended and job.id not in self._given)
+        if any(send or job.file_id for job in left):
+            self.show(f"{self.identity.label}: the batches go on; the same command takes them up")
+
+    async def close(self) -> None:
+        """Let go of the batches; those whose answers were all used are done with."""
+        for task in () if self._finishing else self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._writer.drop()
+        # The answers that were used are on disk by now, and in records.
+        waiting = [place for place in self._places.values() if not place.cancelled()]
+        used = self._given - {place.result()[0].stem for place in waiting if place.done()}
+        for name in used:
+            self._jobs[name].ended = True
+        if used:
+            self._keep_jobs()
+        self._places.clear()
+        self._given.clear()
+
+    def _place(self, key: str) -> asyncio.Future[tuple[Path, int]]:
+        """Where the answer to a question is, once it has come."""
+        place = self._places.get(key)
+        if place is None or place.cancelled():  # who waited for it gave up
+            place = self._places[key] = asyncio.get_running_loop().create_future()
+        return place
+
+    def _reply_at(self, path: Path, at: int) -> Reply:
+        with path.open("rb") as file:
+            file.seek(at)
+            try:
+                line = json.loads(file.readline())
+            except (ValueError, RecursionError) as error:
+                raise CallError("bad_response", f"an answer: {error}", retryable=True) from None
+        return self.read_line(line)
+
+    def _fail(self, keys: Iterable[str], error: Exception) -> None:
+        """Let those who wait for the answers raise the error."""
+        for key in keys:
+            place = self._places.pop(key, None)
+            if place is not None and not place.done():
+                place.set_exception(error)
+                place.exception()  # it may be that nobody waits for it
+
+    def _submit(self, keys: list[str], endpoint: str) -> None:
+        """Submit the file that is written as a job."""
+        job = Job(id=secrets.token_hex(6), requests=len(keys), endpoint=endpoint)
+        self._writer.path.replace(self._home / f"{job.id}.jsonl")
+        self._jobs[job.id] = job
+        self._keep_jobs()
+        self._start(job, keys)
+
+    def _start(self, job: Job, keys: list[str]) -> None:
+        """Carry a job to its end, which answers the questions of these keys."""
+        self._keys[job.id] = keys
+        for key in keys:
+            self._place(key)
+        task = asyncio.get_running_loop().create_task(self._carry(job))
+        self._tasks[task] = job
+        task.add_done_callback(self._tasks.pop)
+
+    async def _carry(self, job: Job) -> None:
+        """Submit a job, follow its batch, and give its answers to those who wait for them."""
+        try:
+            # What was refused goes one after the other: the queue may have no room for two.
+            async with self._in_turn if job.again else nullcontext():
+                await self._finish(job)
+            if self._answers_of(job).exists():
+                await self._give(job)
+        except Exception as error:
+            self._fail(self._keys[job.id], error)
+
+    async def _finish(self, job: Job) -> None:
+        """Have the service answer a job, unless the session ends before or the job is refused."""
+        if self._answers_of(job).exists():
+            return
+        if job.batch_id is None and job.requests > self._most:
+            self._send_again(job)
+            return
+        if job.file_id is None:
+            path = self._home / f"{job.id}.jsonl"
+            job.file_id = await in_thread(partial(self._service.upload, path))
+            self._keep_jobs()
+        if job.batch_id is None:
+            create = partial(self._service.create, job.file_id, job.endpoint)
+            job.batch_id = await in_thread(create)
+            self._keep_jobs()
+            self.show(f"{self.identity.label}: {job.requests:,} requests in {job.batch_id}")
+        if not self._finishing:
+            await self._follow(job)
+
+    async def _follow(self, job: Job) -> None:
+        """Look at a batch until it has ended and its answers are in a file, or it is refused."""
+        pause, shown = FIRST_PAUSE, ""
+        while True:
+            try:
+                batch = await in_thread(partial(self._service.batch, str(job.batch_id)))
+                counts = batch.request_counts
+                line = f"{batch.status}, {counts.completed if counts else 0:,} of "
+                line += f"{job.requests:,} done"
+                line += f", {counts.failed:,} failed" if counts and counts.failed else ""
+                if line != shown:
+                    self._say(job, line)
+                    shown = line
+                if batch.status == "failed":
+                    self._resubmit(job, batch)
+                    return
+                if batch.status in ENDED:
+                    await in_thread(partial(self._download, batch, self._answers_of(job)))
+                    return
+            except NoAnswer as error:
+                self._say(job, f"{error.found}; it is tried again")
+            await asyncio.sleep(pause)
+            pause = min(pause * GROWTH, LONGEST_PAUSE)
+
+    def _download(self, batch: Batch, answers: Path) -> None:
+        with atomic_writer(answers) as file:
+            file.writelines(self._service.answers(batch))
+
+    async def _give(self, job: Job) -> None:
+        """Find each answer in the file, and wake who waits for it."""
+        answers, left, place = self._answers_of(job), set(self._keys[job.id]), 0
+        with answers.open("rb") as lines:
+            for number, line in enumerate(lines):
+                at, place = place, place + len(line)
+                if not number % AT_ONCE:
+                    await asyncio.sleep(0)
+                with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                    key = _custom_id(line).custom_id
+                    if key in left:
+                        left.discard(key)
+                        self._place(key).set_result((answers, at))
+        ended = f"{job.batch_id} ended without an answer"
+        self._fail(left, CallError("server_error", ended, retryable=True))
+        self._given.add(job.id)
+
+    def _resubmit(self, job: Job, batch: Batch) -> None:
+        """Submit a file that the service refused once more: in parts if it had too many tokens."""
+        errors = (batch.errors and batch.errors.data) or []
+        said = self._service.problem(batch) or "the service refused the whole batch"
+        if errors and errors[0].code == TOO_MANY_TOKENS and job.requests > 1 and job.endpoint:
+            self._most = min(self._most, (job.requests + 1) // 2)
+        elif job.again:
+            del self._jobs[job.id]
+            self._keep_jobs()
+            self._fail(self._keys[job.id], CallError("bad_request", said))
+            return
+        self._say(job, f"{said}; it is sent once more")
+        self._send_again(job)
+
+    def _send_again(self, job: Job) -> None:
+        """Put new jobs in the place of one, each with no more than the queue has room for."""
+        keys, parts = self._keys[job.id], []
+        lines = (self._home / f"{job.id}.jsonl").read_bytes().splitlines(keepends=True)
+        del self._jobs[job.id]
+        for at in range(0, len(lines), self._most):
+            some = lines[at : at + self._most]
+            part = Job(
+                id=secrets.token_hex(6), requests=len(some), endpoint=job.endpoint, again=True
+            )
+            atomic_write(self._home / f"{part.id}.jsonl", b"".join(some))
+            self._jobs[part.id] = part
+            parts.append((part, keys[at : at + self._most]))
+        self._keep_jobs()
+        for part, of_part in parts:
+            self._start(part, of_part)
+
+    def _answers_of(self, job: Job) -> Path:
+        return self._home / f"{job.id}.out"
+
+    def _say(self, job: Job, text: str) -> None:
+        self.show(f"{self.identity.label}: {job.batch_id}: {text}")
+
+    def _keep_jobs(self) -> None:
+        jobs = msgspec.json.encode([*self._jobs.values()])
+        atomic_write(self._home / "jobs.json", msgspec.json.format(jobs) + b"\n")
+
+    def _of_first_version(self) -> Iterator[Job]:
+        """The batches that version 0.1 submitted and did not collect; each gets a file of keys."""
+        for job in _jobs_in(self._home.parent / "jobs.json"):
+            mine = job.model == self.identity.label and job.id not in self._jobs
+            if mine and job.file_id and not job.ended:
+                keys = []
+                for line in (self._home.parent / "asked.jsonl").read_bytes().splitlines():
+                    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                        note = msgspec.json.decode(line, type=_Note)
+                        keys += [note.key] if note.job == job.id else []
+                lines = (msgspec.json.encode({"custom_id": key}) + b"\n" for key in keys)
+                atomic_write(self._home / f"{job.id}.jsonl", b"".join(lines))
+                job.model, job.endpoint, job.again = "", "", True
+                yield job
+
+
+def _jobs_in(path: Path) -> list[Job]:
+    if not path.exists():
+        return []
+    hint = "download the answers yourself, then give them with --answers"
+    return decode_file(
+        path.read_bytes(), list[Job], path, what="list of batches", version=1, hint=hint
+    )
+
+
 class NoAnswer(ModelError):
     """The service did not answer, or could not: it may do so later."""
-
-
-class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of a batch in the service's words; `problem` is why all of it was refused, and
-    `code` the service's word for the first such reason."""
-
-    state: str
-    ended: bool
-    done: int = 0
-    failed: int = 0
-    problem: str | None = None
-    code: str | None = None
 
 
 class OpenAIBatches:
@@ -89,35 +460,29 @@ class OpenAIBatches:
             batches = self._client.batches.list(limit=100)
             return next((one.id for one in batches if one.input_file_id == file_id), None)
 
-    def status(self, batch_id: str) -> BatchStatus:
-        """The state, counts and problem of a batch."""
-        batch = self._batch(batch_id)
-        counts = batch.request_counts
-        errors = (batch.errors and batch.errors.data) or []
-        refused = [
-            f"line {one.line}: {one.message}" if one.line else str(one.message) for one in errors
-        ]
-        return BatchStatus(
-            state=batch.status,
-            ended=batch.status in ENDED,
-            done=counts.completed if counts else 0,
-            failed=counts.failed if counts else 0,
-            problem=short("; ".join(refused[:SHOWN_ERRORS]), self._screen) or None,
-            code=errors[0].code if errors else None,
-        )
+    def batch(self, batch_id: str) -> Batch:
+        """What the service says of a batch."""
+        with self._explained("the batch"):
+            return self._client.batches.retrieve(batch_id)
 
-    def answers(self, batch_id: str) -> Iterator[bytes]:
+    def problem(self, batch: Batch) -> str:
+        """Why all of a batch was refused, in the service's words without secrets."""
+        errors = (batch.errors and batch.errors.data) or []
+        said = [f"line {one.line}: {one.message}" if one.line else str(one.message)
+                for one in errors[:SHOWN_ERRORS]]  # fmt: skip
+        return short("; ".join(said), self._screen)
+
+    def answers(self, batch: Batch) -> Iterator[bytes]:
         """The contents of the output file and the error file, if they exist."""
-        batch = self._batch(batch_id)
         for file_id in (batch.output_file_id, batch.error_file_id):
             if file_id:
                 with self._explained("the answers"):
-                    yield from self._lines(file_id)
+                    yield from self._lines(self._parts(file_id))
 
-    def _lines(self, file_id: str) -> Iterator[bytes]:
+    def _lines(self, parts: Iterator[bytes]) -> Iterator[bytes]:
         """The lines of a file without secrets, each with an end; ModelError for one too long."""
         held = b""
-        for part in self._parts(file_id):
+        for part in parts:
             *lines, held = (held + part).split(b"\n")
             yield from map(self._screened, lines)
             if len(held) > LARGEST_BODY:
@@ -138,10 +503,6 @@ class OpenAIBatches:
     def _screened(self, line: bytes) -> bytes:
         text = line.decode("utf-8", "surrogateescape")
         return self._screen.line(text).encode("utf-8", "surrogateescape") + b"\n"
-
-    def _batch(self, batch_id: str) -> Batch:
-        with self._explained("the batch"):
-            return self._client.batches.retrieve(batch_id)
 
     @contextmanager
     def _explained(self, wanted: str) -> Iterator[None]:

@@ -136,6 +136,7 @@ def make(kind: str, settings: ModelSettings) -> Model:
     from harness_models.arguments import check_no_keys
 
     check_no_keys(kind, settings.args)
-    module = "openai_embeddings" if kind == "openai" and settings.embeds else kind
+    how = "_embeddings" if settings.embeds else "_batches" if "batch" in settings.args else ""
+    module = f"{kind}{how}" if kind == "openai" else kind
     model: Model = import_module(f"harness_models.{module}").make(settings)
     return model

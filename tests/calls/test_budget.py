@@ -3,8 +3,7 @@ import pytest
 from builders.requests import make_request
 
 from harness.base.errors import BudgetSpent, UsageError, UsageUnreported
-from harness.calls.budget import Meter
-from harness.calls.policy import Budget
+from harness.calls.budget import Budget, Meter
 from harness.calls.pricing import Price, PriceTable
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Reply, Usage

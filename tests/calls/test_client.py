@@ -11,11 +11,10 @@ from builders.requests import make_request
 from harness_models.openai_wire import read_response
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, UsageUnreported
-from harness.calls.budget import Meter
-from harness.calls.client import Client
-from harness.calls.own_answers import ANYONE, Answer, OwnAnswers
-from harness.calls.policy import Budget, Patience
+from harness.calls.budget import Budget, Meter
+from harness.calls.client import ANYONE, AT_A_TIME, Answer, Client, OwnAnswers, Turns
 from harness.calls.pricing import Price, PriceTable
+from harness.calls.retry import Patience
 from harness.calls.store import Store
 from harness.calls.usage import Use
 from harness.contracts.identity import Identity
@@ -334,24 +333,51 @@ async def test_a_rate_limit_is_learnt_before_the_place_is_passed_on():
     assert to.limits()["script:m"]["lowest"] == 2
 
 
+class Patient(Script):
+    """A model of batches, the first of which has ended; the others go on when the session ends."""
+
+    patient = True
+    sends = False
+
+    def holds(self, key: str) -> bool:
+        return len(self.requests) > 0
+
+    async def ask(self, request: Request) -> Reply:
+        first = await super().ask(request)
+        self.place = asyncio.get_running_loop().create_future()
+        return first if len(self.requests) == 1 else await self.place
+
+    def leave(self, reason: Exception, *, send: bool) -> None:
+        self.sends = send
+        self.place.set_exception(reason)
+
+
 async def test_at_the_end_nothing_waits_for_what_an_earlier_session_sent():
-    class Patient(Script):
-        patient = True
-
-        def holds(self, key: str) -> bool:
-            return len(self.requests) > 0
-
-        async def ask(self, request: Request) -> Reply:
-            await super().ask(request)
-            if len(self.requests) > 1:
-                await asyncio.Event().wait()  # the batch goes on
-            return Reply(text="ok")
-
     to, model = client(), Patient()
     await ask(to, model, make_request("one"))
     to.stop(Interrupted("enough"))
     with pytest.raises(Interrupted):
         await asyncio.wait_for(ask(to, model, make_request("two")), 5)
+    assert not model.sends
+
+
+async def test_what_was_gathered_is_sent_where_the_session_ends_with_files(monkeypatch):
+    class Files:
+        def write(self, model: Model, key: str, request: Request) -> bool:
+            return model is candidate
+
+        def finish(self) -> Interrupted:
+            return Interrupted("the questions are in files")
+
+    monkeypatch.setattr("harness.calls.client.QUIET", 0.01)
+    candidate, judge = Script(), Patient()
+    to = client(outbox=Files())
+    await ask(to, judge, make_request("one"))
+    asks = (ask(to, model, make_request("two")) for model in (judge, candidate))
+    ended = await asyncio.wait_for(asyncio.gather(*asks, return_exceptions=True), 5)
+    assert [type(one) for one in ended] == [Interrupted] * 2
+    assert judge.sends
+    assert to.usage.of("extract", "candidate").calls == 2, "only those that are asked here count"
 
 
 async def test_bodies_that_cannot_be_read_are_not_kept_while_their_calls_wait():
@@ -463,3 +489,30 @@ async def test_limits_names_two_models_of_one_name_apart():
         "script:m #2": 3,
     }
     msgspec.json.encode(reports)
+
+
+async def test_a_few_go_on_in_a_round_of_the_loop_first_come_first_served():
+    turns, went_on, seen = Turns(), [], []
+
+    async def one(number: int) -> None:
+        await turns.wait()
+        went_on.append(number)
+
+    tasks = [asyncio.create_task(one(number)) for number in range(2 * AT_A_TIME + 1)]
+    while len(went_on) < len(tasks):
+        await asyncio.sleep(0)
+        if not seen or seen[-1] != len(went_on):
+            seen.append(len(went_on))
+    assert went_on == list(range(2 * AT_A_TIME + 1))
+    assert seen == [0, AT_A_TIME, 2 * AT_A_TIME, 2 * AT_A_TIME + 1]
+    await asyncio.gather(*tasks)
+
+
+async def test_one_who_gave_up_keeps_nobody_waiting():
+    turns = Turns()
+    gone, stays = (asyncio.create_task(turns.wait()) for _ in range(2))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.wait_for(stays, 60)
+    await asyncio.wait_for(turns.wait(), 60)
+    assert gone.cancelled()

@@ -17,11 +17,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from simulated.loop import SimulatedLoop
 
 from harness.base.errors import BudgetSpent, Interrupted
-from harness.calls.budget import Meter
-from harness.calls.client import Client
-from harness.calls.own_answers import Answer
-from harness.calls.policy import Budget, Patience
+from harness.calls.budget import Budget, Meter
+from harness.calls.client import Answer, Client
 from harness.calls.pricing import Price, PriceTable
+from harness.calls.retry import Patience
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply, Request, Usage
 
@@ -129,7 +128,7 @@ class Calls(RuleBasedStateMachine):
                 or (budget.tokens is not None and self.tokens >= budget.tokens)
                 or (budget.cost is not None and self.spent + DEAREST > budget.cost - 1e-9)
             )
-        for line in self.client._lines.values():
+        for line in self.client._states.values():
             assert line.limiter.busy == 0
         self.loop.close()
 
@@ -188,7 +187,7 @@ class Calls(RuleBasedStateMachine):
     def fail(self, name: str, place: int, cause: str) -> None:
         if model := self.flying(name):
             error = CallError(cause, "for now", retryable=True)
-            self.client._lines[model].reached = True  # else it ends the run
+            self.client._states[model].reached = True  # else it ends the run
             self.ends(model, place, error, TROUBLES[cause])
 
     @rule(name=NAMES, place=st.integers(0, 9), tokens=st.integers(0, 217))

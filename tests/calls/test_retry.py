@@ -2,8 +2,7 @@ from random import Random
 
 import pytest
 
-from harness.calls.policy import Patience
-from harness.calls.retry import delay_before_retry, may_retry
+from harness.calls.retry import Patience, delay_before_retry, may_retry
 from harness.contracts.model import CallError
 
 PATIENCE = Patience(attempts=3, first_delay=1.0, longest_delay=10.0)

@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.calls.policy import Budget, Patience
+from harness.calls.budget import Budget
 from harness.calls.pricing import Price, PriceTable
+from harness.calls.retry import Patience
 from harness.cli.run import run
 from harness.cli.run_options import settings_from
 from harness.contracts.task import DataSpec, Task

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from builders.commands import run_cli
 from harness_horizon.catalogue.faiss_index import FaissIndex, build
-from harness_models import openai
+from harness_models import openai_batches
 
 from harness.contracts.model import ModelSettings
 from harness.data.fetch import OFFLINE
@@ -53,8 +53,8 @@ def run_on_hub(folder, site):
 
 
 def submit_a_batch(folder, site):
-    args = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}
-    openai.make(ModelSettings(args=args)).batches().upload(Path(__file__))
+    args = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "batch": "true"}
+    openai_batches.make(ModelSettings(args=args)).batches().upload(Path(__file__))
 
 
 def build_an_index(folder, site):

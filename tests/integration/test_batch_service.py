@@ -20,9 +20,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from builders.requests import make_request
-from harness_models import openai_batched
-from harness_models.openai import make
-from harness_models.openai_batches import BatchStatus, OpenAIBatches
+from harness_models import openai_batches
+from harness_models.openai_batches import OpenAIBatches, make
 
 from harness.base.errors import Interrupted, ModelError, UsageError
 from harness.calls import client
@@ -89,10 +88,9 @@ class Service(ThreadingHTTPServer):
         found["request_counts"] = {"total": len(lines), "completed": at, "failed": unanswered}
         found["status"] = state
 
-    def fail(self, name: str, code: str = "invalid") -> None:
+    def fail(self, name: str, errors: list[dict[str, Any]]) -> None:
         """Refuse a batch as a whole."""
-        said = {"code": code, "message": "no such model", "line": 2}
-        self.batches[name] |= {"status": "failed", "errors": {"object": "list", "data": [said]}}
+        self.batches[name] |= {"status": "failed", "errors": {"object": "list", "data": errors}}
 
     def reply(self, asked: dict[str, Any]) -> dict[str, Any]:
         message = {"role": "assistant", "content": self.answer(asked)}
@@ -209,8 +207,8 @@ def quickly() -> Iterator[None]:
     """Batches are looked at often, and a file is sent soon after its last question."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(client, "QUIET", 0.2)
-        patch.setattr(openai_batched, "FIRST_PAUSE", 0.01)
-        patch.setattr(openai_batched, "LONGEST_PAUSE", 0.01)
+        patch.setattr(openai_batches, "FIRST_PAUSE", 0.01)
+        patch.setattr(openai_batches, "LONGEST_PAUSE", 0.01)
         yield
 
 
@@ -246,6 +244,12 @@ def test_a_run_in_batches_asks_what_a_live_run_asks_and_comes_to_the_same(harnes
     assert "openai:candidate-model: 12 requests in batch-0" in done.err
     assert "openai:candidate-model: batch-0: completed, 12 of 12 done" in done.err
     assert service.live == []
+    noted = [(job["file_id"], job["batch_id"], job["ended"]) for job in jobs(harness)]
+    made = {one["input_file_id"]: name for name, one in service.batches.items()}
+    assert sorted(noted) == sorted((file, name, True) for file, name in made.items())
+    assert {headers["authorization"] for _, _, headers in service.asked} == {f"Bearer {KEY}"}
+    for content in harness.files(harness.folder).values():
+        assert KEY.encode() not in content
     sent = [json.loads(line) for line in service.sent]
     assert {(line["method"], line["url"]) for line in sent} == {("POST", "/v1/chat/completions")}
     models = [json.loads(service.files[one["input_file_id"]].splitlines()[0])["body"]["model"]
@@ -259,18 +263,11 @@ def test_a_run_in_batches_asks_what_a_live_run_asks_and_comes_to_the_same(harnes
     )
 
 
-def test_what_was_sent_is_noted_and_no_key(harness, service, run):
-    run().ok()
-    (job,) = jobs(harness)
-    assert (job["file_id"], job["batch_id"], job["ended"]) == ("file-0", "batch-0", True)
-    assert {headers["authorization"] for _, _, headers in service.asked} == {f"Bearer {KEY}"}
-    for content in harness.files(harness.folder).values():
-        assert KEY.encode() not in content
-
-
 def test_a_run_is_the_same_in_batches_and_live(harness, service, run):
     service.look = lambda name: service.end("expired", unanswered=2, batch=name)
     assert run("--attempts", "1").code == 3
+    outcomes = [record["outcome"] for record in harness.records("name")]
+    assert [one.get("cause") for one in outcomes].count("server_error") == 2
     run(batch="false").ok()
     (folder,) = harness.folders
     assert "batch" not in json.loads((folder / "manifest.json").read_text())["asked"]["model_args"]
@@ -295,13 +292,6 @@ def test_what_a_batch_left_unanswered_is_asked_again(harness, service, run, stat
     assert sorted(calls) == ([1, 2, 2] if batch == "only" else [1, 1, 1])
 
 
-def test_what_stays_unanswered_is_a_failure_with_its_cause(harness, service, run):
-    service.look = lambda name: service.end("expired", unanswered=1, batch=name)
-    run("--attempts", "1")
-    outcomes = [record["outcome"] for record in harness.records("name")]
-    assert [one["cause"] for one in outcomes if one["type"] != "done"] == ["server_error"]
-
-
 def test_a_second_try_is_asked_live(harness, service, run):
     service.answer = lambda body: "no idea"
 
@@ -315,26 +305,23 @@ def test_a_second_try_is_asked_live(harness, service, run):
     assert [len(record["calls"]) for record in harness.records("name")] == [2, 2, 2]
 
 
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        ([{"code": "invalid", "message": "no such model", "line": 2}], "line 2: no such model"),
+        ([], "the service refused the whole batch"),
+    ],
+)
 def test_a_file_that_fails_whole_is_sent_once_more_and_its_failures_are_typed(
-    harness, service, run
+    harness, service, run, errors, words
 ):
-    service.look = service.fail
+    service.look = lambda name: service.fail(name, errors)
     said = run()
     assert said.code == 3
     assert len(service.batches) == 2
-    assert "line 2: no such model; it is sent once more" in said.err
-    outcomes = {json.dumps(record["outcome"], sort_keys=True) for record in harness.records("name")}
-    (outcome,) = map(json.loads, outcomes)
-    assert (outcome["cause"], outcome["detail"]) == ("bad_request", "line 2: no such model")
-
-
-def test_a_file_that_fails_whole_without_a_reason_is_told_in_words(service, run):
-    def look(name: str) -> None:
-        service.batches[name]["status"] = "failed"
-
-    service.look = look
-    said = run().err
-    assert "batch-0: the service refused the whole batch; it is sent once more" in said
+    assert f"batch-0: {words}; it is sent once more" in said.err
+    outcomes = [record["outcome"] for record in harness.records("name")]
+    assert {(one["cause"], one["detail"]) for one in outcomes} == {("bad_request", words)}
 
 
 def test_what_failed_and_was_sent_again_is_not_sent_a_third_time_after_a_kill(
@@ -393,14 +380,14 @@ def test_a_file_that_the_queue_has_no_room_for_is_halved_and_sent_one_after_the_
         assert open_now == [name], "the queue has no room for both"
         lines = service.files[service.batches[name]["input_file_id"]].count(b"\n")
         if lines > 4:
-            service.fail(name, "token_limit_exceeded")
+            service.fail(name, [{"code": "token_limit_exceeded", "message": "full"}])
         else:
             service.end(batch=name)
 
     service.look = look
     run(limit=12).ok()
     sizes = [service.files[one["input_file_id"]].count(b"\n") for one in service.batches.values()]
-    assert sizes == [12, 6, 3, 3, 6, 3, 3]
+    assert sizes == [12, 6, 3, 3, 3, 3]
     assert service.live == []
 
 
@@ -502,21 +489,21 @@ def test_a_call_in_flight_takes_two_kilobytes_beside_what_the_stage_holds(tmp_pa
         model = make(ModelSettings(args=args))
         model.folder = tmp_path / "batches"
         asking = client.Client(store=None, run_id="r")
-        calls = [asking.ask(model, one, role="c", stage="s") for one in requests]
         first = asyncio.ensure_future(asking.ask(model, make_request("a"), role="c", stage="s"))
         await asyncio.sleep(0.01)  # the model is open
         tracemalloc.start()
+        calls = [asking.ask(model, one, role="c", stage="s") for one in requests]
         for call in calls:
             call.send(None)
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert len(model._waiting) == many + 1
+        assert len(model._places) == many + 1
         for call in calls:
             call.close()
         asking.stop(Interrupted("enough"))
         await asyncio.gather(first, return_exceptions=True)
         await asking.close()
-        return held // many + sys.getsizeof(call)
+        return held // many
 
     assert asyncio.run(measured()) <= 2_000
 
@@ -590,7 +577,7 @@ def test_no_redirect_of_a_batch_service_is_followed(service):
     service.batches["b"] = {"id": "b", "status": "failed"}
     service.moved["batches/a"] = f"{service.address}/v1/batches/b?key={KEY}"
     with pytest.raises(ModelError) as caught:
-        own(service).status("a")
+        own(service).batch("a")
     said = f"HTTP 307: the server points to {service.address}, and no redirect is followed"
     assert caught.value.found == said
     assert [place for _, place, _ in service.asked] == ["batches/a"]
@@ -602,17 +589,16 @@ def test_answers_are_kept_as_they_came_but_without_the_key(service, monkeypatch)
     lines = ['{"a": "\u2028 \x85"}', json.dumps({"b": f"no {key}"}), '{"c": 1}']
     raw = "\n".join(lines).encode() + b'\n{"half": "\xe2"}'
     service.batches["b"] = {"id": "b", "status": "completed", "output_file_id": service.file(raw)}
-    assert b"".join(own(service).answers("b")) == raw.replace(key.encode(), b"***") + b"\n"
+    found = own(service)
+    assert b"".join(found.answers(found.batch("b"))) == raw.replace(key.encode(), b"***") + b"\n"
 
 
 def test_a_line_of_answers_without_end_is_refused(service, monkeypatch):
-    from harness_models import openai_batches
-
     monkeypatch.setattr(openai_batches, "LARGEST_BODY", 1_000)
     found = service.file(b"x" * 1_000_000)
     service.batches["b"] = {"id": "b", "status": "completed", "output_file_id": found}
     with pytest.raises(ModelError, match="more than 1,000 bytes"):
-        list(own(service).answers("b"))
+        list(own(service).answers(own(service).batch("b")))
 
 
 @pytest.mark.parametrize(
@@ -627,11 +613,11 @@ def test_a_line_of_answers_without_end_is_refused(service, monkeypatch):
 def test_what_a_service_says_of_a_batch_shows_no_key(service, said, shown):
     errors = {"data": [{"line": 1, "message": said}]}
     service.batches["b"] = {"id": "b", "status": "failed", "errors": errors}
-    assert own(service).status("b").problem == f"line 1: {shown}"
+    assert own(service).problem(own(service).batch("b")) == f"line 1: {shown}"
 
 
 def batches_of(**args: str) -> OpenAIBatches:
-    return make(ModelSettings(args={"model": "m", **args})).batches()
+    return make(ModelSettings(args={"model": "m", "batch": "true", **args})).batches()
 
 
 def own(service: Service) -> OpenAIBatches:
@@ -651,8 +637,7 @@ def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed)
     if keyed:
         monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key")
     service.batches["b"] = {"id": "b", "status": "completed"}
-    found = batches_of(azure_endpoint=service.address, **args).status("b")
-    assert found == BatchStatus(state="completed", ended=True)
+    assert batches_of(azure_endpoint=service.address, **args).batch("b").status == "completed"
     ((_, _, headers),) = service.asked
     assert headers["target"] == target
     assert headers.get("api-key") == ("a-key" if keyed else None)
@@ -682,7 +667,7 @@ def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
     identity(monkeypatch, refused)
     for args in ({}, {"api_version": "1"}):
         with pytest.raises(ModelError, match="Azure gave no token") as error:
-            batches_of(azure_endpoint=service.address, **args).status("b")
+            batches_of(azure_endpoint=service.address, **args).batch("b")
         assert error.value.found == "sign in first"
 
 
@@ -707,11 +692,10 @@ def test_headers_of_the_environment_go_to_a_trusted_service_alone(service, monke
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team: red")
     service.batches["b"] = {"id": "b", "status": "failed"}
     from harness_models.openai_args import OpenAIArgs
-    from harness_models.openai_batches import OpenAIBatches
     from harness_models.openai_screen import Screen
 
     args = OpenAIArgs(model="m", base_url=f"{service.address}/v1")
-    OpenAIBatches(args, "sk-1", None, Screen(), trusted=trusted).status("b")
+    OpenAIBatches(args, "sk-1", None, Screen(), trusted=trusted).batch("b")
     ((_, _, headers),) = service.asked
     given = (headers.get("openai-organization"), headers.get("x-team"))
     assert given == (("org-1", "red") if trusted else (None, None))
@@ -721,6 +705,6 @@ def test_headers_of_the_environment_go_to_a_trusted_service_alone(service, monke
 
 def test_a_service_that_cannot_be_reached_is_named():
     with pytest.raises(ModelError) as refused:
-        batches_of(base_url="http://127.0.0.1:9/v1").status("b")
+        batches_of(base_url="http://127.0.0.1:9/v1").batch("b")
     assert refused.value.where == "http://127.0.0.1:9/v1"
     assert "nothing is submitted twice" in str(refused.value)

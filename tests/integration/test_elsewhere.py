@@ -15,12 +15,11 @@ from harness_models.openai import make
 from harness_models.server.served import Engine, ServedModel
 
 from harness.calls import client
-from harness.calls.own_answers import OwnAnswers
+from harness.calls.client import OwnAnswers
 from harness.calls.store import Store
 from harness.contracts.identity import Identity
 from harness.contracts.model import ModelSettings
 from harness.pipeline import elsewhere
-from harness.runs import request_file
 from harness.runs.run_folder import RunFolder
 from harness.testing import faults
 
@@ -178,13 +177,6 @@ def test_what_failed_in_passing_is_written_again_and_what_failed_for_good_is_rec
     assert again == {found[0]["custom_id"], found[4]["custom_id"]}
     causes = [one["outcome"].get("cause") for one in harness.records("name")]
     assert sorted(filter(None, causes)) == ["overflow", "truncated"]
-
-
-def test_files_have_at_most_so_many_requests(harness, asked, monkeypatch):
-    monkeypatch.setattr(request_file, "MOST_LINES", 16)
-    asked(limit=40, more=("--concurrency", "1")).ok()  # which holds up no question
-    sizes = [len(lines_of(harness, f"asked/requests-{number}.jsonl")) for number in (1, 2, 3)]
-    assert sizes == [16, 16, 8]
 
 
 def test_a_model_here_is_asked_and_the_candidate_alone_is_written(harness, asked, serve):

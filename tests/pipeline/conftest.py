@@ -9,10 +9,9 @@ import pytest
 from builders.runs import make_task
 from builders.stages import SAY, make_benchmark, make_contexts
 
-from harness.calls.budget import Meter
+from harness.calls.budget import Budget, Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
-from harness.calls.policy import Budget
 from harness.calls.store import Store
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.identity import Identity

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.base.errors import PluginError, UsageError
-from harness.calls.policy import Patience
+from harness.calls.retry import Patience
 from harness.pipeline.embedders import embed_texts, embedding_of, named_embedder
 
 CODE = """

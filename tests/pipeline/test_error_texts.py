@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from harness_models import openai
 from inline_snapshot import snapshot
 
 from harness.base.errors import DataError, HarnessError, PluginError, PromptError, UsageError
-from harness.calls.own_answers import OwnAnswers
+from harness.calls.client import OwnAnswers
 from harness.contracts.judge import Classified, Classify, Select, Selected
 from harness.contracts.model import ModelSettings
 from harness.contracts.records import Done
@@ -230,10 +229,4 @@ expected: lines as {"custom_id": …, "response": {"status_code": …, "body": �
 answers to no question of this run: 1; nothing was imported
 expected: a custom_id that --write_requests wrote for this run
 to do: give each run the answers to its own requests\
-""")
-    os.mkfifo(tmp_path / "pipe")
-    found = "a pipe or a device, and it is read twice"
-    assert replies(UsageError, "pipe", where="pipe", found=found) == snapshot("""\
-a file of answers cannot be read
-expected: a file of JSON lines, as a batch service writes it\
 """)

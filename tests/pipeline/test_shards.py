@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from harness.base.errors import StorageError
-from harness.calls.own_answers import Answer, OwnAnswer
+from harness.calls.client import Answer, OwnAnswer
 from harness.calls.store import Store
 from harness.contracts.model import Reply
 from harness.contracts.outcomes import Broken, CallFailed

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from simulated.plans import Plan
 
-from harness.calls import budget, client, limiter, own_answers, store
-from harness.calls.policy import Budget
+from harness.calls import budget, client, limiter, store
+from harness.calls.budget import Budget
 from harness.pipeline import item_queue, plan, run
 from harness.pipeline.executors import choice
 from harness.runs import atomic_files, journal, run_folder
@@ -57,8 +57,11 @@ class Canary:
 CANARIES = {
     "a retry that forgets the claim": Canary(
         client.Client, "_attempts",
-        "claim = await self._admit(line, request)\n        except",
-        "await line.limiter.acquire()\n        except",
+        "claim = await self._admit(state, call.request)",
+        "if tries.sent:\n"
+        "                    await state.limiter.acquire()\n"
+        "                else:\n"
+        "                    claim = await self._admit(state, call.request)",
         needs=lambda plan: plan.faults and plan.budget != Budget(),
     ),
     "a journal line long before its answer": Canary(
@@ -95,13 +98,13 @@ CANARIES = {
     ),
     "cut answers that are not kept": Canary(
         client.Client, "_keep",
-        "if reply is None:", 'if reply is None or reply.finish != "stop":',
+        "if reply is None or", 'if reply is None or reply.finish != "stop" or',
         needs=lambda plan: plan.crashes or plan.budget != Budget(),
     ),
     "an error that is an empty answer": Canary(
-        client.Client, "_call",
-        "if isinstance(outcome, CallError):",
-        "if isinstance(outcome, CallError) and not outcome.fatal:\n"
+        client.Client, "_attempts",
+        "    if isinstance(outcome, CallError):",
+        "    if isinstance(outcome, CallError) and not outcome.fatal:\n"
         "        outcome = Reply(text='{\"words\": []}')\n"
         "    if isinstance(outcome, CallError):",
         needs=lambda plan: plan.faults,
@@ -111,7 +114,7 @@ CANARIES = {
         (score_run,),
     ),
     "equal questions that are asked side by side": Canary(
-        client.Client, "_from_flight", "if flight is None:", "if True:",
+        client.Client, "_from_flight", "while call.key in self._flights:", "while False:",
     ),
     "a stage that does not wait at the barrier": Canary(
         plan.Plan, "_ready",
@@ -126,8 +129,8 @@ CANARIES = {
         needs=lambda plan: plan.script.scope == "run" and max(plan.crashes, default=0) > 0.8,
     ),
     "answers of this run that are not looked up": Canary(
-        own_answers.OwnAnswers, "earlier",
-        "answer.session != self._session", "answer.session < self._session - 1",
+        client.OwnAnswers, "earlier",
+        "own.session != self._session", "own.session < self._session - 1",
         needs=lambda plan: plan.crashes,
     ),
     "a journal that is closed without its last lines": Canary(
@@ -138,7 +141,7 @@ CANARIES = {
         needs=lambda plan: plan.faults,
     ),
     "an answer that is given back without what it cost": Canary(
-        client.Client, "_again", "if own.asker != asker or", "if True or",
+        client.Client, "_from_own", "own.asker != call.asker", "True",
         needs=lambda plan: plan.crashes and not plan.store and not plan.faults,
     ),
 }  # fmt: skip

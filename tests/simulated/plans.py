@@ -7,7 +7,8 @@ from random import Random
 
 import msgspec
 
-from harness.calls.policy import Budget, Patience
+from harness.calls.budget import Budget
+from harness.calls.retry import Patience
 
 
 @dataclass(frozen=True, kw_only=True)

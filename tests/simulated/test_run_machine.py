@@ -20,7 +20,8 @@ from simulated.setting import simulated
 from simulated.world import World, reference
 
 from harness.base.errors import HarnessError
-from harness.calls.policy import Budget, Patience
+from harness.calls.budget import Budget
+from harness.calls.retry import Patience
 from harness.runs.run_folder import RunFolder
 from harness.scoring.score_run import score_task
 

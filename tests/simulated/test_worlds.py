@@ -13,7 +13,8 @@ import pytest
 from simulated.plans import plan_of
 from simulated.world import World, live
 
-from harness.calls.policy import Budget, Patience
+from harness.calls.budget import Budget
+from harness.calls.retry import Patience
 
 SEEDS = 100
 AT_ONCE = 10

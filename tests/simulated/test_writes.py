@@ -12,7 +12,8 @@ import pytest
 from simulated.plans import plan_of, script_of
 from simulated.world import World
 
-from harness.calls.policy import Budget, Patience
+from harness.calls.budget import Budget
+from harness.calls.retry import Patience
 
 QUIET = replace(
     plan_of(0), script=script_of(3), concurrency=2, others=2, faults=0.0, latency=0.3,

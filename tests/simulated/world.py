@@ -34,8 +34,9 @@ from simulated.wire import Wire
 from harness.base import clock
 from harness.base.errors import BudgetSpent, HarnessError
 from harness.calls import client
-from harness.calls.policy import Budget, Patience
+from harness.calls.budget import Budget
 from harness.calls.pricing import PriceTable
+from harness.calls.retry import Patience
 from harness.contracts.outcomes import NO_ANSWER
 from harness.pipeline import resume
 from harness.pipeline.run import RunResult, arun

@@ -8,11 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 
 from harness.base.errors import UsageError
-from harness.calls.budget import combined
-from harness.calls.client import Client
+from harness.calls.budget import Budget, combined
+from harness.calls.client import Client, OwnAnswers
 from harness.calls.engines import EngineGate
-from harness.calls.own_answers import OwnAnswers
-from harness.calls.policy import Budget
 from harness.calls.store import Store
 from harness.contracts.executor import Executor as Machines
 from harness.contracts.executor import ExecutorSettings

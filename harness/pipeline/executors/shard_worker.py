@@ -18,12 +18,10 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import BudgetSpent, HarnessError, ModelError, StorageError
-from harness.calls.budget import Meter
-from harness.calls.client import Client
+from harness.calls.budget import Budget, Meter
+from harness.calls.client import Answer, Client, OwnAnswer, OwnAnswers
 from harness.calls.engines import EngineGate
 from harness.calls.network_fs import network_type
-from harness.calls.own_answers import Answer, OwnAnswer
-from harness.calls.policy import Budget
 from harness.calls.store import Store
 from harness.contracts.outcomes import Broken, Failure, tag_of
 from harness.pipeline.executors.lanes import Lanes, ends_gently, record_outcome
@@ -181,13 +179,13 @@ class ShardQueue(Queue):
         )
 
 
-class ShardAnswers:
+class ShardAnswers(OwnAnswers):
     """The answers that earlier attempts and sessions got, by key; new ones go to the log of the
     attempt whose item asked."""
 
     def __init__(self, session: int, logs: dict[str, JournalWriter]) -> None:
+        super().__init__(session=session)
         self.known: dict[str, OwnAnswer] = {}
-        self._session = session
         self._logs = logs
 
     def earlier(self, key: str) -> OwnAnswer | None:

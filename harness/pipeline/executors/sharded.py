@@ -14,9 +14,8 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import HarnessError, ModelError, StorageError
-from harness.calls.budget import UNITS, budget_spent, combined
-from harness.calls.own_answers import OwnAnswer
-from harness.calls.policy import Budget
+from harness.calls.budget import UNITS, Budget, budget_spent, combined
+from harness.calls.client import OwnAnswer
 from harness.calls.store import Store
 from harness.calls.usage import UsageBook
 from harness.contracts.executor import Executor as Machines

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.calls.own_answers import OwnAnswer, encoded
-from harness.calls.policy import Budget
+from harness.calls.budget import Budget
+from harness.calls.client import OwnAnswer, encoded
 from harness.calls.store import Store
 from harness.pipeline.executors.lanes import ROUND_SIZE
 from harness.pipeline.item_queue import JobText, YieldToLoop

@@ -175,7 +175,7 @@ def _short(values: NDArray[np.float64]) -> Any:
 
 def make(settings: ModelSettings) -> Model:
     """The model of an index, or of the sample; DataError for an index that cannot be used."""
-    from harness.calls.policy import Patience
+    from harness.calls.retry import Patience
     from harness.pipeline.embedders import ToolAsker, named_embedder
 
     device, concurrency = read_arguments(KIND, settings, ARGUMENTS, IN_FLIGHT)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harness.base.errors import ModelError, UsageError
-from harness.calls.policy import Patience
+from harness.calls.retry import Patience
 from harness.calls.store import default_path
 from harness.pipeline.embedders import ToolAsker, named_embedder
 from harness.testing import FaultyServer

@@ -7,7 +7,6 @@ from builders.requests import make_request
 from harness_models import openai_spread
 from harness_models.openai import make
 
-from harness.base.errors import UsageError
 from harness.contracts.embedder import vectors_in
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
 from harness.pipeline.specs import hosts_in
@@ -198,20 +197,13 @@ async def test_texts_are_embedded_at_both(two, spread):
 
 async def test_a_server_that_is_away_is_a_doubt_and_all_are_a_problem(two, model):
     assert {one.state for one in await model.check()} == {"good"}
+    assert model.batch_line(make_request())["url"] == "/v1/chat/completions"
     two[0].die()
     states = [(one.about, one.state) for one in await model.check()]
     assert states == [("key", "good"), ("server", "doubtful"), ("server", "good")]
     two[1].die()
     states = [(one.about, one.state) for one in await model.check()]
     assert states == [("key", "good"), ("server", "bad"), ("server", "bad")]
-
-
-async def test_a_batch_needs_one_server(two, model):
-    assert model.batch_line(make_request())["url"] == "/v1/chat/completions"
-    urls = [server.url for server in two]
-    with pytest.raises(UsageError, match="a batch is sent to one server") as caught:
-        make(ModelSettings(args={"model": "m", "base_url": ";".join(urls), "batch": "true"}))
-    assert caught.value.found == f"base_url={';'.join(urls)}"
 
 
 async def test_what_a_server_cannot_do_is_learnt_for_each(two, spread):

@@ -12,7 +12,7 @@ from builders.processes import wait_until
 from builders.toys import asked, current_lines, outcomes
 
 from harness.base.errors import PluginError
-from harness.calls.policy import Patience
+from harness.calls.retry import Patience
 from harness.pipeline.executors import sharded
 from harness.testing import faults
 

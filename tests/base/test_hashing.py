@@ -43,6 +43,10 @@ class Fraction(msgspec.Struct, frozen=True):
     rows: tuple[float, ...]
 
 
+class Pair(msgspec.Struct, frozen=True):
+    both: tuple[str, float]
+
+
 class Table(msgspec.Struct, frozen=True):
     rows: dict[str, int]
 
@@ -108,7 +112,7 @@ def test_so_has_every_character_that_is_escaped(code):
 
 def test_types_whose_numbers_or_keys_could_be_written_otherwise_are_not_plain():
     assert _is_plain(Whole)
-    assert not any(_is_plain(kind) for kind in (Fraction, Table, Anything, Boxes))
+    assert not any(_is_plain(kind) for kind in (Fraction, Pair, Table, Anything, Boxes))
     assert struct_texts(Fraction((1e16, 1e-05)))[1] == b'{"rows":[1e+16,1e-05]}'
     assert struct_texts(Anything((1e16, 1e-05)))[1] == b'{"inner":[1e+16,1e-05]}'
     assert struct_texts(Table({"b": 1, "a": 2}))[1] == b'{"rows":{"a":2,"b":1}}'

@@ -42,7 +42,7 @@ def test_the_digest_changes_with_the_file_and_runs_nothing_of_it(in_folder):
 
 @pytest.mark.parametrize(
     "wrong",
-    ["os:system", "os.path:join", "sys:exit", "no_such_module_here:f", "no.such.module:f", "json"],
+    ["os:system", "shutil:rmtree", "sys:exit", "no_such_module_here:f", "no.such.module:f", "json"],
 )
 def test_a_module_of_python_or_without_a_file_is_refused(wrong):
     with pytest.raises(UsageError, match="that extractor names cannot be used"):

@@ -223,6 +223,9 @@ expected: a file of JSON lines, as a batch service writes it\
 lines that are no answers of a batch: 2; nothing was imported
 expected: lines as {"custom_id": …, "response": {"status_code": …, "body": …}, "error": …}\
 """)
+    Path("list.jsonl").write_text('["00ff"]')
+    found = "list.jsonl:1: Expected `object`, got `array`"
+    assert "nothing was imported" in replies(DataError, "list.jsonl", found=found)
     stranger = {"custom_id": "x", "response": {"status_code": 200, "body": {}}, "error": None}
     (tmp_path / "other.jsonl").write_text(json.dumps(stranger))
     assert replies(DataError, "other.jsonl", found="other.jsonl:1: 'x'") == snapshot("""\

@@ -347,12 +347,16 @@ def test_the_largest_numbers_that_are_taken_can_be_drawn():
             Bars(label="a", names=("x",), values=(1,)),
             Spans(label="a", names=("x",), low=(1,), value=(1,), high=(1,)),
         ),
+        lambda: figure(
+            Grid(label="a", across=("x",), down=("z",), values=((1,),)),
+            Points(label="b", x=(1,), y=(1,)),
+        ),
     ],
 )
 def test_marks_that_cannot_be_drawn_are_refused_when_they_are_made(make):
     with pytest.raises(
         ValueError,
-        match=r"differ in number|leave it out|spans among|too large|above 0|no names|"
+        match=r"differ in number|leave it out|spans among|grid among|too large|above 0|no names|"
         "need a figure|not drawn",
     ):
         make()

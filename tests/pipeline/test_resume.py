@@ -38,7 +38,7 @@ def take(tmp_path):
     def take(**given):
         settings = make_settings({**ASKED, "output_path": tmp_path / "runs", **given})
         prepared = prepare(settings, load_plugins())
-        taken = lock_folder(settings, prepared, display=Told(None))
+        taken = lock_folder(prepared, display=Told(None))
         taken_folders.append(taken.folder)
         contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
         taken.begin(prepared, contexts)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -32,15 +32,18 @@ LARGEST = 10_000
 PER_WORKER = 8
 """Shards of a stage for each worker, so that slow ones do not hold up fast ones."""
 
+MOST_DEATHS = 3
+"""Deaths of workers after which the items that were at work at each of them are worked alone."""
+
 _PART = re.compile(r"(\d+)\.(\d+)\.jsonl")
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
     """Some items of a stage, in file `number`; attempts count from `first`.
 
-    A shard in `rounds` has all its items in flight at once. One `by_item` works them one after the
-    other, since some item of it may end its worker. `share` is what it may use of the budget, or
-    needs of it at least.
+    A shard in `rounds` has all its items in flight at once. The worker of one that is worked
+    `alone` has no other in hand, since some item of it may end its worker. `share` is what it may
+    use of the budget, or needs of it at least.
     """
 
     task: str
@@ -49,17 +52,24 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     items: int
     first: int = 1
     rounds: bool = False
-    by_item: bool = False
+    alone: bool = False
     share: Budget = Budget()
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether its worker is to have no other shard in hand: one that ends gives back part of
+        what this one needs."""
+        return self.alone or self.share.cost is not None
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of an attempt's log: an answer, what an item wrote into a memo, or the key of an item
-    that is begun alone."""
+    that is begun, `alone` if no other one is at work."""
 
     answer: OwnAnswer | None = None
     memo: tuple[str, str, dict[str, str]] | None = None
     begun: str | None = None
+    alone: bool = False
 
 
 class Copies(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,10 +188,10 @@ class Collector:
     that ended by themselves go to the `store` of other runs.
     """
 
-    def __init__(self, *, own: Store, store: Store | None, memory: Memory) -> None:
-        self._own = own
+    def __init__(self, *, own: Store, store: Store | None) -> None:
+        self.own = own
+        self.memory = Memory(store, own)
         self._store = store
-        self._memory = memory
 
     async def collect(
         self,
@@ -208,20 +218,20 @@ class Collector:
                 self._take(one, whole)
                 await yield_to_loop()
         writer.sync()
-        self._own.flush()
+        self.own.flush()
         files.forget(number, attempts)
         return set(whole)
 
     def _take(self, line: LogLine, whole: Mapping[str, bool]) -> None:
         if line.memo is not None:
             name, asker, values = line.memo
-            self._memory.keep(name, asker, values)
+            self.memory.keep(name, asker, values)
         if line.answer is None:
             return
         answer = line.answer.answer
         key, reply = bytes.fromhex(answer.key), answer.reply
         if not whole.get(item_of(line.answer.asker)):
-            self._own.put(key, encoded(line.answer))
+            self.own.put(key, encoded(line.answer))
         lasts = reply is not None and reply.finish == "stop"
         if self._store is not None and lasts and self._store.get(key) is None:
             self._store.put(key, msgspec.json.encode(reply))
@@ -233,13 +243,20 @@ def item_of(asker: str) -> str:
 
 
 async def collect_left_behind(
-    run_folder: Path, open_collector: Callable[[ExitStack], Collector], yield_to_loop: YieldToLoop
+    run_folder: Path,
+    open_stores: Callable[[], AbstractContextManager[tuple[Store, Store | None]]],
+    yield_to_loop: YieldToLoop,
 ) -> None:
-    """Take over what a session that was killed left in a run folder."""
-    with ExitStack() as stack:
-        collector = None
-        for folder in _left_behind(run_folder):
-            collector = collector or open_collector(stack)
+    """Take over what workers of a session that was killed left in a run folder.
+
+    Its own answers and the store of calls are opened only if anything was left.
+    """
+    folders = left_behind(run_folder)
+    if not folders:
+        return
+    with open_stores() as (own, store):
+        collector = Collector(own=own, store=store)
+        for folder in folders:
             files = ShardFiles(folder.with_suffix(".jsonl"))
             found: dict[int, int] = {}
             for path in folder.iterdir():
@@ -252,7 +269,8 @@ async def collect_left_behind(
             files.forget_all()
 
 
-def _left_behind(run_folder: Path) -> list[Path]:
+def left_behind(run_folder: Path) -> list[Path]:
+    """The folders of shards that a session has not collected."""
     return sorted(run_folder.glob("*/*.shards"))
 
 

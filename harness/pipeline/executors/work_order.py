@@ -16,7 +16,7 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.key_files import hand_over, key_text
 from harness.calls.engines import SharedEngines
 from harness.contracts.model import Model
-from harness.pipeline.preparation import bind_tasks
+from harness.pipeline.preparation import prepare_without_data
 from harness.pipeline.session import Session
 from harness.pipeline.settings import OF_EXECUTOR, RunSettings
 from harness.pipeline.stage_context import StageContext
@@ -119,10 +119,7 @@ def _contexts(
     order: WorkOrder, plugins: Plugins, engines: SharedEngines
 ) -> dict[tuple[str, str], StageContext]:
     """The contexts of the stages, by task and stage, as this process has them."""
-    bound = bind_tasks(
-        order.settings, plugins, {task: list(own) for task, own in order.stages.items()},
-        engines=engines,
-    )  # fmt: skip
+    bound = prepare_without_data(order.settings, plugins, order.stages, engines=engines)
     bindings = {each.task.name: each.bindings for each in bound}
     thinking = [bindings[task][role].models[number] for task, role, number in order.thinking]
     return {

@@ -17,7 +17,7 @@ from harness.calls.engines import SharedEngines
 from harness.calls.pricing import price_of
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.model import Model
-from harness.contracts.stage import Stage
+from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
 from harness.data.fetching import Fetching, NotKept
@@ -145,6 +145,12 @@ class Prepared:
     tasks: tuple[PreparedTask, ...]
     groups: tuple[Group, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def candidate(self) -> Binding | None:
+        """The candidate's binding, in the first task that asks it."""
+        bound = (each.bindings.get(CANDIDATE) for each in self.tasks)
+        return next((one for one in bound if one is not None), None)
 
     @property
     def models(self) -> tuple[Model, ...]:

@@ -202,13 +202,11 @@ def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
 
 def _candidate(prepared: Prepared) -> tuple[str, str]:
     """The candidate's name, and its label in tables, also where some tasks do not ask it."""
-    settings = prepared.settings
-    bound = (each.bindings.get(CANDIDATE) for each in prepared.tasks)
+    settings, found = prepared.settings, prepared.candidate
+    if found is not None:
+        return found.label, found.shown or found.label
     spec = Spec(kind=settings.model, args=settings.model_args, given=settings.name or "")
-    found = next((one for one in bound if one is not None), None)
-    if found is None:
-        return spec.label, spec.shown
-    return found.label, found.shown or found.label
+    return spec.label, spec.shown
 
 
 def _folder_to_resume(

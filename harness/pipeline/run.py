@@ -32,7 +32,7 @@ from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.elsewhere import RequestFiles, RequestsWritten, import_answers, take_over
-from harness.pipeline.executors.execute import Executor, Workers
+from harness.pipeline.executors.execute import Executor
 from harness.pipeline.executors.lanes import ROUND_SIZE, Lanes, LoopTurns
 from harness.pipeline.executors.sharded import RemoteWorkers, join, machines_of
 from harness.pipeline.executors.shards import Collector, collect_left_behind
@@ -44,7 +44,7 @@ from harness.pipeline.preflight import models_of, players_of_stages, preflight, 
 from harness.pipeline.preparation import Prepared, check_prices, prepare
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import lock_folder
-from harness.pipeline.session import Session, Start
+from harness.pipeline.session import Session
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import stage_runs
@@ -207,9 +207,9 @@ async def _begin(session: Session) -> None:
         await collect_left_behind(taken.folder.path, stores, LoopTurns())
     for model in prepared.models:
         model.folder = taken.folder.batches(model.identity.key(taken.run_id))
-    session.start = await _start(session)
-    session.contexts = session.contexts_of(session.start.thinks)
-    taken.begin(prepared, session.contexts, session.start.thinks)
+    await _find_out(session)
+    session.contexts = session.contexts_of(session.thinks)
+    taken.begin(prepared, session.contexts, session.thinks)
     if warning := identical_repeats_warning(settings, session.contexts.values()):
         session.display.show_line(warning, problem=True)
     session.stages = [
@@ -226,13 +226,16 @@ async def _begin(session: Session) -> None:
         model=taken.manifest.label,
         resumed=taken.resumed,
         stages=[stage_run.progress for stage_run in session.stages],
-        costs=lambda: session.costs(session.start.client.usage.as_json()),
+        costs=lambda: session.costs(session.client.usage.as_json()),
         max_cost=settings.budget.cost,
     )
 
 
-async def _start(session: Session) -> Start:
-    """What is known before the run begins; looks and asks where a model's thinking is unknown."""
+async def _find_out(session: Session) -> None:
+    """Find out which models this session may ask and whether they think.
+
+    Where that is not known, it looks at once at what it needs, and asks the small question.
+    """
     settings, taken, engines = session.settings, session.taken, session.engines
     models, store = session.prepared.models, settings.store_file
     warn = functools.partial(session.display.show_line, problem=True)
@@ -241,14 +244,14 @@ async def _start(session: Session) -> Start:
     unknown: Thinks = {model: None for model in models if model not in thinks}
     if session.written is not None and unknown.pop(session.written, True) is None:
         thinks[session.written] = False  # so that no later session says otherwise
-    asked = [model for model in models if model is not session.written]
+    session.asked = [model for model in models if model is not session.written]
     # Stages of models that are unknown count as unrecorded, whether these think or not.
     contexts = session.contexts_of(thinks)
-    every = chain.from_iterable(contexts.values())
-    later = for_later(every, engines, one_at_a_time=settings.one_engine_at_a_time)
     left = taken.unrecorded(settings, contexts)
-    now = [one for one in left if (one.task.name, one.stage.name) not in later]
-    client = Client(
+    every = chain.from_iterable(contexts.values())
+    session.later = for_later(every, engines, one_at_a_time=settings.one_engine_at_a_time)
+    now = [one for one in left if (one.task.name, one.stage.name) not in session.later]
+    session.client = Client(
         store=None,
         run_id=taken.run_id,
         patience=PATIENCE,
@@ -256,36 +259,32 @@ async def _start(session: Session) -> Start:
     )
     wanted = models_of(players_of_stages(now, settings, session.named_in))
     if engines is not None:
-        await engines.make_room(asked, wanted)
+        await engines.make_room(session.asked, wanted)
     still = engines.open if engines is not None else []
     if not still:
         # No engine holds what the models of later stages need, so these are looked at as well.
         wanted = models_of(players_of_stages(left, settings, session.named_in))
     # Workers elsewhere look themselves at what the engines need that start there.
+    elsewhere = session.machines is not None
+    looked_at = {
+        model: players
+        for model, players in wanted.items()
+        if model in session.asked and model not in still and not (model.occupies and elsewhere)
+    }
     look = functools.partial(
-        preflight,
-        {
-            model: players
-            for model, players in wanted.items()
-            if model in asked
-            and model not in still
-            and not (model.occupies and session.machines is not None)
-        },
-        settings,
-        show=session.display.show_line,
-        client=client,
+        preflight, looked_at, settings, show=session.display.show_line, client=session.client
     )
-    if not unknown:
-        return Start(asked=asked, thinks=thinks, client=client, look=look)
-    problem = None
-    try:
-        for model in asked:
-            model.require()
-        await look(to_ask=unknown)
-    except HarnessError as error:
-        problem = error
-    keep_thinking(unknown, store, warn)
-    return Start(asked=asked, thinks=thinks | unknown, client=client, look=None, problem=problem)
+    if unknown:
+        try:
+            for model in session.asked:
+                model.require()
+            await look(to_ask=unknown)
+        except HarnessError as error:
+            session.errors.append(error)
+        keep_thinking(unknown, store, warn)
+    else:
+        session.look = look
+    session.thinks = thinks | unknown
 
 
 async def _carry_out(session: Session, *, handle_signals: bool) -> RunResult:
@@ -305,7 +304,7 @@ async def _carry_out(session: Session, *, handle_signals: bool) -> RunResult:
         written = {} if outbox is None else outbox.written
         summaries = _score_finished(session)
         errors[:] = [error for error in errors if not isinstance(error, RequestsWritten)]
-        batched = any(model.patient for model in session.start.asked)
+        batched = any(model.patient for model in session.asked)
         status = _status_of(errors, stops=(Interrupted, BudgetSpent) if batched else (Interrupted,))
         put_off = any(stage.state is State.PUT_OFF for stage in session.stages)
         if status == "done" and (written or put_off):
@@ -352,9 +351,8 @@ async def _carry_out(session: Session, *, handle_signals: bool) -> RunResult:
 
 async def _ask_everything(session: Session, *, handle_signals: bool) -> None:
     """Run every stage; the session has what stopped the run, and why tasks were given up."""
-    if session.start.problem is not None:
-        session.usage = session.start.client.usage.as_json()
-        session.errors.append(session.start.problem)
+    if session.errors:
+        session.usage = session.client.usage.as_json()
         return
     settings = session.settings
     async with AsyncExitStack() as stack:
@@ -366,16 +364,14 @@ async def _ask_everything(session: Session, *, handle_signals: bool) -> None:
             one_at_a_time=settings.one_engine_at_a_time,
             announce=session.display.show_line,
             logs=session.taken.folder.path / ENGINES,
-            models=session.start.asked,
-            look=session.start.look,
+            models=session.asked,
+            look=session.look,
             shared=session.engines,
         )
         stack.push_async_callback(_close, engines, session.errors)
         plan = Plan(runs=session.stages, resource=engines.resource)
-        contexts = [stage.context for stage in session.stages]
-        later = for_later(contexts, session.engines, one_at_a_time=settings.one_engine_at_a_time)
         for stage in session.stages:
-            if (stage.task, stage.context.stage.name) in later:
+            if (stage.task, stage.context.stage.name) in session.later:
                 plan.put_off(stage)
         try:
             executor = await open_executor(session, plan, engines, stack)
@@ -425,9 +421,9 @@ async def open_executor(
     arrived = OwnAnswers(own, session=0)
     take_over(taken.folder, arrived)
     if session.machines is not None:
-        if session.start.look is not None:
-            await session.start.look()
-        make_workers: Callable[[Executor], Workers] = functools.partial(
+        if session.look is not None:
+            await session.look()
+        make_workers: Callable[[Executor], Lanes | RemoteWorkers] = functools.partial(
             RemoteWorkers, session=session, collector=Collector(own=own, store=store)
         )
     else:
@@ -445,7 +441,7 @@ async def open_executor(
             outbox=session.outbox,
             own=OwnAnswers(own, session=session.number),
         )
-        client.follow(session.start.client)
+        client.follow(session.client)
         make_workers = functools.partial(Lanes, client=client, memo=Memory(store, own))
     return Executor(
         plan=plan,
@@ -460,13 +456,13 @@ async def open_executor(
 
 def candidate_of(prepared: Prepared, option: str) -> Model:
     """The candidate's model, whose questions go to files; UsageError where they cannot."""
-    roles = [each.bindings[CANDIDATE] for each in prepared.tasks if CANDIDATE in each.bindings]
-    model = roles[0].model if roles else None
+    candidate = prepared.candidate
+    model = candidate.model if candidate else None
     if model is None or not model.takes_batches:
         raise UsageError(
             "the questions to this model cannot be written to files",
             where=option,
-            found=roles[0].label if roles else "tasks that ask no candidate",
+            found=candidate.label if candidate else "tasks that ask no candidate",
             expected="--model openai, vllm, or another kind that takes batches",
         )
     return model

@@ -28,21 +28,6 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
 
 
-@dataclass(frozen=True, kw_only=True)
-class Start:
-    """What is known before a run begins.
-
-    `asked` are the models that this session may ask, and `client` is for the small question. `look`
-    looks before the first call that costs; None if that is done, with the `problem` that it found.
-    """
-
-    asked: list[Model]
-    thinks: Thinks
-    client: Client
-    look: Callable[[], Awaitable[object]] | None
-    problem: HarnessError | None = None
-
-
 @dataclass(kw_only=True)
 class Session:
     """A run under way, and what this session found out.
@@ -50,6 +35,10 @@ class Session:
     `named_in` has the file or variable that names a role's model, where that is not the command.
     The questions to the model `written` go to files, by the `outbox`. On `machines` there are so
     many `workers`.
+
+    `asked` are the models that this session may ask; `thinks` has which of them think. `client` is
+    for the small question. `look` looks before the first call that costs; None if that is done,
+    with the error that it found in `errors`. The stages `later` are left to the next session.
     """
 
     plugins: Plugins
@@ -63,7 +52,11 @@ class Session:
     written: Model | None = None
     outbox: RequestFiles | None = None
     workers: int = 0
-    start: Start = field(init=False)
+    asked: list[Model] = field(init=False)
+    thinks: Thinks = field(init=False)
+    client: Client = field(init=False)
+    look: Callable[[], Awaitable[object]] | None = None
+    later: set[tuple[str, str]] = field(init=False)
     contexts: dict[str, tuple[StageContext, ...]] = field(init=False)
     stages: list[StageRun] = field(init=False)
     progress: RunProgress = field(init=False)

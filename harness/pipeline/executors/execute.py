@@ -5,78 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from harness.base import clock
 from harness.base.errors import HarnessError, StorageError
-from harness.pipeline.executors.lanes import LoopTurns, ends_gently
+from harness.pipeline.executors.lanes import Lanes, LoopTurns, ends_gently
 from harness.pipeline.failure_limits import FailureWatch, limits_of
 from harness.pipeline.item_queue import StageQueue, make_items
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.runs.journal import open_journal, recorded
 
-
-class Workers(Protocol):
-    """What works the items of running stages: the lanes of this process, or workers elsewhere.
-
-    `by_user`: items are taken by the hash of their user.
-    """
-
-    by_user: bool
-
-    @property
-    def busy(self) -> bool:
-        """Whether items are being worked."""
-        ...
-
-    def add(self, queue: StageQueue, *, rounds: bool) -> None:
-        """Take a queue on, whose items `start` has worked."""
-        ...
-
-    def start(self) -> None:
-        """Begin to work items of all queues, as many as there is room for."""
-        ...
-
-    def stop_calls(self, error: HarnessError) -> None:
-        """Send no further question to a model: those who wait to send one raise the error."""
-        ...
-
-    def drop(self) -> None:
-        """End all work at once."""
-        ...
-
-    async def settled(self) -> None:
-        """Wait until work and calls in flight have ended."""
-        ...
-
-    async def ended(self) -> None:
-        """Wait until work that was dropped has ended."""
-        ...
-
-    def stage_ended(self, run: StageRun) -> None:
-        """Forget a stage that is done or given up."""
-        ...
-
-    def usage(self) -> dict[str, dict[str, int]]:
-        """The counts of the session's calls by stage and role, as manifests have them."""
-        ...
-
-    def limits(self) -> dict[str, Any]:
-        """The history of the models' limiters, as manifests have it."""
-        ...
+if TYPE_CHECKING:
+    from harness.pipeline.executors.sharded import RemoteWorkers
 
 
 @dataclass(eq=False, kw_only=True)
 class Executor:
     """Runs every stage of a plan; a run that is stopped keeps all its records.
 
+    `make_workers` makes what works the items: the lanes of this process, or workers elsewhere.
     `limits` are the command's limits of failures by family. `ask_unanswered` asks again what ended
     without an answer, and `retry_failures` all questions of failed items, past the store. `halted`
     holds why tasks were given up.
     """
 
     plan: Plan
-    make_workers: InitVar[Callable[[Executor], Workers]]
+    make_workers: InitVar[Callable[[Executor], Lanes | RemoteWorkers]]
     limits: Mapping[str, float]
     retry_failures: bool = False
     ask_unanswered: bool = False
@@ -85,7 +39,7 @@ class Executor:
     halted: list[HarnessError] = field(default_factory=list)
     stopped_by: HarnessError | None = None
 
-    def __post_init__(self, make_workers: Callable[[Executor], Workers]) -> None:
+    def __post_init__(self, make_workers: Callable[[Executor], Lanes | RemoteWorkers]) -> None:
         self._queues: list[StageQueue] = []
         self._changed = asyncio.Event()
         self._crash: BaseException | None = None

@@ -99,6 +99,7 @@ class Lanes:
     """The workers of a process, in a lane for each model: stages that share a model share them."""
 
     by_user = False
+    """Whether items are taken by the hash of their user, and not as they were made."""
 
     def __init__(
         self, overseer: Overseer, *, client: Client, memo: Callable[[str, str], Memo]

@@ -9,7 +9,7 @@ import sys
 from collections import Counter, deque
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -20,8 +20,7 @@ from harness.calls.policy import Budget
 from harness.contracts.executor import Executor as Machines
 from harness.contracts.executor import ExecutorSettings, Worker, WorkerDied
 from harness.contracts.model import Model
-from harness.pipeline.executors.execute import Executor
-from harness.pipeline.executors.lanes import lane_width
+from harness.pipeline.executors.lanes import LoopTurns, Overseer, lane_width
 from harness.pipeline.executors.shard_worker import (
     COUNTED,
     KILLER,
@@ -136,6 +135,17 @@ class _Stage:
     heard: dict[int, Counts] = field(default_factory=dict)
 
 
+class RunOverseer(Overseer, Protocol):
+    """What runs the plan, and hears of the end of the run."""
+
+    stopped_by: HarnessError | None
+    yield_to_loop: LoopTurns
+
+    def stop(self, error: HarnessError, *, at_once: bool = False) -> None:
+        """End the run with this error."""
+        ...
+
+
 class RemoteWorkers:
     """Workers in other processes, which work the stages of a session in shards.
 
@@ -145,16 +155,16 @@ class RemoteWorkers:
 
     by_user = True
 
-    def __init__(self, executor: Executor, session: Session, collector: Collector) -> None:
+    def __init__(self, overseer: RunOverseer, session: Session, collector: Collector) -> None:
         assert session.machines is not None
-        self._executor = executor
+        self._overseer = overseer
         self._session = session
         self._machines = session.machines
         self._announce = session.display.show_line
         self._machines.show = functools.partial(self._announce, problem=True)
         self._collector = collector
         self._seen = session.progress.cluster = ClusterProgress()
-        client = session.start.client
+        client = session.client
         self._usage = client.usage
         used = Budget(calls=client.meter.calls, tokens=client.meter.tokens, cost=client.meter.spent)
         self._bound = session.settings.budget
@@ -170,7 +180,7 @@ class RemoteWorkers:
         self._dropped = asyncio.Event()
         self._room = asyncio.Event()
         self._limits: dict[str, Any] = {}
-        share_concurrency(session.start.asked, session.workers, seat=0)
+        share_concurrency(session.asked, session.workers, seat=0)
 
     def usage(self) -> dict[str, dict[str, int]]:
         """The counts of all workers' calls, as they last reported them."""
@@ -219,7 +229,7 @@ class RemoteWorkers:
         """End all work at once."""
         if not self._dropped.is_set():
             self._dropped.set()
-            why = self._executor.stopped_by or HarnessError("the run has ended")
+            why = self._overseer.stopped_by or HarnessError("the run has ended")
             self._tell("stop", why, True)
         for task in self._opening:
             task.cancel()
@@ -239,7 +249,7 @@ class RemoteWorkers:
                     await asyncio.wait(self._hands)
                 self._cancel()
                 await asyncio.gather(*(self._close(one) for one in self._seats if one.begun))
-            if self._executor.stopped_by is None and (
+            if self._overseer.stopped_by is None and (
                 never := sum(not one.begun for one in self._seats)
             ):
                 many = f"{never} of {len(self._seats)} workers"
@@ -264,7 +274,7 @@ class RemoteWorkers:
             self._hands.discard(task)
             self._room.set()
             if not task.cancelled() and (error := task.exception()) is not None:
-                self._executor.worker_ended(error)
+                self._overseer.worker_ended(error)
 
         task.add_done_callback(ended)
         return task
@@ -276,7 +286,7 @@ class RemoteWorkers:
 
     async def _hand_out(self) -> None:
         """Hand shards to workers that have room, until the run ends."""
-        while not self._executor.over:
+        while not self._overseer.over:
             self._room.clear()
             shard = self._again.popleft() if self._again else await self._next_shard()
             if shard is None:
@@ -284,12 +294,12 @@ class RemoteWorkers:
                 continue
             if not self._seats:
                 await self._open()
-            if self._executor.over:
+            if self._overseer.over:
                 return
             while (seat := self._roomiest(shard)) is None or not self._affordable(shard):
                 self._room.clear()
                 await self._room.wait()
-                if self._executor.over:
+                if self._overseer.over:
                     return
             run = self._stages[shard.task, shard.stage].queue.run
             if run.state is not State.RUNNING:
@@ -338,7 +348,7 @@ class RemoteWorkers:
         """Open the workers; nothing is paid for until those that have room were found able to work
         on the run."""
         session = self._session
-        order, keys = work_order(session), keys_of(session.start.asked)
+        order, keys = work_order(session), keys_of(session.asked)
         workers = await self._machines.open(
             ShardWorker, [(order, keys, seat) for seat in range(session.workers)]
         )
@@ -350,13 +360,13 @@ class RemoteWorkers:
         _, late = await asyncio.wait(begins, timeout=ROOM_SECONDS, return_when=first)
         for seat in self._seats:
             seat.late = not seat.begun
-        if late and not self._executor.over:
+        if late and not self._overseer.over:
             many = f"{len(late)} of {len(workers)} workers"
             line = f"{many} have not begun: they start slowly, or wait for room"
             self._announce(line, problem=True)
             if len(late) == len(workers):
                 await asyncio.wait(begins, return_when=asyncio.FIRST_COMPLETED)
-        if not self._executor.over:
+        if not self._overseer.over:
             begun = [seat.node for seat in self._seats if seat.begun]
             self._announce(f"{len(begun)} of {len(workers)} workers have begun: {', '.join(begun)}")
 
@@ -378,10 +388,10 @@ class RemoteWorkers:
             try:
                 self._hear(seat, await seat.worker.call("news"))
                 if (
-                    self._executor.stopped_by is not None
+                    self._overseer.stopped_by is not None
                 ):  # a process that was started again does not know
                     await seat.worker.call(
-                        "stop", self._executor.stopped_by, self._dropped.is_set()
+                        "stop", self._overseer.stopped_by, self._dropped.is_set()
                     )
             except WorkerDied:
                 continue  # whoever waits for a shard hears of it too
@@ -425,8 +435,8 @@ class RemoteWorkers:
                 self._killers += new
             for _ in range(new):
                 stage.queue.count_failure(tag, cause, counts.details.get(cause, ""))
-        if self._killers > 1 and not self._executor.over:
-            self._executor.stop(ModelError(
+        if self._killers > 1 and not self._overseer.over:
+            self._overseer.stop(ModelError(
                 "several items each end the worker that works them",
                 where=stage.queue.run.context.label,
                 found=f"{self._killers} items",
@@ -473,12 +483,12 @@ class RemoteWorkers:
         texts = [*stage.files.items(shard.number)] if done.spent else []
         answers = [*stage.files.answers(shard.number, done.attempts)] if done.spent else []
         recorded = await self._collector.collect(
-            stage.files, shard.number, done.attempts, queue.writer, self._executor.yield_to_loop
+            stage.files, shard.number, done.attempts, queue.writer, self._overseer.yield_to_loop
         )
         queue.run.progress.in_flight -= shard.items
         lacking = shard.items - len(recorded)
         if done.error is not None:
-            self._executor.worker_ended(done.error)
+            self._overseer.worker_ended(done.error)
         elif done.spent and queue.run.state is State.RUNNING:
             left = [text for text in texts if text.key not in recorded]
             queue.run.progress.in_flight += len(left)
@@ -542,7 +552,7 @@ class RemoteWorkers:
             return  # it died, and its engine with it
         self._hear(seat, news)
         if error is not None:
-            self._executor.worker_ended(error)
+            self._overseer.worker_ended(error)
 
 
 async def _told(worker: Worker, method: str, *given: Any) -> None:

@@ -19,7 +19,6 @@ from harness.contracts.stage import Item
 from harness.pipeline.executors.shards import (
     LARGEST,
     Collector,
-    Copies,
     LogLine,
     ShardFiles,
     collect_left_behind,
@@ -102,7 +101,7 @@ def test_items_and_memos_are_read_as_they_were_written(files):
         JobText(key=key(1), item=msgspec.Raw(b'{"id":"1","user":"\xc3\xa4"}')),
         JobText(key=key(2), item=msgspec.Raw(b'{"id":"2","user":"u"}'), again=True, replaces="ab"),
     ]
-    files.write(7, texts, Copies())
+    files.write(7, texts, ())
     found = list(files.items(7))
     assert [(one.key, bytes(one.item), one.again, one.replaces) for one in found] == [
         (one.key, bytes(one.item), one.again, one.replaces) for one in texts
@@ -152,7 +151,7 @@ async def test_what_a_kill_leaves_of_a_shard_that_was_collected_is_of_the_first_
     files, stores, tmp_path, monkeypatch
 ):
     """One that was cut off and lived on recorded the same item."""
-    files.write(3, [], Copies())
+    files.write(3, [], ())
     for attempt, value in (1, "first"), (2, "second"):
         write(files.part(3, attempt), line(1, Done(value)))
         write(files.log(3, attempt), LogLine(begun=key(1)))
@@ -176,8 +175,8 @@ def test_a_shard_that_cannot_be_written_says_where(files):
     files.folder.rmdir()
     files.folder.write_text("")
     with pytest.raises(StorageError) as caught:
-        files.write(3, [], Copies())
-    assert caught.value.where == str(files.copies_of(3))
+        files.write(3, [], ())
+    assert caught.value.where == str(files.folder)
 
 
 async def test_answers_stay_with_the_run_as_long_as_their_item_lacks_something(files, stores):

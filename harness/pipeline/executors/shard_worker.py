@@ -443,16 +443,10 @@ class ShardWorker:
         begun: Counter[str] = Counter()
         begun_alone: set[str] = set()
         learnt: list[str] = []
-        copies = files.copies(shard.number)
-        for name, entries in copies.memos.items():
-            self._memory.learn(name, entries)
-        for answer in copies.answers:
-            self._answers.known[answer.answer.key] = answer
-            learnt.append(answer.answer.key)
-        logs = [files.earlier, *(files.log(shard.number, one) for one in range(1, attempt))]
+        logs = [files.log(shard.number, one) for one in range(attempt)]
         for one in range(1, attempt):
             before = recorded(files.part(shard.number, one), context.key) | before
-        for line in (line for log in logs for line in log_lines(log)):
+        for line in (line for log in (files.earlier, *logs) for line in log_lines(log)):
             if line.begun is not None:
                 begun[line.begun] += 1
                 if line.alone:
@@ -463,7 +457,7 @@ class ShardWorker:
             elif line.memo is not None:
                 name, asker, values = line.memo
                 self._memory.learn(
-                    name, {key: Entry(value, asker) for key, value in values.items()}
+                    name, {key: Entry(value, asker or None) for key, value in values.items()}
                 )
         part = files.part(shard.number, attempt)
         return ShardQueue(

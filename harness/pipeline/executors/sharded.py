@@ -9,6 +9,7 @@ import sys
 from collections import Counter, deque
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Protocol
 
 import msgspec
@@ -32,10 +33,11 @@ from harness.pipeline.executors.shard_worker import (
 from harness.pipeline.executors.shards import (
     MOST_DEATHS,
     Collector,
-    Copies,
+    LogLine,
     Shard,
     ShardFiles,
     item_of,
+    memo_lines,
     shard_size,
     write_earlier,
 )
@@ -330,8 +332,9 @@ class RemoteWorkers:
         """A new shard of these items, whose files are written."""
         context = stage.queue.run.context
         stage.cut += 1
-        copies = Copies(memos=self._collector.memory.copy(f"{context.memo_key}:"), answers=answers)
-        stage.files.write(stage.cut, texts, copies)
+        memos = memo_lines(self._collector.memory, f"{context.memo_key}:")
+        start = chain(memos, (LogLine(answer=one) for one in answers))
+        stage.files.write(stage.cut, texts, start)
         return Shard(
             task=context.task.name,
             stage=context.stage.name,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -21,10 +21,11 @@ from harness.calls.policy import Budget
 from harness.calls.store import Store
 from harness.pipeline.executors.lanes import ROUND_SIZE
 from harness.pipeline.item_queue import JobText, YieldToLoop
-from harness.pipeline.memos import Entry, Memory
+from harness.pipeline.memos import Memory
 from harness.runs.atomic_files import storage_error
 from harness.runs.journal import JournalWriter, LackingRecord, open_journal
 from harness.runs.journal_index import OutcomeHead, whole_lines
+from harness.scoring.grouping import grouped
 
 LARGEST = 10_000
 """The most items of a shard, so that its records are soon in the journal."""
@@ -64,20 +65,16 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of an attempt's log: an answer, what an item wrote into a memo, or the key of an item
-    that is begun, `alone` if no other one is at work."""
+    that is begun, `alone` if no other one is at work.
+
+    The log of attempt 0 has what attempts start from, beside their items: the stage's memos, and
+    the answers that the items got in a shard whose share was spent.
+    """
 
     answer: OwnAnswer | None = None
     memo: tuple[str, str, dict[str, str]] | None = None
     begun: str | None = None
     alone: bool = False
-
-
-class Copies(msgspec.Struct, frozen=True, kw_only=True):
-    """What attempts at a shard start from, beside its items: the stage's memos, and the answers
-    that its items got in a shard whose share was spent."""
-
-    memos: dict[str, dict[str, Entry]] = {}
-    answers: Sequence[OwnAnswer] = ()
 
 
 _read_item = msgspec.json.Decoder(JobText).decode
@@ -101,10 +98,6 @@ class ShardFiles:
         """The file of a shard's items."""
         return self.folder / f"{number}.items"
 
-    def copies_of(self, number: int) -> Path:
-        """The file of what attempts at a shard start from."""
-        return self.folder / f"{number}.copies"
-
     def part(self, number: int, attempt: int) -> Path:
         """The file of an attempt's records."""
         return self.folder / f"{number}.{attempt}.jsonl"
@@ -119,29 +112,24 @@ class ShardFiles:
             first += 1
         return first - 1
 
-    def write(self, number: int, texts: Iterable[JobText], copies: Copies) -> None:
-        """Write what attempts at a shard read."""
+    def write(self, number: int, texts: Iterable[JobText], start: Iterable[LogLine]) -> None:
+        """Write the items of a shard, and what attempts at it start from."""
         try:
             self.folder.mkdir(exist_ok=True)
-            self.copies_of(number).write_bytes(msgspec.json.encode(copies))
         except OSError as error:
-            raise storage_error(self.copies_of(number), error) from error
-        with JournalWriter(self.items_of(number), new=True) as writer:
-            for text in texts:
-                writer.note(text)
+            raise storage_error(self.folder, error) from error
+        for path, lines in (self.log(number, 0), start), (self.items_of(number), texts):
+            with JournalWriter(path, new=True, kept=True) as writer:
+                for line in lines:
+                    writer.note(line)
 
     def items(self, number: int) -> Iterator[JobText]:
         """The items of a shard."""
         return (text for _, text in whole_lines(self.items_of(number), _read_item))
 
-    def copies(self, number: int) -> Copies:
-        """What attempts at a shard start from."""
-        return msgspec.json.decode(self.copies_of(number).read_bytes(), type=Copies)
-
     def answers(self, number: int, attempts: int) -> Iterator[OwnAnswer]:
         """The answers that the items of a shard started from, and those that attempts got."""
-        yield from self.copies(number).answers
-        for attempt in range(1, attempts + 1):
+        for attempt in range(attempts + 1):
             for line in log_lines(self.log(number, attempt)):
                 if line.answer is not None:
                     yield line.answer
@@ -149,8 +137,8 @@ class ShardFiles:
     def forget(self, number: int, attempts: int) -> None:
         """Remove the files of a shard; those left by a kill meanwhile are of the first attempts,
         whose records count."""
-        files = [self.items_of(number), self.copies_of(number)]
-        for attempt in range(attempts, 0, -1):
+        files = [self.items_of(number)]
+        for attempt in range(attempts, -1, -1):
             files += [self.part(number, attempt), self.log(number, attempt)]
         for file in files:
             file.unlink(missing_ok=True)
@@ -158,6 +146,14 @@ class ShardFiles:
     def forget_all(self) -> None:
         """Remove the folder: an attempt that lives on elsewhere finds no items any more."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def memo_lines(memory: Memory, prefix: str) -> Iterator[LogLine]:
+    """The lines with all entries of the memos whose names begin so, by who wrote them."""
+    for name, entries in memory.copy(prefix).items():
+        written = grouped((one.writer or "", (key, one.value)) for key, one in entries.items())
+        for writer, values in written.items():
+            yield LogLine(memo=(name, writer, dict(values)))
 
 
 def log_lines(path: Path) -> Iterator[LogLine]:

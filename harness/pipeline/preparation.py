@@ -21,10 +21,16 @@ from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
 from harness.data.fetching import Fetching, NotKept
+from harness.parsing import LADDER_VERSION
 from harness.pipeline.data_places import places_of
 from harness.pipeline.roles import Binding, RoleBinder, other_players
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import StageContext, stage_context
+from harness.pipeline.stage_context import (
+    DeclaredOptions,
+    StageContext,
+    sampling_of,
+    sampling_parts,
+)
 from harness.prompts import Templates
 from harness.prompts.task_prompts import Overrides, check_prompts_used, templates_of
 from harness.registry.data_tools import build_tool
@@ -54,7 +60,7 @@ class PreparedTask:
     benchmark: Benchmark
     stages: tuple[Stage, ...]
     options: msgspec.Struct
-    bindings: dict[str, Binding]
+    bindings: Mapping[str, Binding]
     templates: Templates
     settings: RunSettings
     loaded: tuple[TaskData, Any] | None = None
@@ -77,20 +83,55 @@ class PreparedTask:
     def contexts(self, run_id: str, thinking: Collection[Model] = ()) -> tuple[StageContext, ...]:
         """The contexts of the task's stages in the run of that name; `thinking` are the models that
         think."""
-        return tuple(
-            stage_context(
-                stage,
-                task=self.task,
-                benchmark=self.benchmark,
-                options=self.options,
-                bindings=self.bindings,
-                templates=self.templates,
-                settings=self.settings,
-                run_id=run_id,
-                thinking=thinking,
-                repeat=self.repeat,
-            )
-            for stage in self.stages
+        return tuple(self._context(stage, run_id, thinking) for stage in self.stages)
+
+    def _context(self, stage: Stage, run_id: str, thinking: Collection[Model]) -> StageContext:
+        """The context of a stage, with its key."""
+        settings, name = self.settings, self.benchmark.name
+        declared = DeclaredOptions(self.options, stage)
+        roles = (*stage.roles, *stage.judges)
+        own = {
+            (prompt, role): found
+            for prompt in stage.templates
+            for role in roles
+            if (found := self.templates.get(name, prompt, role)) is not None
+        }
+        samplings = {role: sampling_of(self.task, stage, role, settings.sampling) for role in roles}
+        components: dict[str, Any] = {
+            "benchmark": name,
+            "stage": stage.name,
+            "version": stage.version,
+            "options": declared.as_json(),
+            "prompts": {f"{prompt}.{role}": found.digest for (prompt, role), found in own.items()},
+            "roles": {
+                role: {
+                    **self.bindings[role].key(run_id),
+                    **sampling_parts(self.bindings[role], samplings[role], thinking),
+                }
+                for role in roles
+            },
+            "ladder": LADDER_VERSION,
+            "seed": settings.seed,
+            "structured": settings.structured,
+            "fresh": run_id if settings.fresh else None,
+        }
+        if self.repeat > 1:
+            components["repeat"] = self.repeat
+        return StageContext(
+            task=self.task,
+            benchmark=name,
+            stage=stage,
+            number=self.benchmark.stages.index(stage) + 1,
+            options=declared,
+            bindings=self.bindings,
+            templates=own,
+            samplings=samplings,
+            thinking=frozenset(thinking),
+            seed=settings.seed,
+            structured=settings.structured,
+            repeat=self.repeat,
+            components=components,
+            key=digest(components),
         )
 
     @property
@@ -297,7 +338,7 @@ class _Binder:
     def _bound(self, task: Task, prepared: PreparedTask, stages: Sequence[Stage]) -> PreparedTask:
         task = self.overrides.over(task, stages, prepared.options)
         templates = templates_of(task, self._templates)
-        bindings = prepared.bindings | self.roles.bind(task, prepared.benchmark, stages)
+        bindings = {**prepared.bindings} | self.roles.bind(task, prepared.benchmark, stages)
         check_prompts(prepared.benchmark, stages, bindings, templates)
         return replace(
             prepared, task=task, stages=tuple(stages), bindings=bindings, templates=templates

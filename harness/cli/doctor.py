@@ -89,7 +89,7 @@ async def _findings(
     """All findings, the lines of commands that work instead of this run, and the command of each
     server that the run would start."""
     from harness.base.threads import in_thread
-    from harness.pipeline.executors.choice import machines_of
+    from harness.pipeline.executors.sharded import machines_of
     from harness.pipeline.preflight import (
         MODEL_SECONDS,
         findings_about,
@@ -142,7 +142,7 @@ async def _of_machines(
     machines: Executor, settings: RunSettings, models: list[Model]
 ) -> list[Finding]:
     """What an executor's machines have, and whether they hold the workers of the run."""
-    from harness.pipeline.executors.choice import join
+    from harness.pipeline.executors.sharded import join
 
     found = [*machines.check()]
     if models and settings.ray_address is not None:

@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -25,9 +26,9 @@ from harness.contracts.judge import Ask, Judge, JudgeParts, Question, Verdict
 from harness.contracts.model import CallError, Message, Model, Reply, Request
 from harness.contracts.outcomes import Broken, NoVerdict, problem_in
 from harness.contracts.stage import Item
-from harness.pipeline.executors.choice import machines_of
-from harness.pipeline.executors.local import LocalExecutor
-from harness.pipeline.executors.planned import PlannedRun
+from harness.pipeline.executors.execute import Executor
+from harness.pipeline.executors.lanes import Lanes
+from harness.pipeline.executors.sharded import machines_of
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan
 from harness.pipeline.preparation import Prepared, PreparedTask, check_prices, prepare, with_data_of
@@ -279,14 +280,13 @@ async def _rehearse_task(
         def journals(number: int, name: str) -> Path:
             return Path(folder) / f"{number}-{name}"
 
-        planned = PlannedRun(
-            plan=Plan(runs=stage_runs(part, contexts, journals), resource=lambda model: None),
-            limits=dict.fromkeys(FailureLimits.__struct_fields__, 1.0),
-            on_stage_start=lambda run: None,
-            on_stage_end=lambda run: None,
-        )
         client = Client(store=None, run_id="rehearsal")
-        await LocalExecutor(planned, client=client, memo=Memory(None)).run()
+        executor = Executor(
+            plan=Plan(runs=stage_runs(part, contexts, journals), resource=lambda model: None),
+            make_workers=partial(Lanes, client=client, memo=Memory(None)),
+            limits=dict.fromkeys(FailureLimits.__struct_fields__, 1.0),
+        )
+        await executor.run()
         rehearsed = {context.stage.name: _made(context, journals) for context in contexts}
     users: dict[str, _Users] = {}
     forecasts = []

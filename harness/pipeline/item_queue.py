@@ -23,9 +23,10 @@ import msgspec
 
 from harness.base.errors import HarnessError, PluginError
 from harness.base.hashing import KEY_BYTES, digest_bytes, stable_int, struct_texts
+from harness.contracts.outcomes import Failure, tag_of
 from harness.contracts.stage import Item
 from harness.pipeline.failure_limits import FailureWatch
-from harness.pipeline.plan import StageRun
+from harness.pipeline.plan import StageRun, State
 from harness.runs.atomic_files import storage_error
 from harness.runs.journal import JournalWriter, LackingRecord
 
@@ -273,14 +274,16 @@ class Job:
 
 @dataclass(eq=False, kw_only=True)
 class Queue(ABC):
-    """Gives the items of a running stage, and has the writer of their records.
+    """Gives the items of a running stage, has the writer of their records, and hears of failures.
 
-    `left` is at least the number of items that it will give.
+    `left` is at least the number of items that it will give. The items of one that is `alone` are
+    worked one after the other, for the time being.
     """
 
     run: StageRun
     writer: JournalWriter
     left: int = field(init=False)
+    alone: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         stage = self.run.context.stage
@@ -300,13 +303,22 @@ class Queue(ABC):
         item = self._decode(text.item)
         return Job(queue=self, item=item, key=text.key, again=text.again, replaces=text.replaces)
 
+    @abstractmethod
+    def failed(self, failure: Failure) -> None:
+        """Count an item that was recorded with a failure."""
+
+    @abstractmethod
+    def worked(self) -> None:
+        """Hear that an item was worked, or that none is left."""
+
 
 @dataclass(eq=False, kw_only=True)
-class ItemQueue(Queue):
+class StageQueue(Queue):
     """The items of a running stage that are left.
 
     These have no record or broke; with `ask_unanswered` also those that lack a model's answer, and
-    with `retry_failures` all that failed.
+    with `retry_failures` all that failed. `on_end` hears that the stage is done, or the reason why
+    its task is given up: too many failures can no longer be avoided.
     """
 
     item_file: ItemFile
@@ -315,6 +327,7 @@ class ItemQueue(Queue):
     retry_failures: bool
     ask_unanswered: bool
     yield_to_loop: YieldToLoop
+    on_end: Callable[[StageRun, HarnessError | None], None]
     exhausted: bool = False
 
     def __post_init__(self) -> None:
@@ -342,6 +355,25 @@ class ItemQueue(Queue):
             # The records left belong to items that no longer exist: an earlier stage has changed.
             self.writer.drop(self.run.context.key, self.recorded)
         return None
+
+    def failed(self, failure: Failure) -> None:
+        self.count_failure(tag_of(failure), failure.cause, failure.detail)
+
+    def count_failure(self, tag: str, cause: str, detail: str) -> None:
+        """Count a failure by its tag and cause."""
+        self.watch.failed(tag, cause, detail)
+        if self.watch.hopeless():
+            self.on_end(self.run, self.watch.error(self.run.context.label))
+
+    def worked(self) -> None:
+        """End the stage if all its items are done."""
+        progress = self.run.progress
+        whole = self.exhausted and progress.done == progress.total and not progress.in_flight
+        if whole and self.run.state is State.RUNNING:
+            self.close()
+            too_many = self.watch.too_many()
+            why = self.watch.error(self.run.context.label) if too_many else None
+            self.on_end(self.run, why)
 
     def close(self) -> None:
         """Free the items and close the journal."""

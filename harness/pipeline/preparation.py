@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,14 +17,20 @@ from harness.calls.engines import SharedEngines
 from harness.calls.pricing import price_of
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.model import Model
-from harness.contracts.stage import Stage
+from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
 from harness.data.fetch import Fetching, NotKept
+from harness.parsing import LADDER_VERSION
 from harness.pipeline.data_places import places_of
 from harness.pipeline.roles import Binding, RoleBinder, other_players
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import StageContext, stage_context
+from harness.pipeline.stage_context import (
+    DeclaredOptions,
+    StageContext,
+    sampling_of,
+    sampling_parts,
+)
 from harness.prompts import Templates
 from harness.prompts.task_prompts import Overrides, check_prompts_used, templates_of
 from harness.registry.data_tools import build_tool
@@ -39,58 +45,94 @@ from harness.tasks.repeats import repeat_of, task_and_repeat
 if TYPE_CHECKING:
     from harness.registry import Plugins
 
-T = TypeVar("T", bound="BoundTask")
-
 
 @dataclass(frozen=True, kw_only=True)
-class BoundTask:
-    """A task with everything that the contexts of its stages need, which is no data.
+class PreparedTask:
+    """A task with everything that it needs to run, except the run folder.
 
-    `stages` are the benchmark's stages that its data and options call for. `repeat` is the run's
-    repeat, counted from 1: it is part of the task's name.
+    `stages` are the benchmark's stages that its data and options call for, and `loaded` its tables
+    and what the benchmark made of them; a worker elsewhere has none. `changes` are the changes by
+    `--set` that apply to this task, and `own_columns` the options `--columns` and `--values` that
+    do. `repeat` is the run's repeat, counted from 1: it is part of the task's name.
     """
 
     task: Task
     benchmark: Benchmark
     stages: tuple[Stage, ...]
     options: msgspec.Struct
-    bindings: dict[str, Binding]
+    bindings: Mapping[str, Binding]
     templates: Templates
     settings: RunSettings
+    loaded: tuple[TaskData, Any] | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    own_columns: tuple[str, ...] = ()
     repeat: int = 1
+
+    @property
+    def dataset(self) -> TaskData:
+        """The tables of the task."""
+        assert self.loaded is not None, "a worker has no data"
+        return self.loaded[0]
+
+    @property
+    def data(self) -> Any:
+        """What the benchmark made of the tables."""
+        assert self.loaded is not None, "a worker has no data"
+        return self.loaded[1]
 
     def contexts(self, run_id: str, thinking: Collection[Model] = ()) -> tuple[StageContext, ...]:
         """The contexts of the task's stages in the run of that name; `thinking` are the models that
         think."""
-        return tuple(
-            stage_context(
-                stage,
-                task=self.task,
-                benchmark=self.benchmark,
-                options=self.options,
-                bindings=self.bindings,
-                templates=self.templates,
-                settings=self.settings,
-                run_id=run_id,
-                thinking=thinking,
-                repeat=self.repeat,
-            )
-            for stage in self.stages
+        return tuple(self._context(stage, run_id, thinking) for stage in self.stages)
+
+    def _context(self, stage: Stage, run_id: str, thinking: Collection[Model]) -> StageContext:
+        """The context of a stage, with its key."""
+        settings, name = self.settings, self.benchmark.name
+        declared = DeclaredOptions(self.options, stage)
+        roles = (*stage.roles, *stage.judges)
+        own = {
+            (prompt, role): found
+            for prompt in stage.templates
+            for role in roles
+            if (found := self.templates.get(name, prompt, role)) is not None
+        }
+        samplings = {role: sampling_of(self.task, stage, role, settings.sampling) for role in roles}
+        components: dict[str, Any] = {
+            "benchmark": name,
+            "stage": stage.name,
+            "version": stage.version,
+            "options": declared.as_json(),
+            "prompts": {f"{prompt}.{role}": found.digest for (prompt, role), found in own.items()},
+            "roles": {
+                role: {
+                    **self.bindings[role].key(run_id),
+                    **sampling_parts(self.bindings[role], samplings[role], thinking),
+                }
+                for role in roles
+            },
+            "ladder": LADDER_VERSION,
+            "seed": settings.seed,
+            "structured": settings.structured,
+            "fresh": run_id if settings.fresh else None,
+        }
+        if self.repeat > 1:
+            components["repeat"] = self.repeat
+        return StageContext(
+            task=self.task,
+            benchmark=name,
+            stage=stage,
+            number=self.benchmark.stages.index(stage) + 1,
+            options=declared,
+            bindings=self.bindings,
+            templates=own,
+            samplings=samplings,
+            thinking=frozenset(thinking),
+            seed=settings.seed,
+            structured=settings.structured,
+            repeat=self.repeat,
+            components=components,
+            key=digest(components),
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreparedTask(BoundTask):
-    """A task with everything that it needs to run, except the run folder.
-
-    `changes` are the changes by `--set` that apply to this task, and `own_columns` the options
-    `--columns` and `--values` that do.
-    """
-
-    dataset: TaskData
-    data: Any
-    changes: Mapping[str, Any]
-    own_columns: tuple[str, ...] = ()
 
     @property
     def content(self) -> str:
@@ -146,6 +188,12 @@ class Prepared:
     notes: tuple[str, ...] = ()
 
     @property
+    def candidate(self) -> Binding | None:
+        """The candidate's binding, in the first task that asks it."""
+        bound = (each.bindings.get(CANDIDATE) for each in self.tasks)
+        return next((one for one in bound if one is not None), None)
+
+    @property
     def models(self) -> tuple[Model, ...]:
         """All models that the tasks may ask, each once."""
         bindings = [binding for each in self.tasks for binding in each.bindings.values()]
@@ -166,12 +214,10 @@ def prepare(
     `selection` replaces the tasks that the settings name. `engines` are shared with other runs.
     `say` shows the progress of downloads, which is printed without it.
     """
-    if selection is None:
-        selection = _selected(settings, plugins)
+    selection = selection or _selected(settings, plugins)
     tasks = _tasks_of(settings, plugins, selection)
-    specs = {task.name: task.data for task in tasks}
-    places = places_of(settings.data, specs, selection.groups)
-    binder = _TaskBinder(tasks, settings, plugins, engines=engines)
+    places = places_of(settings.data, {task.name: task.data for task in tasks}, selection.groups)
+    binder = _Binder(tasks, settings, plugins, engines)
     changes = _changes_by_task(selection.tasks, tasks, settings, plugins)
     paths = {path for made in changes.values() for path in made}
     left = {path: to for path, to in settings.changes.items() if path in paths}
@@ -179,18 +225,16 @@ def prepare(
     loader = _Loader(settings, plugins, say)
     prepared = []
     for task in tasks:
-        benchmark, options = binder.known(task)
-        dataset, data = loader.load(task, benchmark, options, place=places.of[task.name])
-        bound = binder.bind(task, benchmark.stages_for(data, options), settings)
-        one = PreparedTask(
-            **vars(bound),
-            dataset=dataset,
-            data=data,
+        one = replace(
+            binder.first[task.name],
+            settings=settings,
             changes=changes[task.name],
             own_columns=own_columns_of(task, settings.columns, settings.values),
         )
-        check_suits(one)
-        prepared.append(one)
+        loaded = loader.load(task, one.benchmark, one.options, place=places.of[task.name])
+        one = binder.bind(task, one, one.benchmark.stages_for(loaded[1], one.options))
+        prepared.append(replace(one, loaded=loaded))
+        check_suits(prepared[-1])
     binder.roles.check_used_roles()
     binder.overrides.refuse_useless()
     return Prepared(
@@ -201,24 +245,21 @@ def prepare(
     )
 
 
-def bind_tasks(
+def prepare_without_data(
     settings: RunSettings,
     plugins: Plugins,
     stages: Mapping[str, Collection[str]],
     *,
     engines: SharedEngines | None = None,
-) -> tuple[BoundTask, ...]:
-    """The tasks of a run that was prepared elsewhere, without their data, which stay unopened.
+) -> tuple[PreparedTask, ...]:
+    """The tasks of a run that was prepared elsewhere, whose data stay unopened here.
 
     `settings` are those of the prepared run, and `stages` has the names of each task's stages, by
     the task's name: the data called for them. TaskError where these settings name other tasks here.
     """
     tasks = _tasks_of(settings, plugins, _selected(settings, plugins))
-    named = [
-        repeat_of(task, number).name
-        for number in range(1, settings.num_repeats + 1)
-        for task in tasks
-    ]
+    repeats = range(1, settings.num_repeats + 1)
+    named = [repeat_of(task, number).name for number in repeats for task in tasks]
     if set(named) != set(stages):
         raise TaskError(
             "the settings name other tasks here than where the run was prepared",
@@ -226,13 +267,21 @@ def bind_tasks(
             found=", ".join(named),
             expected=", ".join(stages),
         )
-    binder = _TaskBinder(tasks, settings, plugins, engines=engines)
-    bound = []
+    binder = _Binder(tasks, settings, plugins, engines)
+    prepared = []
     for task in tasks:
-        benchmark, _ = binder.known(task)
-        called = [stage for stage in benchmark.stages if stage.name in stages[task.name]]
-        bound.append(binder.bind(task, called, settings))
-    return _repeated(bound, settings)
+        one = binder.first[task.name]
+        called = [stage for stage in one.benchmark.stages if stage.name in stages[task.name]]
+        prepared.append(binder.bind(task, one, called))
+    return _repeated(prepared, settings)
+
+
+def _repeated(tasks: Sequence[PreparedTask], settings: RunSettings) -> tuple[PreparedTask, ...]:
+    return tuple(
+        replace(each, task=repeat_of(each.task, number), repeat=number)
+        for number in range(1, settings.num_repeats + 1)
+        for each in tasks
+    )
 
 
 def _selected(settings: RunSettings, plugins: Plugins) -> Selection:
@@ -244,19 +293,11 @@ def _tasks_of(settings: RunSettings, plugins: Plugins, selection: Selection) -> 
     return with_own_columns(tasks, settings.columns, settings.values)
 
 
-def _repeated(tasks: Sequence[T], settings: RunSettings) -> tuple[T, ...]:
-    return tuple(
-        replace(each, task=repeat_of(each.task, number), repeat=number)
-        for number in range(1, settings.num_repeats + 1)
-        for each in tasks
-    )
-
-
-class _TaskBinder:
+class _Binder:
     """Binds tasks to models, judges and prompts.
 
-    At once for the stages that a task has with any data, so that what is wrong shows before data
-    are loaded; then, by `bind`, for all stages that its data call for.
+    `first` has each task with the stages that it has with any data, so that what is wrong shows
+    before data are loaded; `bind` then binds it for all stages that its data call for.
     """
 
     def __init__(
@@ -264,46 +305,43 @@ class _TaskBinder:
         tasks: Iterable[Task],
         settings: RunSettings,
         plugins: Plugins,
-        *,
-        engines: SharedEngines | None = None,
+        engines: SharedEngines | None,
     ) -> None:
         homes = () if settings.prompts is None else (settings.prompts,)
         self._templates = Templates(prompt_folders(plugins), homes=homes)
         self.overrides = Overrides(settings.prompts, self._templates)
         self.roles = RoleBinder(settings, plugins, engines=engines)
-        self._bound: dict[str, tuple[Benchmark, msgspec.Struct, dict[str, Binding]]] = {}
+        self.first: dict[str, PreparedTask] = {}
         for task in tasks:
             benchmark = plugins.benchmark(task.benchmark)
             options = typed_options(task, benchmark.options)
             for error in mismatches(task, benchmark):
                 raise error
+            bare = PreparedTask(
+                task=task,
+                benchmark=benchmark,
+                stages=(),
+                options=options,
+                bindings={},
+                templates=self._templates,
+                settings=settings,
+            )
             always = [stage for stage in benchmark.stages if stage.when is None]
-            own = templates_of(self.overrides.over(task, always, options), self._templates)
-            bindings = self.roles.bind(task, benchmark, always)
-            check_prompts(benchmark, always, bindings, own)
-            self._bound[task.name] = benchmark, options, bindings
-        self.roles.check_known_roles(benchmark for benchmark, *_ in self._bound.values())
+            self.first[task.name] = self._bound(task, bare, always)
+        self.roles.check_known_roles(one.benchmark for one in self.first.values())
 
-    def known(self, task: Task) -> tuple[Benchmark, msgspec.Struct]:
-        benchmark, options, _ = self._bound[task.name]
-        return benchmark, options
+    def bind(self, task: Task, prepared: PreparedTask, stages: Sequence[Stage]) -> PreparedTask:
+        """The task with these stages."""
+        check_prompts_used(task, stages, prepared.options)
+        return self._bound(task, prepared, stages)
 
-    def bind(self, task: Task, stages: Sequence[Stage], settings: RunSettings) -> BoundTask:
-        """The task bound for these stages; `settings` become those of the task."""
-        benchmark, options, bindings = self._bound[task.name]
-        check_prompts_used(task, stages, options)
-        asking = self.overrides.over(task, stages, options)
-        own = templates_of(asking, self._templates)
-        all_bindings = bindings | self.roles.bind(task, benchmark, stages)
-        check_prompts(benchmark, stages, all_bindings, own)
-        return BoundTask(
-            task=asking,
-            benchmark=benchmark,
-            stages=tuple(stages),
-            options=options,
-            bindings=all_bindings,
-            templates=own,
-            settings=settings,
+    def _bound(self, task: Task, prepared: PreparedTask, stages: Sequence[Stage]) -> PreparedTask:
+        task = self.overrides.over(task, stages, prepared.options)
+        templates = templates_of(task, self._templates)
+        bindings = {**prepared.bindings} | self.roles.bind(task, prepared.benchmark, stages)
+        check_prompts(prepared.benchmark, stages, bindings, templates)
+        return replace(
+            prepared, task=task, stages=tuple(stages), bindings=bindings, templates=templates
         )
 
 
@@ -346,8 +384,8 @@ def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) ->
     loader = _Loader(settings, plugins, shared=prepared.tasks[0].dataset.shared)
     tasks = []
     for name, each in zip(names, prepared.tasks, strict=True):
-        dataset, data = loader.load(each.task, each.benchmark, each.options, place=places.of[name])
-        tasks.append(replace(each, dataset=dataset, data=data, settings=settings))
+        loaded = loader.load(each.task, each.benchmark, each.options, place=places.of[name])
+        tasks.append(replace(each, loaded=loaded, settings=settings))
     return replace(prepared, settings=settings, tasks=tuple(tasks))
 
 

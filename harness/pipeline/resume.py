@@ -147,15 +147,16 @@ class LockedFolder:
         self.save()
 
 
-def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) -> LockedFolder:
+def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
     """The locked folder of this run.
 
     An unfinished run of the same settings is resumed, and one whose result was not delivered. A
     finished run is otherwise reopened only by `--retry_failures` or `--resume`.
     """
+    settings = prepared.settings
     run_key = digest(settings.asked())
-    model, name = _candidate(settings, prepared)
-    found = _folder_to_resume(settings, prepared, run_key, model, display)
+    model, name = _candidate(prepared)
+    found = _folder_to_resume(prepared, run_key, model, display)
     for note in prepared.notes:
         display.show_line(note)
     for dataset in dict.fromkeys(each.dataset for each in prepared.tasks):
@@ -199,30 +200,30 @@ def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
     return LockedFolder(folder=folder, manifest=manifest, resumed=False)
 
 
-def _candidate(settings: RunSettings, prepared: Prepared) -> tuple[str, str]:
+def _candidate(prepared: Prepared) -> tuple[str, str]:
     """The candidate's name, and its label in tables, also where some tasks do not ask it."""
-    bound = (each.bindings.get(CANDIDATE) for each in prepared.tasks)
+    settings, found = prepared.settings, prepared.candidate
+    if found is not None:
+        return found.label, found.shown or found.label
     spec = Spec(kind=settings.model, args=settings.model_args, given=settings.name or "")
-    found = next((one for one in bound if one is not None), None)
-    if found is None:
-        return spec.label, spec.shown
-    return found.label, found.shown or found.label
+    return spec.label, spec.shown
 
 
 def _folder_to_resume(
-    settings: RunSettings, prepared: Prepared, run_key: str, label: str, display: Display
+    prepared: Prepared, run_key: str, label: str, display: Display
 ) -> RunFolder | None:
+    settings = prepared.settings
     if settings.resume is None:
         same = RunFolder.find(
             settings.output_path,
             run_key,
             done=settings.retry_failures,
-            but=lambda run: _may_be_another(run, settings, prepared),
+            but=lambda run: _may_be_another(run, prepared),
         )
-        return same or _corrected(settings, prepared, run_key, label, display)
+        return same or _corrected(prepared, run_key, label, display)
     folder = RunFolder(settings.resume)
     manifest = folder.manifest()
-    if manifest.run_key != run_key and (reasons := _unlike(folder, manifest, settings, prepared)):
+    if manifest.run_key != run_key and (reasons := _unlike(folder, manifest, prepared)):
         raise UsageError(
             "--resume: this command's settings differ from the run's",
             where=str(settings.resume),
@@ -235,11 +236,12 @@ def _folder_to_resume(
     return folder
 
 
-def _may_be_another(manifest: Manifest, settings: RunSettings, prepared: Prepared) -> bool:
+def _may_be_another(manifest: Manifest, prepared: Prepared) -> bool:
     """Whether the run was named differently, and the names may mean different weights.
 
     A server without `revision=` serves one checkpoint after the other under the same model name.
     """
+    settings = prepared.settings
     spec = Spec(kind=settings.model, args=settings.model_args)
     if settings.name in (None, manifest.name) or manifest.name in ("", spec.shown):
         return False
@@ -248,22 +250,21 @@ def _may_be_another(manifest: Manifest, settings: RunSettings, prepared: Prepare
     return any(model.identity.scope == "run" for model in models)
 
 
-def _corrected(
-    settings: RunSettings, prepared: Prepared, run_key: str, label: str, display: Display
-) -> RunFolder | None:
+def _corrected(prepared: Prepared, run_key: str, label: str, display: Display) -> RunFolder | None:
     """The newest run that this command may continue with other players, locked.
 
     A finished one is reopened by the command that finished it, with `--retry_failures`.
     """
+    settings = prepared.settings
     for folder in RunFolder.find_of_model(settings.output_path, label):
         try:
             manifest = folder.manifest()
             again = settings.retry_failures and manifest.run_key == run_key
             if manifest.status == "done" and not again:
                 continue
-            if _unlike(folder, manifest, settings, prepared):
+            if _unlike(folder, manifest, prepared):
                 continue
-            if _may_be_another(manifest, settings, prepared):
+            if _may_be_another(manifest, prepared):
                 display.show_line(
                     f"{folder.path} is not resumed: it is called {manifest.name}, and without "
                     f"revision= {settings.name} may be other weights; --resume {folder.path} "
@@ -318,13 +319,13 @@ def _way_back(different: Mapping[str, tuple[Any, Any]]) -> str | None:
 
 
 def _unlike(
-    folder: RunFolder, manifest: Manifest, settings: RunSettings, prepared: Prepared
+    folder: RunFolder, manifest: Manifest, prepared: Prepared
 ) -> dict[str, tuple[Any, Any]]:
     """The settings that keep this command from continuing the run: then and now.
 
     Another judge, address or concurrency does not, as long as all that was answered stays valid.
     """
-    different = _differences(manifest, settings)
+    different = _differences(manifest, prepared.settings)
     if different.keys() <= PLAYERS and _answers_stay(folder, manifest, prepared):
         return {}
     return different

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import PluginError, TaskError, UsageError, did_you_mean
+from harness.base.errors import PluginError, TaskError, UsageError, one_of
 from harness.base.hashing import digest
 from harness.calls.engines import SharedEngines, overlap
 from harness.calls.usage import player_name
@@ -215,140 +216,132 @@ class RoleBinder:
     def bind_given(self, role: str) -> Binding:
         """The binding of a role that the command names, without a task."""
         spec = self.given[role]
-        as_judge = role == JUDGE or spec.kind in self._plugins.judges
-        try:
-            return self._of_spec(spec, role, as_judge=as_judge)
-        except UsageError as error:
-            if role != CANDIDATE and error.where in (None, CANDIDATE_ARGS):
-                error.where = giving_option(role)
-            raise
+        return self._bind(spec, role, as_judge=role == JUDGE or spec.kind in self._plugins.judges)
 
     def bind_role(self, role: str, task: Task, *, as_judge: bool) -> Binding:
         """The binding of one role of a task."""
-        spec = self._spec_of(role, task, seen=())
+        return self._bind(self._spec_of(role, task), role, as_judge=as_judge, task=task)
+
+    def _bind(self, spec: Spec, role: str, *, as_judge: bool, task: Task | None = None) -> Binding:
+        """The binding of a role to a spec, whose errors are at the option that gave it, or have the
+        task's default named."""
         try:
-            return self._of_spec(spec, role, as_judge=as_judge)
+            return named_as_recorded(self._player(spec, role, as_judge=as_judge))
         except UsageError as error:
-            raise self._at_its_place(error, spec, role, task) from error
-
-    def _at_its_place(self, error: UsageError, spec: Spec, role: str, task: Task) -> UsageError:
-        """The error of a spec at the option that gave it, or with the task's default named."""
-        named = task.named_by(role, self._settings.roles)
-        if named == CANDIDATE or error.where not in (None, CANDIDATE_ARGS):
-            return error
-        if named in self._settings.roles:
-            error.where = giving_option(named)
-            return error
-        way = option_of(named)
-        known = self._plugins.model(spec.kind).arguments
-        if "model" in spec.args and known and "model" not in known:
-            return UsageError(
-                f"no server is known for the default model of {task.name}",
-                where=f"role {named}",
-                found=spec.args["model"],
-                expected=f"{way}, as in {way.replace('SPEC', 'openai:model=NAME,base_url=URL')}",
-                hint=_lexical_hint(named),
-            )
-        error.where = f"role {named}, as {spec.label}, the default of {task.name}"
-        error.hint = error.hint or f"{way} binds another model to this role"
-        return error
-
-    def _of_spec(self, spec: Spec, role: str, *, as_judge: bool) -> Binding:
-        if as_judge:
-            return named_as_recorded(self._judging(spec, role))
-        model = self._model(spec, role)
-        binding = Binding(role=role, label=spec.label, model=model, shown=_shown(spec, model))
-        return named_as_recorded(binding)
-
-    def _judging(self, spec: Spec, role: str) -> Binding:
-        if spec.kind not in self._plugins.judges:
-            if spec.kind not in self._plugins.models and not self._plugins.broken:
-                known = (*self._plugins.judges, *self._plugins.models)
+            named = role if task is None else task.named_by(role, self._settings.roles)
+            if named == CANDIDATE or error.where not in (None, CANDIDATE_ARGS):
+                raise
+            if task is None or named in self._settings.roles:
+                error.where = giving_option(named)
+                raise
+            way = option_of(named)
+            arguments = self._plugins.model(spec.kind).arguments
+            if "model" in spec.args and arguments and "model" not in arguments:
                 raise UsageError(
-                    f"no plugin offers a judge or a kind of model named {spec.kind!r}",
-                    where=f"role {role}",
-                    expected=f"one of {', '.join(known)}",
-                    hint=did_you_mean(spec.kind, known)
-                    or f"a server's model is named by {giving_option(role)} "
-                    f"openai:base_url=URL,model={spec.kind}",
-                )
-            return self._judge_over(MODEL_JUDGE, spec, role, label=spec.label)
-        registration = self._plugins.judge(spec.kind)
-        if registration.on == "alone":
-            judge = made(registration, JudgeParts(args=spec.args))
-            return Binding(role=role, label=spec.label, model=None, judge=judge, shown=spec.given)
-        if registration.on == "judges":
-            return self._judge_of_several(spec, role)
-        if not spec.rest:
-            raise UsageError(
-                f"the judge {spec.kind!r} needs a model",
-                where=f"role {role}",
-                expected=f"{spec.kind}:openai:model=NAME,base_url=URL",
-            )
-        below = parse_spec(spec.rest)
-        return self._judge_over(spec.kind, below, role, label=f"{spec.kind}:{below.label}")
+                    f"no server is known for the default model of {task.name}",
+                    where=f"role {named}",
+                    found=spec.args["model"],
+                    expected=f"{way}, as in {_openai(way)}",
+                    hint=_lexical_hint(named),
+                ) from error
+            error.where = f"role {named}, as {spec.label}, the default of {task.name}"
+            error.hint = error.hint or f"{way} binds another model to this role"
+            raise
 
-    def _judge_of_several(self, spec: Spec, role: str) -> Binding:
+    def _player(self, spec: Spec, role: str, *, as_judge: bool) -> Binding:
+        """What plays a role: a model, or a judge by rule, over a model or of several."""
+        adapter, over, label = MODEL_JUDGE if as_judge else None, spec, spec.label
+        if as_judge and spec.kind in self._plugins.judges:
+            registration = self._plugins.judge(spec.kind)
+            if registration.on == "alone":
+                judge = made(registration, JudgeParts(args=spec.args))
+                return Binding(
+                    role=role, label=spec.label, model=None, judge=judge, shown=spec.given
+                )
+            if registration.on == "judges":
+                return self._panel(spec, role)
+            if not spec.rest:
+                raise UsageError(
+                    f"the judge {spec.kind!r} needs a model",
+                    where=f"role {role}",
+                    expected=f"{spec.kind}:openai:model=NAME,base_url=URL",
+                )
+            adapter, over = spec.kind, parse_spec(spec.rest)
+            label = f"{adapter}:{over.label}"
+        elif as_judge and not self._plugins.broken:
+            one_of(
+                spec.kind,
+                (*self._plugins.judges, *self._plugins.models),
+                f"no plugin offers a judge or a kind of model named {spec.kind!r}",
+                where=f"role {role}",
+                listed="one of {}",
+                hint=f"a server's model is named by {giving_option(role)} "
+                f"openai:base_url=URL,model={spec.kind}",
+            )
+        model = self._model(over, role)
+        # A recording is named as its model.
+        shown = over.given if model.identity.recorded else over.shown
+        if adapter is None:
+            return Binding(role=role, label=label, model=model, shown=shown)
+        if adapter != MODEL_JUDGE and shown and not over.given:
+            shown = f"{adapter}:{shown}"
+        judge = made(self._plugins.judge(adapter), JudgeParts(model=model))
+        return Binding(role=role, label=label, model=model, judge=judge, shown=shown)
+
+    def _panel(self, spec: Spec, role: str) -> Binding:
         """A panel; its members have their labels in tables, numbered where labels repeat."""
-        found: list[Binding] = []
+        members: list[Binding] = []
         for text in split_members(spec.rest):
             below = parse_spec(text)
-            if (
-                below.kind in self._plugins.judges
-                and self._plugins.judge(below.kind).on == "judges"
-            ):
+            judged = below.kind in self._plugins.judges
+            if judged and self._plugins.judge(below.kind).on == "judges":
                 raise UsageError(
                     f"the judge {spec.kind!r} cannot have a panel as a member",
                     where=f"role {role}",
                     found=text,
                     expected="members that are models or single judges",
                 )
-            found.append(self._judging(below, role))
-        _check_distinct(found, spec.kind, role)
-        members = []
-        for number, one in enumerate(found):
-            again = sum(other.label == one.label for other in found[:number])
-            label = f"{one.label} #{again + 1}" if again else one.label
-            members.append(replace(one, label=label))
+            members.append(self._player(below, role, as_judge=True))
+        _check_distinct(members, spec.kind, role)
+        times: Counter[str] = Counter()
+        for place, one in enumerate(members):
+            times[one.label] += 1
+            if times[one.label] > 1:
+                members[place] = replace(one, label=f"{one.label} #{times[one.label]}")
         judges = ((one.label, one.judge) for one in members)
-        parts = JudgeParts(
-            members=tuple(
-                Member(label=label, judge=judge) for label, judge in judges if judge is not None
-            )
+        parts = tuple(
+            Member(label=label, judge=judge) for label, judge in judges if judge is not None
         )
         return Binding(
             role=role,
             label=f"{spec.kind}:{'+'.join(one.label for one in members)}",
             model=None,
-            judge=made(self._plugins.judge(spec.kind), parts),
+            judge=made(self._plugins.judge(spec.kind), JudgeParts(members=parts)),
             members=tuple(members),
             shown=f"{spec.kind}:{'+'.join(one.shown or one.label for one in members)}",
         )
 
-    def _judge_over(self, adapter: str, spec: Spec, role: str, *, label: str) -> Binding:
-        model = self._model(spec, role)
-        judge = made(self._plugins.judge(adapter), JudgeParts(model=model))
-        shown = _shown(spec, model)
-        if adapter != MODEL_JUDGE and shown and not spec.given:
-            shown = f"{adapter}:{shown}"
-        return Binding(role=role, label=label, model=model, judge=judge, shown=shown)
-
-    def _spec_of(self, role: str, task: Task, *, seen: Sequence[str]) -> Spec:
-        if role in seen:
-            raise UsageError(
-                "roles refer to each other in a circle",
-                where=f"task {task.name}",
-                found=" -> ".join((*seen, role)),
-                expected="a `same_as` that ends at a role with a default, or at the candidate",
-            )
-        self._bound.add(role)
-        if role in self._settings.roles:
-            return self._spec(self._settings.roles[role])
-        if role == CANDIDATE:
-            return self._candidate
-        wanted = task.roles.get(role)
-        if wanted is not None and wanted.same_as is not None:
-            return self._spec_of(wanted.same_as, task, seen=(*seen, role))
+    def _spec_of(self, role: str, task: Task) -> Spec:
+        """What a role of a task is bound to: by the command, as another role, or by default."""
+        path = [role]
+        while True:
+            self._bound.add(role)
+            if role in self._settings.roles:
+                return self._spec(self._settings.roles[role])
+            if role == CANDIDATE:
+                return self._candidate
+            wanted = task.roles.get(role)
+            if wanted is None or wanted.same_as is None:
+                break
+            role = wanted.same_as
+            path.append(role)
+            if role in path[:-1]:
+                raise UsageError(
+                    "roles refer to each other in a circle",
+                    where=f"task {task.name}",
+                    found=" -> ".join(path),
+                    expected="a `same_as` that ends at a role with a default, or at the candidate",
+                )
         if wanted is not None and wanted.default is not None:
             _check_names_no_file(wanted.default, role, task)
             kind = wanted.default.partition(":")[0]
@@ -361,7 +354,7 @@ class RoleBinder:
         option = option_of(role)
         raise UnboundRole(
             f"the role {role!r} of task {task.name} has no model or judge",
-            expected=f"{option}, as in {option.replace('SPEC', 'openai:model=NAME,base_url=URL')}",
+            expected=f"{option}, as in {_openai(option)}",
             hint=_lexical_hint(role),
         )
 
@@ -455,11 +448,6 @@ class RoleBinder:
                 )
 
 
-def _shown(spec: Spec, model: Model) -> str:
-    """The label of a model in tables; empty for a recording, which is named as its model."""
-    return spec.given if model.identity.recorded else spec.shown
-
-
 def _check_distinct(members: Sequence[Binding], kind: str, role: str) -> None:
     """Raise UsageError where two members are the same judge, which would vote twice."""
     seen: dict[str, str] = {}
@@ -489,6 +477,11 @@ def _check_names_no_file(text: str, role: str, task: Task) -> None:
             expected="a model that is described without it",
             hint=f"{option_of(role)} gives the whole model with it",
         )
+
+
+def _openai(option: str) -> str:
+    """The option with a model of a server as its value."""
+    return option.replace("SPEC", "openai:model=NAME,base_url=URL")
 
 
 def _lexical_hint(role: str) -> str | None:

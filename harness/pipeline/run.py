@@ -6,7 +6,7 @@ import asyncio
 import functools
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -19,48 +19,41 @@ from harness.base.errors import (
     HarnessError,
     Interrupted,
     TooManyFailures,
+    UsageError,
 )
 from harness.calls.budget import Meter
-from harness.calls.client import Client
+from harness.calls.client import Client, OwnAnswers
 from harness.calls.engines import EngineGate, SharedEngines
 from harness.calls.pricing import Cost
+from harness.calls.store import Store
 from harness.contracts.finding import NotReady
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
-from harness.pipeline.elsewhere import RequestFiles, RequestsWritten
-from harness.pipeline.executors.choice import (
-    candidate_of,
-    join,
-    machines_of,
-    open_executor,
-    take_left_behind,
-)
-from harness.pipeline.executors.lanes import ROUND_SIZE
-from harness.pipeline.executors.planned import Executor
+from harness.pipeline.elsewhere import RequestFiles, RequestsWritten, import_answers, take_over
+from harness.pipeline.executors.execute import Executor
+from harness.pipeline.executors.lanes import ROUND_SIZE, Lanes, LoopTurns
+from harness.pipeline.executors.sharded import RemoteWorkers, join, machines_of
+from harness.pipeline.executors.shards import Collector, collect_left_behind
 from harness.pipeline.failure_limits import how_to_ask_again
 from harness.pipeline.garbage import rare_collection
+from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State, for_later
-from harness.pipeline.preflight import (
-    models_of,
-    players_of_stages,
-    preflight,
-    why_not,
-)
+from harness.pipeline.preflight import models_of, players_of_stages, preflight, why_not
 from harness.pipeline.preparation import Prepared, check_prices, prepare
 from harness.pipeline.progress import Display, RunProgress
-from harness.pipeline.resume import LockedFolder, lock_folder
-from harness.pipeline.session import Session, Start
-from harness.pipeline.settings import LOCAL, RunSettings
+from harness.pipeline.resume import lock_folder
+from harness.pipeline.session import Session
+from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import stage_runs
 from harness.pipeline.thinking import PATIENCE, Thinks, keep_thinking, known_thinking, said_before
 from harness.registry import load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
-from harness.runs.manifest import Manifest, Status, session_ended, stage_finished
+from harness.runs.atomic_files import RUNS
+from harness.runs.manifest import Status, session_ended, stage_finished
 from harness.runs.run_folder import ENGINES
 from harness.scoring.means import MeanOverTasks, means_of_run
-from harness.scoring.run_costs import session_costs
 from harness.scoring.score_run import score_task
 from harness.scoring.summary import RepeatedTask, TaskSummary, over_repeats
 
@@ -162,8 +155,7 @@ async def arun(
     being asked; `answers` are files of answers to them. Engines that are shared with other runs
     stay open; a run that leaves its judges for later ends as if it had been interrupted.
     """
-    plugins = load_plugins()
-    named_in = named_in or {}
+    plugins, named_in = load_plugins(), named_in or {}
     if write_requests is not None or answers:
         settings = msgspec.structs.replace(settings, elsewhere=True)
     machines = machines_of(settings, plugins)
@@ -172,52 +164,28 @@ async def arun(
     except (DataError, NotReady) as error:
         show = display.show_line
         raise await why_not(settings, plugins, named_in, error, show=show) from error
-    settings = prepared.settings
     check_prices(prepared)
     written = None if write_requests is None else candidate_of(prepared, "--write_requests")
-    if written is not None:
-        written.concurrency = ROUND_SIZE  # its questions wait for nothing
-    taken = lock_folder(settings, prepared, display=display)
+    taken = lock_folder(prepared, display=display)
     try:
-        with taken.removed_on_failure():
-            workers = 0 if machines is None else join(machines, settings, prepared.models)
-            if taken.resumed:
-                await take_left_behind(taken, settings)
-            for model in prepared.models:
-                model.folder = taken.folder.batches(model.identity.key(taken.run_id))
-            start = await _start(prepared, taken, display, named_in, engines, written=written)
-            contexts = _contexts(prepared, taken, start.thinks)
-            taken.begin(prepared, contexts, start.thinks)
-        if warning := identical_repeats_warning(settings, contexts.values()):
-            display.show_line(warning, problem=True)
-        runs = _stage_runs(prepared, taken, contexts)
-        progress = RunProgress(
-            folder=taken.folder.path,
-            model=taken.manifest.label,
-            resumed=taken.resumed,
-            stages=[stage_run.progress for stage_run in runs],
-            costs=lambda: _costs(taken.manifest, start.client.usage.as_json()),
-            max_cost=settings.budget.cost,
-        )
-        outbox = None
-        if write_requests is not None and written is not None:
-            outbox = RequestFiles(written, write_requests, taken.folder)
-        run = Session(
-            settings=settings,
+        session = Session(
             plugins=plugins,
             prepared=prepared,
             taken=taken,
-            start=start,
             display=display,
-            progress=progress,
-            outbox=outbox,
+            named_in=named_in,
             answers=answers,
             engines=engines,
             machines=machines,
-            workers=workers,
+            written=written,
         )
+        if written is not None and write_requests is not None:
+            written.concurrency = ROUND_SIZE  # its questions wait for nothing
+            session.outbox = RequestFiles(written, write_requests, taken.folder)
+        with taken.removed_on_failure():
+            await _begin(session)
         with rare_collection():
-            result = await _carry_out(run, runs, handle_signals=handle_signals)
+            result = await _carry_out(session, handle_signals=handle_signals)
         deliver(result)
         if result.status == "done":
             taken.delivered()
@@ -228,109 +196,117 @@ async def arun(
         taken.folder.unlock()
 
 
-def _contexts(
-    prepared: Prepared, taken: LockedFolder, thinks: Thinks
-) -> dict[str, tuple[StageContext, ...]]:
-    """The contexts of each task's stages."""
-    thinking = frozenset(model for model, known in thinks.items() if known)
-    return {each.task.name: each.contexts(taken.run_id, thinking) for each in prepared.tasks}
-
-
-def _stage_runs(
-    prepared: Prepared, taken: LockedFolder, contexts: Mapping[str, Sequence[StageContext]]
-) -> list[StageRun]:
-    """The stages of all tasks in order."""
-    return [
+async def _begin(session: Session) -> None:
+    """Find out what is known before the run begins, and write it to the manifest."""
+    settings, prepared, taken = session.settings, session.prepared, session.taken
+    if session.machines is not None:
+        session.workers = join(session.machines, settings, prepared.models)
+    if taken.resumed:
+        stores = functools.partial(open_stores, session)
+        await collect_left_behind(taken.folder.path, stores, LoopTurns())
+    for model in prepared.models:
+        model.folder = taken.folder.batches(model.identity.key(taken.run_id))
+    await _find_out(session)
+    session.contexts = session.contexts_of(session.thinks)
+    taken.begin(prepared, session.contexts, session.thinks)
+    if warning := identical_repeats_warning(settings, session.contexts.values()):
+        session.display.show_line(warning, problem=True)
+    session.stages = [
         stage_run
         for each in prepared.tasks
         for stage_run in stage_runs(
-            each, contexts[each.task.name], functools.partial(taken.folder.journal, each.task.name)
+            each,
+            session.contexts[each.task.name],
+            functools.partial(taken.folder.journal, each.task.name),
         )
     ]
+    session.progress = RunProgress(
+        folder=taken.folder.path,
+        model=taken.manifest.label,
+        resumed=taken.resumed,
+        stages=[stage_run.progress for stage_run in session.stages],
+        costs=lambda: session.costs(session.client.usage.as_json()),
+        max_cost=settings.budget.cost,
+    )
 
 
-async def _start(
-    prepared: Prepared,
-    taken: LockedFolder,
-    display: Display,
-    named_in: Mapping[str, str],
-    engines: SharedEngines | None,
-    *,
-    written: Model | None,
-) -> Start:
-    """What is known before the run begins; looks and asks where a model's thinking is unknown."""
-    settings = prepared.settings
-    store = settings.store_file
-    warn = functools.partial(display.show_line, problem=True)
+async def _find_out(session: Session) -> None:
+    """Find out which models this session may ask and whether they think.
+
+    Where that is not known, it looks at once at what it needs, and asks the small question.
+    """
+    settings, taken, engines = session.settings, session.taken, session.engines
+    models, store = session.prepared.models, settings.store_file
+    warn = functools.partial(session.display.show_line, problem=True)
     said = said_before(taken.folder, taken.manifest)
-    thinks = known_thinking(prepared.models, run_id=taken.run_id, said=said, store=store, warn=warn)
-    unknown: Thinks = {model: None for model in prepared.models if model not in thinks}
-    if written is not None and unknown.pop(written, True) is None:
-        thinks[written] = False  # so that no later session says otherwise
-    asked = [model for model in prepared.models if model is not written]
+    thinks = known_thinking(models, run_id=taken.run_id, said=said, store=store, warn=warn)
+    unknown: Thinks = {model: None for model in models if model not in thinks}
+    if session.written is not None and unknown.pop(session.written, True) is None:
+        thinks[session.written] = False  # so that no later session says otherwise
+    session.asked = [model for model in models if model is not session.written]
     # Stages of models that are unknown count as unrecorded, whether these think or not.
-    contexts = _contexts(prepared, taken, thinks)
-    every = chain.from_iterable(contexts.values())
-    later = for_later(every, engines, one_at_a_time=settings.one_engine_at_a_time)
+    contexts = session.contexts_of(thinks)
     left = taken.unrecorded(settings, contexts)
-    now = [one for one in left if (one.task.name, one.stage.name) not in later]
-    client = Client(
+    every = chain.from_iterable(contexts.values())
+    session.later = for_later(every, engines, one_at_a_time=settings.one_engine_at_a_time)
+    now = [one for one in left if (one.task.name, one.stage.name) not in session.later]
+    session.client = Client(
         store=None,
         run_id=taken.run_id,
         patience=PATIENCE,
         meter=Meter(settings.budget, settings.prices or taken.manifest.prices),
     )
-    models = models_of(players_of_stages(now, settings, named_in))
+    wanted = models_of(players_of_stages(now, settings, session.named_in))
     if engines is not None:
-        await engines.make_room(asked, models)
+        await engines.make_room(session.asked, wanted)
     still = engines.open if engines is not None else []
     if not still:
         # No engine holds what the models of later stages need, so these are looked at as well.
-        models = models_of(players_of_stages(left, settings, named_in))
+        wanted = models_of(players_of_stages(left, settings, session.named_in))
     # Workers elsewhere look themselves at what the engines need that start there.
+    elsewhere = session.machines is not None
+    looked_at = {
+        model: players
+        for model, players in wanted.items()
+        if model in session.asked and model not in still and not (model.occupies and elsewhere)
+    }
     look = functools.partial(
-        preflight,
-        {
-            m: players
-            for m, players in models.items()
-            if m in asked and m not in still and not (m.occupies and settings.executor != LOCAL)
-        },
-        settings,
-        show=display.show_line,
-        client=client,
+        preflight, looked_at, settings, show=session.display.show_line, client=session.client
     )
-    if not unknown:
-        return Start(asked=asked, thinks=thinks, client=client, look=look)
-    problem = None
-    try:
-        for model in asked:
-            model.require()
-        await look(to_ask=unknown)
-    except HarnessError as error:
-        problem = error
-    keep_thinking(unknown, store, warn)
-    return Start(asked=asked, thinks=thinks | unknown, client=client, look=None, problem=problem)
+    if unknown:
+        try:
+            for model in session.asked:
+                model.require()
+            await look(to_ask=unknown)
+        except HarnessError as error:
+            session.errors.append(error)
+        keep_thinking(unknown, store, warn)
+    else:
+        session.look = look
+    session.thinks = thinks | unknown
 
 
-async def _carry_out(run: Session, runs: list[StageRun], *, handle_signals: bool) -> RunResult:
-    errors: list[HarnessError] = []
+async def _carry_out(session: Session, *, handle_signals: bool) -> RunResult:
+    """Ask, score and end the session, whatever happens; the result of the run."""
+    errors, taken, outbox = session.errors, session.taken, session.outbox
     summaries: list[TaskSummary] = []
     status: Status = "failed"
     written: dict[Path, int] = {}
     try:
-        _notify(run, "on_run_start", RunStarted(
-            folder=run.taken.folder.path,
-            tasks=tuple(each.task.name for each in run.prepared.tasks),
-            model=run.taken.manifest.label,
-            resumed=run.taken.resumed,
+        session.notify("on_run_start", RunStarted(
+            folder=taken.folder.path,
+            tasks=tuple(each.task.name for each in session.prepared.tasks),
+            model=taken.manifest.label,
+            resumed=taken.resumed,
         ))  # fmt: skip
-        await _ask_everything(run, runs, errors, handle_signals=handle_signals)
-        written = {} if run.outbox is None else run.outbox.written
-        summaries = _score_finished(run, runs, errors)
+        await _ask_everything(session, handle_signals=handle_signals)
+        written = {} if outbox is None else outbox.written
+        summaries = _score_finished(session)
         errors[:] = [error for error in errors if not isinstance(error, RequestsWritten)]
-        batched = any(model.patient for model in run.start.asked)
-        status = _status_of(errors, stops=(Interrupted, BudgetSpent) if batched else Interrupted)
-        if status == "done" and (written or any(stage.state is State.PUT_OFF for stage in runs)):
+        batched = any(model.patient for model in session.asked)
+        status = _status_of(errors, stops=(Interrupted, BudgetSpent) if batched else (Interrupted,))
+        put_off = any(stage.state is State.PUT_OFF for stage in session.stages)
+        if status == "done" and (written or put_off):
             status = "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
@@ -343,67 +319,76 @@ async def _carry_out(run: Session, runs: list[StageRun], *, handle_signals: bool
     finally:
         code = errors[0].exit_code if errors and status == "failed" else EXIT_CODES[status]
         code = 0 if written and not errors else code
-        _end(run, status, code, "\n".join(str(error) for error in errors) or None)
+        costs = session.costs(session.usage)
+        taken.manifest = session_ended(
+            taken.manifest,
+            status,
+            problem="\n".join(str(error) for error in errors) or None,
+            usage=session.usage,
+            costs=costs,
+            limits=session.limits,
+        )
+        taken.save()
+        session.notify("on_run_end", RunEnded(
+            folder=taken.folder.path,
+            status=status,
+            exit_code=code,
+            seconds=clock.seconds() - session.began,
+        ))  # fmt: skip
     return RunResult(
-        folder=run.taken.folder.path,
+        folder=taken.folder.path,
         status=status,
         exit_code=code,
         summaries=tuple(summaries),
-        means=means_of_run(run.taken.folder, run.taken.manifest, summaries, run.plugins.benchmark),
+        means=means_of_run(taken.folder, taken.manifest, summaries, session.plugins.benchmark),
         errors=tuple(errors),
-        groups=run.prepared.groups,
+        groups=session.prepared.groups,
         requests={str(path): many for path, many in written.items()},
-        costs=run.costs,
+        costs=costs,
     )
 
 
-async def _ask_everything(
-    run: Session, runs: list[StageRun], errors: list[HarnessError], *, handle_signals: bool
-) -> None:
-    """Run every stage; appends to `errors` what stopped the run, and why tasks were given up."""
-    if run.start.problem is not None:
-        run.usage = run.start.client.usage.as_json()
-        errors.append(run.start.problem)
+async def _ask_everything(session: Session, *, handle_signals: bool) -> None:
+    """Run every stage; the session has what stopped the run, and why tasks were given up."""
+    if session.errors:
+        session.usage = session.client.usage.as_json()
         return
-    settings, announce = run.settings, run.display.show_line
+    settings = session.settings
     async with AsyncExitStack() as stack:
-        run.display.start(run.progress)
-        stack.callback(run.display.stop)
-        if run.outbox is not None:
-            stack.callback(run.outbox.drop)
+        session.display.start(session.progress)
+        stack.callback(session.display.stop)
+        if session.outbox is not None:
+            stack.callback(session.outbox.drop)
         engines = EngineGate(
             one_at_a_time=settings.one_engine_at_a_time,
-            announce=announce,
-            logs=run.taken.folder.path / ENGINES,
-            models=run.start.asked,
-            look=run.start.look,
-            shared=run.engines,
+            announce=session.display.show_line,
+            logs=session.taken.folder.path / ENGINES,
+            models=session.asked,
+            look=session.look,
+            shared=session.engines,
         )
-        stack.push_async_callback(_close, engines, errors)
-        plan = Plan(runs=runs, resource=engines.resource)
-        stages = [stage.context for stage in runs]
-        later = for_later(stages, run.engines, one_at_a_time=settings.one_engine_at_a_time)
-        for stage in runs:
-            if (stage.task, stage.context.stage.name) in later:
+        stack.push_async_callback(_close, engines, session.errors)
+        plan = Plan(runs=session.stages, resource=engines.resource)
+        for stage in session.stages:
+            if (stage.task, stage.context.stage.name) in session.later:
                 plan.put_off(stage)
         try:
-            executor = await open_executor(
-                run, plan, engines, stack, on_stage_end=lambda stage: _stage_ended(run, stage)
-            )
+            executor = await open_executor(session, plan, engines, stack)
         except HarnessError as error:
-            errors.append(error)
+            session.errors.append(error)
             return
-        run.progress.costs = lambda: _costs(run.taken.manifest, executor.usage())
-        run.progress.limits = executor.limits
+        workers = executor.workers
+        session.progress.costs = lambda: session.costs(workers.usage())
+        session.progress.limits = workers.limits
         if handle_signals:
-            stack.enter_context(_signals(executor, run.display))
+            stack.enter_context(_signals(executor, session.display))
         try:
             await executor.run()
         except HarnessError as error:
-            errors.append(error)
+            session.errors.append(error)
         finally:
-            run.usage, run.limits = executor.usage(), executor.limits()
-        errors += executor.halted
+            session.usage, session.limits = workers.usage(), workers.limits()
+        session.errors += executor.halted
 
 
 async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:
@@ -414,16 +399,84 @@ async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:
         errors.append(error)
 
 
-def _stage_ended(run: Session, stage: StageRun) -> None:
-    progress = stage.progress
-    if progress.done == progress.total:
-        run.taken.manifest = stage_finished(
-            run.taken.manifest, stage.task, progress.stage, items=progress.total or 0
+@contextmanager
+def open_stores(session: Session) -> Iterator[tuple[Store, Store | None]]:
+    """The run's own answers, and the store of calls if the run has one."""
+    file, own = session.settings.store_file, session.taken.folder.own_answers
+    warn = functools.partial(session.display.show_line, problem=True)
+    with ExitStack() as stack:
+        store = None
+        if file is not None:
+            store = stack.enter_context(closing(Store.open(file, warn=warn)))
+        yield stack.enter_context(closing(Store.open(own, warn=warn, option=RUNS))), store
+
+
+async def open_executor(
+    session: Session, plan: Plan, engines: EngineGate, stack: AsyncExitStack
+) -> Executor:
+    """What runs the plan, in this process or on the session's machines; `stack` closes stores."""
+    settings, taken = session.settings, session.taken
+    own, store = stack.enter_context(open_stores(session))
+    arrived = OwnAnswers(own, session=0)
+    take_over(taken.folder, arrived)
+    if session.machines is not None:
+        if session.look is not None:
+            await session.look()
+        make_workers: Callable[[Executor], Lanes | RemoteWorkers] = functools.partial(
+            RemoteWorkers, session=session, collector=Collector(own=own, store=store)
         )
-        run.taken.save()
-    run.display.stage_ended(progress)
-    _notify(run, "on_stage_end", StageEnded(
-        folder=run.taken.folder.path,
+    else:
+        if session.answers:
+            model = candidate_of(session.prepared, "--answers")
+            for line in import_answers(session.answers, taken.folder, model, arrived):
+                session.display.show_line(line)
+        client = Client(
+            store=store,
+            run_id=taken.run_id,
+            patience=settings.patience,
+            engines=engines,
+            fresh=taken.run_id if settings.fresh else None,
+            announce=session.display.show_line,
+            outbox=session.outbox,
+            own=OwnAnswers(own, session=session.number),
+        )
+        client.follow(session.client)
+        make_workers = functools.partial(Lanes, client=client, memo=Memory(store, own))
+    return Executor(
+        plan=plan,
+        make_workers=make_workers,
+        limits=settings.max_failures,
+        retry_failures=settings.retry_failures,
+        ask_unanswered=not taken.done,
+        on_stage_start=lambda stage: session.display.stage_started(stage.progress),
+        on_stage_end=functools.partial(_stage_ended, session),
+    )
+
+
+def candidate_of(prepared: Prepared, option: str) -> Model:
+    """The candidate's model, whose questions go to files; UsageError where they cannot."""
+    candidate = prepared.candidate
+    model = candidate.model if candidate else None
+    if model is None or not model.takes_batches:
+        raise UsageError(
+            "the questions to this model cannot be written to files",
+            where=option,
+            found=candidate.label if candidate else "tasks that ask no candidate",
+            expected="--model openai, vllm, or another kind that takes batches",
+        )
+    return model
+
+
+def _stage_ended(session: Session, stage: StageRun) -> None:
+    progress, taken = stage.progress, session.taken
+    if progress.done == progress.total:
+        taken.manifest = stage_finished(
+            taken.manifest, stage.task, progress.stage, items=progress.total or 0
+        )
+        taken.save()
+    session.display.stage_ended(progress)
+    session.notify("on_stage_end", StageEnded(
+        folder=taken.folder.path,
         task=stage.task,
         stage=progress.stage,
         items=progress.done,
@@ -432,27 +485,24 @@ def _stage_ended(run: Session, stage: StageRun) -> None:
     ))  # fmt: skip
 
 
-def _score_finished(
-    run: Session, runs: list[StageRun], errors: list[HarnessError]
-) -> list[TaskSummary]:
+def _score_finished(session: Session) -> list[TaskSummary]:
     """The summaries of all finished tasks.
 
     A task that cannot be scored, or in which a stage has no value at all, adds an error.
     """
-    unfinished = {stage.task for stage in runs if stage.state is not State.DONE}
+    unfinished = {stage.task for stage in session.stages if stage.state is not State.DONE}
+    taken = session.taken
     summaries = []
-    for each in run.prepared.tasks:
+    for each in session.prepared.tasks:
         if each.task.name in unfinished:
             continue
         try:
-            summary = score_task(
-                run.taken.folder, run.taken.manifest, each.task.name, each.benchmark
-            )
+            summary = score_task(taken.folder, taken.manifest, each.task.name, each.benchmark)
         except HarnessError as error:
-            errors.append(error)
+            session.errors.append(error)
         else:
             summaries.append(summary)
-            errors += nothing_read(summary)
+            session.errors += nothing_read(summary)
     return summaries
 
 
@@ -470,11 +520,7 @@ def nothing_read(summary: TaskSummary) -> Iterator[TooManyFailures]:
             )
 
 
-def _status_of(
-    errors: list[HarnessError],
-    *,
-    stops: type[HarnessError] | tuple[type[HarnessError], ...],
-) -> Status:
+def _status_of(errors: list[HarnessError], *, stops: tuple[type[HarnessError], ...]) -> Status:
     """The status after these errors, of which `stops` leave the rest to the same command."""
     if not errors:
         return "done"
@@ -484,31 +530,6 @@ def _status_of(
         return "too_many_failures"
     errors.sort(key=lambda error: isinstance(error, TooManyFailures))
     return "failed"
-
-
-def _end(run: Session, status: Status, code: int, problem: str | None) -> None:
-    manifest = run.taken.manifest
-    run.costs = _costs(manifest, run.usage)
-    run.taken.manifest = session_ended(
-        manifest, status, problem=problem, usage=run.usage, costs=run.costs, limits=run.limits
-    )
-    run.taken.save()
-    _notify(run, "on_run_end", RunEnded(
-        folder=run.taken.folder.path,
-        status=status,
-        exit_code=code,
-        seconds=clock.seconds() - run.began,
-    ))  # fmt: skip
-
-
-def _costs(manifest: Manifest, usage: Mapping[str, Mapping[str, int]]) -> dict[str, Cost]:
-    """The costs of a session's usage; empty without prices."""
-    return {} if manifest.prices is None else session_costs(manifest, usage, manifest.prices)
-
-
-def _notify(run: Session, hook: str, event: object) -> None:
-    for problem in run.plugins.notify(hook, event):
-        run.display.show_line(problem, problem=True)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The inputs of one stage of one task, and the key over all of them."""
+"""The inputs of one stage of one task."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ import msgspec
 
 from harness.base.errors import PluginError, PromptError, TaskError, UsageError, did_you_mean
 from harness.base.hashing import digest
-from harness.contracts.benchmark import Benchmark
 from harness.contracts.judge import Judge
 from harness.contracts.model import Model, Sampling
 from harness.contracts.stage import CANDIDATE, Calls, Item, Stage
 from harness.contracts.task import Task
-from harness.parsing import LADDER_VERSION
 from harness.pipeline.roles import Binding, players_of
-from harness.pipeline.settings import RunSettings
-from harness.prompts import Template, Templates
+from harness.prompts import Template
 
 MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh", "repeat")
 """The components of a stage's key that enter the keys of its memos."""
@@ -166,69 +163,7 @@ class StageContext:
         return self.bindings[role]
 
 
-def stage_context(
-    stage: Stage,
-    *,
-    task: Task,
-    benchmark: Benchmark,
-    options: msgspec.Struct,
-    bindings: Mapping[str, Binding],
-    templates: Templates,
-    settings: RunSettings,
-    run_id: str,
-    thinking: Collection[Model] = (),
-    repeat: int = 1,
-) -> StageContext:
-    """The context of a benchmark's stage in a task, with its key; `thinking` are the models that
-    think."""
-    declared = DeclaredOptions(options, stage)
-    roles = (*stage.roles, *stage.judges)
-    own = {
-        (prompt, role): found
-        for prompt in stage.templates
-        for role in roles
-        if (found := templates.get(benchmark.name, prompt, role)) is not None
-    }
-    samplings = {role: _sampling(task, stage, role, settings.sampling) for role in roles}
-    components: dict[str, Any] = {
-        "benchmark": benchmark.name,
-        "stage": stage.name,
-        "version": stage.version,
-        "options": declared.as_json(),
-        "prompts": {f"{prompt}.{role}": found.digest for (prompt, role), found in own.items()},
-        "roles": {
-            role: {
-                **bindings[role].key(run_id),
-                **_sampling_parts(bindings[role], samplings[role], thinking),
-            }
-            for role in roles
-        },
-        "ladder": LADDER_VERSION,
-        "seed": settings.seed,
-        "structured": settings.structured,
-        "fresh": run_id if settings.fresh else None,
-    }
-    if repeat > 1:
-        components["repeat"] = repeat
-    return StageContext(
-        task=task,
-        benchmark=benchmark.name,
-        stage=stage,
-        number=benchmark.stages.index(stage) + 1,
-        options=declared,
-        bindings=bindings,
-        templates=own,
-        samplings=samplings,
-        thinking=frozenset(thinking),
-        seed=settings.seed,
-        structured=settings.structured,
-        repeat=repeat,
-        components=components,
-        key=digest(components),
-    )
-
-
-def _sampling_parts(
+def sampling_parts(
     binding: Binding, sampling: Sampling, thinking: Collection[Model]
 ) -> dict[str, Any]:
     """The sampling in a role's part of the key; the reasoning counts if a model of it thinks."""
@@ -245,7 +180,11 @@ def _sampling_parts(
     return {**found, "thinking": thoughtful} if binding.members else found
 
 
-def _sampling(task: Task, stage: Stage, role: str, given: Mapping[str, Any]) -> Sampling:
+def sampling_of(task: Task, stage: Stage, role: str, given: Mapping[str, Any]) -> Sampling:
+    """How a role of a stage is asked: as the command, the stage, the role or else the model says.
+
+    `given` is what the command says of the candidate.
+    """
     wanted: dict[str, Any] = {"reasoning_tokens": REASONING_TOKENS}
     if role in task.roles:
         wanted.update(task.roles[role].sampling)

@@ -16,9 +16,10 @@ from harness.contracts.stage import Item, Stage
 from harness.contracts.task import Task
 from harness.parsing import TextReader
 from harness.pipeline.desk import ItemDesk
+from harness.pipeline.preparation import PreparedTask
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import StageContext, stage_context
+from harness.pipeline.stage_context import StageContext
 from harness.prompts.templates import Templates
 from harness.testing import ScriptedModel
 
@@ -76,16 +77,15 @@ def make_contexts(
     prompts: Path, task: Task, benchmark: Benchmark, bindings: Mapping[str, Any], **fields: Any
 ) -> list[StageContext]:
     """The contexts of a benchmark's stages, with the prompts in a folder."""
-    given: dict[str, Any] = {"options": NoOptions(), "run_id": "run", "repeat": 1, "thinking": ()}
-    given = {name: fields.pop(name, usual) for name, usual in given.items()}
-    settings = RunSettings(**{"tasks": (), "model": "", "seed": 0, **fields})
-    return [
-        stage_context(
-            stage, task=task, benchmark=benchmark, bindings=bindings,
-            templates=Templates([prompts]), settings=settings, **given,
-        )
-        for stage in benchmark.stages
-    ]  # fmt: skip
+    usual: dict[str, Any] = {"options": NoOptions(), "run_id": "run", "repeat": 1, "thinking": ()}
+    given = {name: fields.pop(name, value) for name, value in usual.items()}
+    run_id, thinking = given.pop("run_id"), given.pop("thinking")
+    prepared = PreparedTask(
+        task=task, benchmark=benchmark, stages=benchmark.stages, bindings=bindings,
+        templates=Templates([prompts]),
+        settings=RunSettings(**{"tasks": (), "model": "", "seed": 0, **fields}), **given,
+    )  # fmt: skip
+    return [*prepared.contexts(run_id, thinking)]
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from harness import Benchmark, Identity, Item, Message, Request, Sampling, Stage
 from harness.base.hashing import canonical, digest, digest_bytes, stable_int, struct_texts
 from harness.calls.keys import call_key
 from harness.contracts.task import DataSpec, Task
-from harness.pipeline import stage_context as context
+from harness.pipeline import preparation
 from harness.pipeline.item_queue import record_key
+from harness.pipeline.preparation import PreparedTask
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import RunSettings
 
@@ -93,7 +94,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def test_the_key_of_a_stage(monkeypatch):
-    monkeypatch.setattr(context, "LADDER_VERSION", 1)
+    monkeypatch.setattr(preparation, "LADDER_VERSION", 1)
     stage = Stage(
         name="ask", item=Item, value=str, items=None, work=None, version=3,
         roles=("candidate",), options=("small", "big"),
@@ -102,8 +103,8 @@ def test_the_key_of_a_stage(monkeypatch):
         name="b", version=9, stages=(stage,), load=None, score=None, metrics={}, options=Options
     )
     model = SimpleNamespace(identity=Identity(kind="openai", name="m", scope="run"))
-    made = context.stage_context(
-        stage,
+    [made] = PreparedTask(
+        stages=(stage,),
         task=Task(
             name="t", version=4, benchmark="b", data=DataSpec(tables={}), metrics=(), tags=("x",)
         ),
@@ -112,8 +113,7 @@ def test_the_key_of_a_stage(monkeypatch):
         bindings={"candidate": Binding(role="candidate", label="openai:m", model=model)},
         templates=SimpleNamespace(get=lambda *_: SimpleNamespace(digest="feed")),
         settings=RunSettings(tasks=(), model="", seed=7),
-        run_id="run-1",
-    )
+    ).contexts("run-1")
     assert made.key == digest_bytes(STAGE.encode()) == "b6d62e63ec73fdee78e599c77f5d708a"
 
 

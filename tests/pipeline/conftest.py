@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Model, Reply, Request
 from harness.contracts.records import JournalLine
 from harness.pipeline import preparation
-from harness.pipeline.executors.local import LocalExecutor
-from harness.pipeline.executors.planned import PlannedRun
+from harness.pipeline.executors.execute import Executor
+from harness.pipeline.executors.lanes import Lanes
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan
 from harness.pipeline.roles import Binding
@@ -87,7 +88,7 @@ class House:
     halted: list[Any] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
-    executor: LocalExecutor | None = None
+    executor: Executor | None = None
 
     def contexts(self, stages, models, judges=None):
         for name, text in self.prompts.items():
@@ -128,17 +129,13 @@ class House:
         kept = Store.open(self.folder / "calls.sqlite", warn=self.told.append) if store else None
         client = Client(store=kept, run_id="run", engines=room, meter=Meter(Budget()))
         self.ended = []
-        self.executor = executor = LocalExecutor(
-            PlannedRun(
-                plan=Plan(runs=runs, resource=room.resource),
-                limits=limits,
-                retry_failures=retry_failures,
-                ask_unanswered=ask_unanswered,
-                on_stage_start=lambda run: None,
-                on_stage_end=lambda run: self.ended.append(run.context.stage.name),
-            ),
-            client=client,
-            memo=Memory(kept),
+        self.executor = executor = Executor(
+            plan=Plan(runs=runs, resource=room.resource),
+            make_workers=partial(Lanes, client=client, memo=Memory(kept)),
+            limits=limits,
+            retry_failures=retry_failures,
+            ask_unanswered=ask_unanswered,
+            on_stage_end=lambda run: self.ended.append(run.context.stage.name),
         )
         try:
             await executor.run()

@@ -1,5 +1,6 @@
 """What is said to a model after an answer that could not be read."""
 
+import pytest
 from builders.stages import say_stage, words
 
 from harness.contracts.model import Message
@@ -40,10 +41,9 @@ async def test_a_long_answer_is_shown_by_its_beginning_and_end(house, scripted):
     assert quoted.content == "a" * 1000 + "\n…\n" + "c" * 1000
 
 
-async def test_what_was_refused_is_asked_again_as_it_was(house, scripted):
-    model = scripted("m", lambda request: "I would rather", finish="refused")
-    assert await retried(house, model) == ()
-
-
-async def test_an_answer_that_the_prompt_begins_is_asked_for_again_as_it_was(house, scripted):
-    assert await retried(house, scripted("m", lambda request: "no idea"), BEGUN) == ()
+@pytest.mark.parametrize(("finish", "prompt"), [("refused", PLAIN), ("stop", BEGUN)])
+async def test_what_was_refused_or_begun_by_the_prompt_is_asked_again_as_it_was(
+    house, scripted, finish, prompt
+):
+    model = scripted("m", lambda request: "I would rather", finish=finish)
+    assert await retried(house, model, prompt) == ()

@@ -47,23 +47,21 @@ async def test_findings_come_in_the_order_of_the_looks():
     assert [one.says for one in found] == ["slow", "quick", "and more"]
 
 
-async def test_an_error_is_a_finding_with_all_that_it_says():
-    def find():
-        raise DataError(
-            "the table has no column", where="a.csv", found="b, c", expected="a", hint="add it"
-        )
-
-    (found,) = await look("data", find)
-    says = "a.csv: the table has no column; found b, c; expected a"
-    assert found == bad("data", says, "add it")
+NO_COLUMN = DataError("no column", where="a.csv", found="b, c", expected="a", hint="add it")
 
 
-async def test_foreign_code_that_breaks_is_a_finding():
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (NO_COLUMN, bad("x", "a.csv: no column; found b, c; expected a", "add it")),
+        (ZeroDivisionError("by 0"), bad("x", "the look failed: ZeroDivisionError: by 0")),
+    ],
+)
+async def test_an_error_is_a_finding_with_all_that_it_says(error, expected):
     async def find():
-        raise ZeroDivisionError("by zero")
+        raise error
 
-    (found,) = await look("model", find)
-    assert found == bad("model", "the look failed: ZeroDivisionError: by zero")
+    assert await look("x", find) == [expected]
 
 
 @pytest.mark.parametrize("where", ["thread", "loop"])
@@ -321,14 +319,12 @@ def test_a_folder_that_will_be_made_is_told_with_its_space(monkeypatch, tmp_path
     assert list(tmp_path.iterdir()) == [table], "a look leaves nothing behind"
 
 
-def test_a_file_in_place_of_the_folder(tmp_path):
+def test_a_folder_that_cannot_be_made_or_written(monkeypatch, tmp_path):
     (tmp_path / "runs").write_text("")
     path = tmp_path / "runs" / "mine"
     (found,) = folder("runs", path, option=OPTION)
     assert found == bad("runs", f"{path}: {tmp_path / 'runs'} is not a folder", ANOTHER)
 
-
-def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
     def refused(dir):
         raise PermissionError(13, "Permission denied")
 

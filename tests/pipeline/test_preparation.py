@@ -9,7 +9,7 @@ from harness.base.errors import PromptError, TaskError, UsageError
 from harness.contracts.stage import Item, Stage
 from harness.data import TaskData
 from harness.pipeline import preparation
-from harness.pipeline.preparation import bind_tasks, check_prompts, prepare
+from harness.pipeline.preparation import check_prompts, prepare, prepare_without_data
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import make_settings
 from harness.prompts import Templates
@@ -189,12 +189,12 @@ def test_a_benchmark_refuses_models_that_do_not_suit_its_data(monkeypatch):
 def test_a_stage_that_the_data_did_not_call_for_is_not_bound():
     (whole,) = prepared(tasks="perrec_easy_pairwise").tasks
     first = whole.stages[0].name
-    (bound,) = bind_tasks(whole.settings, load_plugins(), {whole.task.name: {first}})
+    (bound,) = prepare_without_data(whole.settings, load_plugins(), {whole.task.name: {first}})
     assert [stage.name for stage in bound.stages] == [first]
     assert [one.key for one in bound.contexts("run")] == [whole.contexts("run")[0].key]
 
 
 def test_other_tasks_than_were_prepared_are_refused():
     with pytest.raises(TaskError) as caught:
-        bind_tasks(prepared().settings, load_plugins(), {"interests_short": {"name"}})
+        prepare_without_data(prepared().settings, load_plugins(), {"interests_short": {"name"}})
     assert (caught.value.found, caught.value.expected) == ("interests", "interests_short")

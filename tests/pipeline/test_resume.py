@@ -38,7 +38,7 @@ def take(tmp_path):
     def take(**given):
         settings = make_settings({**ASKED, "output_path": tmp_path / "runs", **given})
         prepared = prepare(settings, load_plugins())
-        taken = lock_folder(settings, prepared, display=Told(None))
+        taken = lock_folder(prepared, display=Told(None))
         taken_folders.append(taken.folder)
         contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
         taken.begin(prepared, contexts)
@@ -121,31 +121,21 @@ def run_key(**given):
     return digest(make_settings({**ASKED, **given}).asked())
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"concurrency": 3}, {"patience": {"attempts": 2}}, {"budget": {"calls": 9}},
-        {"max_failures": "0.5"}, {"retry_failures": True}, {"one_engine_at_a_time": True},
-        {"allow_self_judging": True}, {"use_store": False},
-        {"executor": "ray", "workers": 8},
-    ],
-    ids=str,
+DECIDES_NOTHING = (
+    {"concurrency": 3}, {"patience": {"attempts": 2}}, {"budget": {"calls": 9}},
+    {"max_failures": "0.5"}, {"retry_failures": True}, {"one_engine_at_a_time": True},
+    {"allow_self_judging": True}, {"use_store": False}, {"executor": "ray", "workers": 8},
 )  # fmt: skip
-def test_settings_that_decide_no_result_take_up_the_same_run(more):
-    assert run_key(**more) == run_key()
+DECIDES_RESULTS = (
+    {"tasks": "interests_short"}, {"seed": 1}, {"limit": 3}, {"structured": True}, {"fresh": True},
+    {"sampling": {"temperature": 0.5}}, {"changes": {"window": 5}}, {"changes": {"window": 10}},
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"tasks": "interests_short"}, {"seed": 1}, {"limit": 3}, {"structured": True},
-        {"sampling": {"temperature": 0.5}}, {"changes": {"window": 5}},
-        {"changes": {"window": 10}}, {"fresh": True},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_settings_that_decide_results_are_another_run(more):
-    assert len({run_key(), run_key(**more), run_key(changes={"window": 7})}) == 3
+def test_settings_that_decide_results_are_another_run_and_others_the_same():
+    assert {run_key(**more) for more in DECIDES_NOTHING} == {run_key()}
+    others = {run_key(**more) for more in DECIDES_RESULTS}
+    assert len({run_key(), *others}) == 1 + len(DECIDES_RESULTS)
 
 
 def test_a_run_is_found_by_the_key_of_its_settings(take):
@@ -164,11 +154,17 @@ def aged(path, hours):
         os.utime(file, (then, then))
 
 
-@pytest.mark.parametrize(("hours", "same"), [(19.9, True), (20.1, False)])
-def test_a_name_without_a_revision_stands_for_the_same_weights_for_so_long(take, hours, same):
-    path = left(take(**SERVED))
+@pytest.mark.parametrize(
+    ("hours", "revision", "same"),
+    [(19.9, "", True), (20.1, "", False), (24 * 365, ",revision=a", True)],
+)
+def test_a_name_without_a_revision_stands_for_the_same_weights_for_so_long(
+    take, hours, revision, same
+):
+    given = {**SERVED, "model_args": SERVED["model_args"] + revision}
+    path = left(take(**given))
     aged(path, hours)
-    taken = take(**SERVED)
+    taken = take(**given)
     assert (taken.folder.path == path, taken.resumed) == (same, same)
     assert any("has no revision=" in line for line in take.told) is not same
 
@@ -187,13 +183,6 @@ def test_a_run_that_is_too_old_is_left_to_others_unlocked(take):
     take(**SERVED)
     aged(path, 30)
     assert take(**SERVED, resume=path).folder.path == path
-
-
-def test_a_run_of_pinned_weights_and_rules_never_grows_old(take):
-    pinned = {**SERVED, "model_args": f"{SERVED['model_args']},revision=a"}
-    path = left(take(**pinned))
-    aged(path, 24 * 365)
-    assert take(**pinned).folder.path == path
 
 
 def test_resuming_another_run_names_what_is_unlike(take):

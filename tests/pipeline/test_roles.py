@@ -184,22 +184,22 @@ def only_sometimes(*, hint="", also_always=False):
     return make_benchmark(*stages)
 
 
-def test_an_unbound_role_of_a_stage_that_data_call_for_says_so_and_what_helps():
-    with pytest.raises(
-        UsageError, match="the role 'writer' of task t has no model or judge"
-    ) as caught:
-        bind(settings(), bench=only_sometimes(hint="the data has no profiles"))
-    assert caught.value.found == (
-        "this data and these options call for the stage 'profile', which asks the role"
-    )
+CALLED_FOR = "this data and these options call for the stage 'profile', which asks the role"
+
+
+@pytest.mark.parametrize(
+    ("stages", "found", "hint"),
+    [
+        ({"hint": "the data has no profiles"}, CALLED_FOR, "the data has no profiles"),
+        ({"also_always": True}, None, None),
+    ],
+    ids=["sometimes", "always"],
+)
+def test_an_unbound_role_of_a_stage_that_data_call_for_says_so_and_what_helps(stages, found, hint):
+    with pytest.raises(UsageError, match="'writer' of task t has no model or judge") as caught:
+        bind(settings(), bench=only_sometimes(**stages))
     assert caught.value.expected.startswith("--role writer=SPEC")
-    assert caught.value.hint == "the data has no profiles"
-
-
-def test_an_unbound_role_that_is_always_asked_blames_neither_data_nor_options():
-    with pytest.raises(UsageError) as caught:
-        bind(settings(), bench=only_sometimes(also_always=True))
-    assert (caught.value.found, caught.value.hint) == (None, None)
+    assert (caught.value.found, caught.value.hint) == (found, hint)
 
 
 def test_a_role_that_answers_for_another_is_asked():
@@ -212,13 +212,9 @@ def test_a_role_that_answers_for_another_is_asked():
 
 
 def test_a_task_that_speaks_of_a_role_that_there_is_not_is_told_those_there_are():
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="a role that its benchmark does not know") as caught:
         bind(settings(roles={"judge": "words"}), task(reader=RoleSpec()))
-    assert str(caught.value) == (
-        "task t has a role that its benchmark does not know\n"
-        "  found:    reader\n"
-        "  expected: candidate, judge"
-    )
+    assert (caught.value.found, caught.value.expected) == ("reader", "candidate, judge")
 
 
 @pytest.mark.parametrize(
@@ -300,23 +296,26 @@ def error_of(wanted, role="judge", **roles):
     return caught.value
 
 
+BY_DEFAULT = "role judge, as fake, the default of t"
+ANOTHER = "--judge SPEC binds another model to this role"
+
+
 @pytest.mark.parametrize(
-    ("role", "roles", "where"),
+    ("role", "roles", "where", "hint"),
     [
-        ("judge", {"judge": "fake:big"}, "--judge"),
-        ("verifier", {"judge": "fake:big"}, "--judge"),
-        ("verifier", {"judge": "words", "verifier": "fake:big"}, "--role verifier"),
+        ("judge", {"judge": "fake:big"}, "--judge", None),
+        ("verifier", {"judge": "fake:big"}, "--judge", None),
+        ("verifier", {"judge": "words", "verifier": "fake:big"}, "--role verifier", None),
+        ("judge", {}, BY_DEFAULT, ANOTHER),
     ],
 )
-def test_an_argument_that_is_wrong_is_found_in_the_option_that_holds_it(role, roles, where):
-    error = error_of(task(verifier=RoleSpec(same_as="judge")), role, **roles)
-    assert (error.where, error.hint) == (where, None)
+def test_an_argument_that_is_wrong_is_found_where_it_was_given(role, roles, where, hint):
+    wanted = task(judge=RoleSpec(default="fake:big=1"), verifier=RoleSpec(same_as="judge"))
+    error = error_of(wanted, role, **roles)
+    assert (error.where, error.hint) == (where, hint)
 
 
-def test_an_argument_of_a_default_or_of_a_command_without_a_task_is_found_as_well():
-    error = error_of(task(judge=RoleSpec(default="fake:big=1")))
-    assert error.where == "role judge, as fake, the default of t"
-    assert error.hint == "--judge SPEC binds another model to this role"
+def test_an_argument_of_a_command_without_a_task_is_found_as_well():
     asked = RunSettings(tasks=(), model="fake", roles={"judge": "fake:big"})
     with pytest.raises(UsageError) as caught:
         RoleBinder(asked, FakePlugins(strict)).bind_given("judge")
@@ -353,39 +352,30 @@ def test_a_role_may_share_another_and_circles_are_named():
         bind(settings(), circle, benchmark(("s", ("a", "b"), ())))
 
 
-def test_the_candidate_never_judges_itself_unless_allowed():
-    itself = {"judge": "fake:small"}
-    with pytest.raises(UsageError, match="the candidate would judge itself"):
-        bind(settings(roles=itself))
-    assert bind(settings(roles=itself, allow_self_judging=True))["judge"].judge is not None
-
-
 def test_an_option_for_a_role_that_no_task_has_is_refused():
     binder = RoleBinder(settings(roles={"judge": "words", "taxonomist": "other:x"}), FakePlugins())
     with pytest.raises(UsageError, match="no chosen task has a role 'taxonomist'"):
         binder.check_known_roles([NAMED_THEN_JUDGED])
 
 
-def test_a_judge_whose_stage_is_left_out_is_noted():
+@pytest.mark.parametrize(
+    ("stages", "notes"),
+    [(1, ["no chosen task asks a judge, so --judge is not used"]), (2, [])],
+)
+def test_a_judge_whose_stage_is_left_out_is_noted(stages, notes):
     binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
     binder.check_known_roles([NAMED_THEN_JUDGED])
-    bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1])
-    assert set(bound) == {"candidate"}
+    binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:stages])
     binder.check_used_roles()
-    assert binder.notes == ["no chosen task asks a judge, so --judge is not used"]
-    asked = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
-    asked.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
-    asked.check_used_roles()
-    assert asked.notes == []
+    assert binder.notes == notes
 
 
 def test_a_factory_that_makes_no_model_is_named():
     plugins = FakePlugins(lambda kind, args: SimpleNamespace(ask=None))
-    with pytest.raises(PluginError) as caught:
+    with pytest.raises(PluginError, match="kind 'fake' returned no model") as caught:
         bind(settings(), bench=benchmark(("name", ("candidate",), ())), plugins=plugins)
-    assert caught.value.problem == "the factory of the model kind 'fake' returned no model"
-    assert caught.value.found == "SimpleNamespace"
-    assert caught.value.expected == "an instance of a subclass of harness.Model"
+    expected = "an instance of a subclass of harness.Model"
+    assert (caught.value.found, caught.value.expected) == ("SimpleNamespace", expected)
 
 
 def both(judge, *, make=heavy, **candidate):
@@ -469,6 +459,8 @@ def test_a_judge_that_is_the_candidate_is_refused_before_the_way_it_opens():
     for bench in (NAMED_THEN_JUDGED, benchmark(("mark", (), ("judge",)))):
         with pytest.raises(UsageError, match="the candidate would judge itself"):
             bind(asked, bench=bench, plugins=FakePlugins(heavy))
+    allowed = settings(roles={"judge": "fake:small"}, allow_self_judging=True)
+    assert bind(allowed)["judge"].judge is not None
 
 
 PANEL = "all:other:a,base_url=http://h:1/v1+other:b,base_url=http://h:2/v1+words"

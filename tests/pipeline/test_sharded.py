@@ -16,7 +16,7 @@ from builders.toys import KeepingDisplay, Runs, asked, current_lines, outcomes, 
 
 from harness.base.errors import ModelError
 from harness.pipeline import run as run_module
-from harness.pipeline.executors import lanes, sharded
+from harness.pipeline.executors import lanes, sharded, shards
 from harness.pipeline.executors.shard_worker import ShardWorker
 from harness.pipeline.executors.shards import Collector
 from harness.testing import FaultyServer, faults
@@ -205,6 +205,34 @@ def test_an_item_that_ends_its_worker_is_found_and_recorded_broken(runs, server)
     server.faults = ()
     again = runs.sharded(resume=done.folder)
     assert outcomes(current_lines(again.folder, "say")) == said(WORDS)
+
+
+def test_after_deaths_only_what_was_at_work_at_each_of_them_is_worked_alone(
+    runs, server, monkeypatch
+):
+    monkeypatch.setattr(lanes, "READY", 0)
+    monkeypatch.setattr(shards, "PER_WORKER", 2)  # the worker has all items in hand
+    words = [f"w {number}" for number in range(60)]
+    runs.words(*words)
+    held, side_by_side = [], []
+
+    def strike(request):
+        text = request.body["messages"][-1]["content"]
+        if request.number in (10, 20, 30):
+            runs.machines.workers[0].kill()
+        if text in held[:1] or not held:
+            held.append(text)
+            return faults.SILENCE if len(held) < 4 else None
+        if len(held) == 4:
+            side_by_side.append(server.in_flight)
+        return None
+
+    server.faults = strike
+    server.latency = 0.02
+    done = runs.sharded(workers=1, concurrency=4)
+    assert done.status == "done", done.errors
+    assert outcomes(current_lines(done.folder, "say")) == said(words)
+    assert len(held) == 4 and side_by_side[0] == 1 and max(side_by_side) == 4
 
 
 def test_two_items_that_end_their_workers_end_the_run(runs, server):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
@@ -18,7 +19,6 @@ from harness.contracts.stage import Item
 from harness.pipeline.executors.shards import (
     LARGEST,
     Collector,
-    Copies,
     LogLine,
     ShardFiles,
     collect_left_behind,
@@ -77,7 +77,7 @@ def write(path, *lines):
 
 def collector(stores):
     own, store = stores
-    return Collector(own=own, store=store, memory=Memory(store, own))
+    return Collector(own=own, store=store)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_items_and_memos_are_read_as_they_were_written(files):
         JobText(key=key(1), item=msgspec.Raw(b'{"id":"1","user":"\xc3\xa4"}')),
         JobText(key=key(2), item=msgspec.Raw(b'{"id":"2","user":"u"}'), again=True, replaces="ab"),
     ]
-    files.write(7, texts, Copies())
+    files.write(7, texts, ())
     found = list(files.items(7))
     assert [(one.key, bytes(one.item), one.again, one.replaces) for one in found] == [
         (one.key, bytes(one.item), one.again, one.replaces) for one in texts
@@ -151,7 +151,7 @@ async def test_what_a_kill_leaves_of_a_shard_that_was_collected_is_of_the_first_
     files, stores, tmp_path, monkeypatch
 ):
     """One that was cut off and lived on recorded the same item."""
-    files.write(3, [], Copies())
+    files.write(3, [], ())
     for attempt, value in (1, "first"), (2, "second"):
         write(files.part(3, attempt), line(1, Done(value)))
         write(files.log(3, attempt), LogLine(begun=key(1)))
@@ -167,7 +167,7 @@ async def test_what_a_kill_leaves_of_a_shard_that_was_collected_is_of_the_first_
     with JournalWriter(files.journal) as writer, pytest.raises(KeyboardInterrupt):
         await collector(stores).collect(files, 3, 2, writer, now)
     monkeypatch.undo()
-    await collect_left_behind(tmp_path / "run", lambda stack: collector(stores), now)
+    await collect_left_behind(tmp_path / "run", lambda: nullcontext(stores), now)
     assert '"second"' not in files.journal.read_text() and not files.folder.exists()
 
 
@@ -175,8 +175,8 @@ def test_a_shard_that_cannot_be_written_says_where(files):
     files.folder.rmdir()
     files.folder.write_text("")
     with pytest.raises(StorageError) as caught:
-        files.write(3, [], Copies())
-    assert caught.value.where == str(files.copies_of(3))
+        files.write(3, [], ())
+    assert caught.value.where == str(files.folder)
 
 
 async def test_answers_stay_with_the_run_as_long_as_their_item_lacks_something(files, stores):
@@ -224,7 +224,7 @@ async def test_what_a_killed_command_left_is_taken_over_once(files, stores, tmp_
     write(files.part(10, 2), line(2, Done("c")), line(3, Done("d")))
     write(files.log(10, 2), answer(101, "in flight", asker=f"task/say {key(4)} "))
     (files.folder / "10.items").write_text("")
-    await collect_left_behind(tmp_path / "run", lambda stack: collector(stores), now)
+    await collect_left_behind(tmp_path / "run", lambda: nullcontext(stores), now)
     assert not files.folder.exists()
     values = {}
     for text in files.journal.read_text().splitlines():
@@ -232,6 +232,4 @@ async def test_what_a_killed_command_left_is_taken_over_once(files, stores, tmp_
         values[int(one["key"], 16)] = one["outcome"].get("value")
     assert values == {1: "later", 2: "b", 3: "d"}  # the current record is the last
     assert stores[0].get(bytes.fromhex(key(101)))
-    opened = []
-    await collect_left_behind(tmp_path / "run", opened.append, now)
-    assert opened == []  # nothing is opened where nothing was left
+    await collect_left_behind(tmp_path / "run", None, now)  # opens nothing where nothing was left

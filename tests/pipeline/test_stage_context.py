@@ -11,7 +11,7 @@ from harness.base.errors import TaskError, UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Sampling
 from harness.contracts.task import RoleSpec
-from harness.pipeline import stage_context as module
+from harness.pipeline import preparation
 from harness.pipeline.roles import Binding
 
 
@@ -77,7 +77,7 @@ def made(tmp_path):
 
 
 def test_all_that_decides_records_stands_in_the_components(made, monkeypatch):
-    monkeypatch.setattr(module, "LADDER_VERSION", 6)
+    monkeypatch.setattr(preparation, "LADDER_VERSION", 6)
     ask, weigh = made()
     digests = [
         ask.components["prompts"]["ask.candidate"],

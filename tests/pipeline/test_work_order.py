@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -21,6 +22,7 @@ from harness.pipeline.preparation import prepare
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
 from harness.registry.missing_packages import HARNESS
+from harness.runs.run_folder import RunFolder
 
 LOCAL = "http://127.0.0.1:9/v1"
 SERVED = f"openai:model=m,base_url={LOCAL}"
@@ -44,15 +46,15 @@ def ordered(thinks=(), **given):
     """The order of a run, and its contexts; `thinks` are numbers of models that think."""
     prepared = prepare(make_settings({**GIVEN, **given}), load_plugins())
     thinking = [prepared.models[number] for number in thinks]
-    contexts = [one for each in prepared.tasks for one in each.contexts("run-1", thinking)]
+    contexts = {each.task.name: each.contexts("run-1", thinking) for each in prepared.tasks}
     folder = Path("runs/one")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "lock").write_text("held")
-    order = work_order(
-        prepared.settings, contexts, load_plugins(), run_id="run-1", folder=folder, session=1,
-        workers=2,
+    session = SimpleNamespace(
+        settings=prepared.settings, contexts=contexts, plugins=load_plugins(), number=1, workers=2,
+        taken=SimpleNamespace(run_id="run-1", folder=RunFolder(folder)),
     )  # fmt: skip
-    return order, contexts
+    return work_order(session), [one for each in contexts.values() for one in each]
 
 
 def changed(order: bytes, **changes) -> bytes:

@@ -19,7 +19,6 @@ from simulated.plans import Plan
 from harness.calls import budget, client, limiter, store
 from harness.calls.budget import Budget
 from harness.pipeline import item_queue, plan, run
-from harness.pipeline.executors import choice
 from harness.runs import atomic_files, journal, run_folder
 from harness.scoring import score_run
 
@@ -87,9 +86,8 @@ CANARIES = {
         needs=lambda plan: plan.faults and plan.budget.tokens,
     ),
     "a resume that asks again what failed by its answer": Canary(
-        choice, "open_executor",
+        run, "open_executor",
         "retry_failures=settings.retry_failures", "retry_failures=True",
-        (run,),
         needs=lambda plan: plan.crashes,
     ),
     "a torn last line that is taken whole": Canary(
@@ -137,7 +135,7 @@ CANARIES = {
         journal.JournalWriter, "close", "self._write()", "pass",
     ),
     "an item that is taken over though it lacks an answer": Canary(
-        item_queue.ItemQueue, "_asks_again", "self.ask_unanswered and lacking.unanswered", "False",
+        item_queue.StageQueue, "_asks_again", "self.ask_unanswered and lacking.unanswered", "False",
         needs=lambda plan: plan.faults,
     ),
     "an answer that is given back without what it cost": Canary(

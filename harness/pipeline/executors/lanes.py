@@ -69,14 +69,6 @@ class Overseer(Protocol):
         """Whether no further item is to be taken."""
         ...
 
-    def worked(self, queue: Queue, job: Job | None) -> None:
-        """An item of the queue was worked, or (None) the queue has none left."""
-        ...
-
-    def failed(self, queue: Queue, failure: Failure) -> None:
-        """An item of the queue was recorded with a failure."""
-        ...
-
     def worker_ended(self, error: BaseException | None) -> None:
         """A worker has ended, by this error if it is not None."""
         ...
@@ -106,41 +98,56 @@ def lane_width(run: StageRun, *, rounds: bool) -> int:
 class Lanes:
     """The workers of a process, in a lane for each model: stages that share a model share them."""
 
+    by_user = False
+    """Whether items are taken by the hash of their user, and not as they were made."""
+
     def __init__(
-        self, *, client: Client, memo: Callable[[str, str], Memo], overseer: Overseer
+        self, overseer: Overseer, *, client: Client, memo: Callable[[str, str], Memo]
     ) -> None:
+        self._overseer = overseer
         self._client = client
         self._memo = memo
-        self._overseer = overseer
         self._lanes: dict[StageRun | Model | None, _Lane] = {}
         self._workers: set[asyncio.Task[None]] = set()
         self._dropped = asyncio.Event()
         self._yield_to_loop = LoopTurns()
 
-    def add(self, queue: Queue, *, rounds: bool, alone: bool = False) -> None:
-        """Add a queue to the lane of its model; `start` starts workers for it.
-
-        The items of one that is `alone` are worked one after the other.
-        """
+    def add(self, queue: Queue, *, rounds: bool) -> None:
+        """Add a queue to the lane of its model; `start` starts workers for it."""
         run = queue.run
         models = run.context.models
-        lane_key = run if rounds or alone else models[0] if models else None
+        lane_key = run if rounds or queue.alone else models[0] if models else None
         lane = self._lanes.get(lane_key)
         if lane is None:
-            width = 1 if alone else lane_width(run, rounds=rounds)
-            lane = self._lanes[lane_key] = _Lane(width=width)
+            lane = self._lanes[lane_key] = _Lane(width=lane_width(run, rounds=rounds))
         if queue not in lane.queues:
             lane.queues.append(queue)
 
     def start(self) -> None:
         """Start as many workers on each lane as its width and items allow."""
         for lane in self._lanes.values():
-            wanted = min(lane.width, lane.busy + max(1, sum(queue.left for queue in lane.queues)))
+            width = 1 if any(queue.alone for queue in lane.queues) else lane.width
+            wanted = min(width, lane.busy + max(1, sum(queue.left for queue in lane.queues)))
             while lane.queues and lane.workers < wanted:
                 lane.workers += 1
                 task = asyncio.get_running_loop().create_task(self._work(lane))
                 self._workers.add(task)
                 task.add_done_callback(self._worker_ended)
+
+    def usage(self) -> dict[str, dict[str, int]]:
+        """The counts of the client's calls."""
+        return self._client.usage.as_json()
+
+    def limits(self) -> dict[str, Any]:
+        """The history of the client's limiters."""
+        return self._client.limits()
+
+    def stop_calls(self, error: HarnessError) -> None:
+        """Send no further question: those who wait to send one raise the error."""
+        self._client.stop(error)
+
+    def stage_ended(self, run: StageRun) -> None:
+        """Nothing is kept of a stage: its queue gives no item any more."""
 
     @property
     def busy(self) -> bool:
@@ -184,7 +191,7 @@ class Lanes:
                 finally:
                     lane.busy -= 1
                     job.queue.run.progress.in_flight -= 1
-                self._overseer.worked(job.queue, job)
+                job.queue.worked()
                 await self._yield_to_loop()
         finally:
             lane.workers -= 1
@@ -203,7 +210,7 @@ class Lanes:
                 return job
             if lane.queues and lane.queues[0] is queue:
                 lane.queues.popleft()
-            self._overseer.worked(queue, None)
+            queue.worked()
         return None
 
     async def _process(self, job: Job) -> None:
@@ -232,7 +239,7 @@ class Lanes:
         calls, judged = tuple(desk.calls), tuple(desk.judged)
         failure = record_outcome(job.queue, job, result, calls=calls, judged=judged)
         if failure is not None:
-            self._overseer.failed(job.queue, failure)
+            job.queue.failed(failure)
 
 
 def record_outcome(

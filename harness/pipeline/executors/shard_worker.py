@@ -9,7 +9,7 @@ import secrets
 import socket
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ from harness.calls.network_fs import network_type
 from harness.calls.store import Store
 from harness.contracts.outcomes import Broken, Failure, tag_of
 from harness.pipeline.executors.lanes import Lanes, ends_gently, record_outcome
-from harness.pipeline.executors.shards import LogLine, Shard, ShardFiles, log_lines
+from harness.pipeline.executors.shards import MOST_DEATHS, LogLine, Shard, ShardFiles, log_lines
 from harness.pipeline.executors.work_order import (
     RunKeys,
     WorkOrder,
@@ -100,8 +100,9 @@ class ShardDone(msgspec.Struct, frozen=True, kw_only=True):
 class ShardQueue(Queue):
     """The items of a shard that no attempt has recorded.
 
-    `begun` are those that an attempt before began alone. `ended` is set once no item is left or at
-    work, and `closed` once the files are.
+    `begun` counts the attempts before that began each, and `begun_alone` are those that one began
+    alone. `widen` has more of them worked at a time again, once those are done that may end their
+    worker. `ended` is set once no item is left or at work, and `closed` once the files are.
     """
 
     shard: Shard
@@ -110,11 +111,14 @@ class ShardQueue(Queue):
     logs: dict[str, JournalWriter]
     texts: Iterator[JobText]
     before: dict[bytes, LackingRecord | None]
-    begun: set[str]
+    begun: Counter[str]
+    begun_alone: set[str]
+    widen: Callable[[], None]
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     details: dict[str, str] = field(default_factory=dict)
     askers: list[str] = field(default_factory=list)
     learnt: list[str] = field(default_factory=list)
+    given: int = 0
     drained: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     closed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -126,6 +130,16 @@ class ShardQueue(Queue):
         for one in self.before.values():
             if one is not None and one.failed:
                 self.failures[one.type, one.cause] += 1
+        self.suspects = 0
+        if self.shard.alone:
+            texts = sorted(self.texts, key=self._suspected, reverse=True)
+            self.suspects = sum(self._suspected(text) for text in texts)
+            self.texts, self.alone = iter(texts), self.suspects > 0
+
+    def _suspected(self, text: JobText) -> bool:
+        """Whether the item may end its worker: it was at work at so many deaths."""
+        recorded = bytes.fromhex(text.key) in self.before
+        return not recorded and self.begun[text.key] >= MOST_DEATHS
 
     async def next_text(self) -> JobText | None:
         """The next item to work on; None when no item is left."""
@@ -139,34 +153,51 @@ class ShardQueue(Queue):
     async def next(self) -> Job | None:
         """The next item to work on, whose answers go to the log of this attempt."""
         while (job := await super().next()) is not None:
-            if not self.shard.by_item or self._survives(job):
+            self.given += 1
+            if job.key not in self.begun_alone:
+                if self.alone:
+                    self.writer.flush()
+                self.log.note(LogLine(begun=job.key, alone=self.alone))
+                self.log.flush()  # so that it is known if its worker dies of it
                 self.logs[job.asker] = self.log
                 self.askers.append(job.asker)
                 break
+            self._record_death(job)
         return job
 
-    def _survives(self, job: Job) -> bool:
-        """Note that an item is begun alone; False if it was begun before: its worker died of it,
-        and it is recorded so."""
-        self.writer.flush()
-        if job.key not in self.begun:
-            self.log.note(LogLine(begun=job.key))
-            self.log.flush()
-            return True
+    def _record_death(self, job: Job) -> None:
+        """Record that a worker died of this item, which it worked alone."""
         died = Broken(
             KILLER,
             "its worker died three times as it worked this item or others, and "
             "once more as it worked this one alone",
         )
         record_outcome(self, job, died)
-        self.failures["broken", KILLER] += 1
-        self.details[KILLER] = died.detail
-        return False
+        self.failed(died)
+        self._end_suspect()
+
+    def _end_suspect(self) -> None:
+        self.suspects -= 1
+        if not self.suspects:
+            self.alone = False
+            self.widen()
+
+    def failed(self, failure: Failure) -> None:
+        """Count a failure; the command compares all of them with the limits."""
+        self.failures[tag_of(failure), failure.cause] += 1
+        self.details.setdefault(failure.cause, failure.detail)
 
     def worked(self) -> None:
         """An item is recorded, or there is none left."""
         if self.drained and not self.run.progress.in_flight:
             self.ended.set()
+        elif self.alone:
+            self._end_suspect()
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether an item was begun and not recorded."""
+        return len(self.before) + self.given > self.run.progress.done
 
     def counts(self) -> Counts:
         """What was counted so far."""
@@ -267,7 +298,7 @@ class ShardWorker:
             return ShardDone(attempts=attempts, error=self._known(failed))
         self._queues.append(queue)
         self._meter.grant(shard.share)
-        self._lanes.add(queue, rounds=shard.rounds, alone=shard.by_item)
+        self._lanes.add(queue, rounds=shard.rounds)
         self._lanes.start()
         await queue.ended.wait()
         return self._end(queue)
@@ -322,17 +353,6 @@ class ShardWorker:
     def over(self) -> bool:
         """Whether no further item is to be taken."""
         return self._stopped is not None or self._spent
-
-    def worked(self, queue: Queue, job: Job | None) -> None:
-        """An item of the queue was worked, or (None) the queue has none left."""
-        assert isinstance(queue, ShardQueue)
-        queue.worked()
-
-    def failed(self, queue: Queue, failure: Failure) -> None:
-        """Count a failure; the command compares all of them with the limits."""
-        assert isinstance(queue, ShardQueue)
-        queue.failures[tag_of(failure), failure.cause] += 1
-        queue.details.setdefault(failure.cause, failure.detail)
 
     def worker_ended(self, error: BaseException | None) -> None:
         """A task of a lane has ended: a spent share ends all shards, another error the run."""
@@ -396,7 +416,7 @@ class ShardWorker:
             announce=self._say,
             own=self._answers,
         )
-        self._lanes = Lanes(client=self._client, memo=self._memory, overseer=self)
+        self._lanes = Lanes(self, client=self._client, memo=self._memory)
         self._again = functools.partial(self._make_client, order, models)
 
     def _open_store(self, path: Path | None) -> Store | None:
@@ -418,27 +438,24 @@ class ShardWorker:
             )
         context = self._contexts[shard.task, shard.stage]
         before: dict[bytes, LackingRecord | None] = {}
-        begun: set[str] = set()
+        begun: Counter[str] = Counter()
+        begun_alone: set[str] = set()
         learnt: list[str] = []
-        copies = files.copies(shard.number)
-        for name, entries in copies.memos.items():
-            self._memory.learn(name, entries)
-        for answer in copies.answers:
-            self._answers.known[answer.answer.key] = answer
-            learnt.append(answer.answer.key)
-        logs = [files.earlier, *(files.log(shard.number, one) for one in range(1, attempt))]
+        logs = [files.log(shard.number, one) for one in range(attempt)]
         for one in range(1, attempt):
             before = recorded(files.part(shard.number, one), context.key) | before
-        for line in (line for log in logs for line in log_lines(log)):
+        for line in (line for log in (files.earlier, *logs) for line in log_lines(log)):
             if line.begun is not None:
-                begun.add(line.begun)
+                begun[line.begun] += 1
+                if line.alone:
+                    begun_alone.add(line.begun)
             elif line.answer is not None:
                 self._answers.known[line.answer.answer.key] = line.answer
                 learnt.append(line.answer.answer.key)
             elif line.memo is not None:
                 name, asker, values = line.memo
                 self._memory.learn(
-                    name, {key: Entry(value, asker) for key, value in values.items()}
+                    name, {key: Entry(value, asker or None) for key, value in values.items()}
                 )
         part = files.part(shard.number, attempt)
         return ShardQueue(
@@ -457,6 +474,8 @@ class ShardWorker:
             texts=files.items(shard.number),
             before=before,
             begun=begun,
+            begun_alone=begun_alone,
+            widen=self._lanes.start,
             learnt=learnt,
         )
 
@@ -481,7 +500,7 @@ class ShardWorker:
             counts=queue.counts(),
             error=error,
             spent=self._spent,
-            short=self._meter.short if self._spent else Budget(),
+            short=self._meter.short if self._spent and queue.broken_off else Budget(),
             returned=returned,
         )
 

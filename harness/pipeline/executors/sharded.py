@@ -1,4 +1,4 @@
-"""Runs a plan with workers in other processes: hands them shards, and collects the records."""
+"""Has workers in other processes work the stages of a run: hands them shards, collects records."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ import functools
 import operator
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain
+from typing import Any, Protocol
 
 import msgspec
 
-from harness.base.errors import HarnessError, ModelError, StorageError
+from harness.base.errors import HarnessError, ModelError, StorageError, UsageError
 from harness.calls.budget import UNITS, Budget, budget_spent, combined
 from harness.calls.client import OwnAnswer
-from harness.calls.store import Store
-from harness.calls.usage import UsageBook
 from harness.contracts.executor import Executor as Machines
-from harness.contracts.executor import Worker, WorkerDied
-from harness.pipeline.executors.lanes import lane_width
-from harness.pipeline.executors.planned import Executor, PlannedRun
+from harness.contracts.executor import ExecutorSettings, Worker, WorkerDied
+from harness.contracts.model import Model
+from harness.pipeline.executors.lanes import LoopTurns, Overseer, lane_width
 from harness.pipeline.executors.shard_worker import (
     COUNTED,
     KILLER,
@@ -31,19 +30,23 @@ from harness.pipeline.executors.shard_worker import (
     ShardWorker,
 )
 from harness.pipeline.executors.shards import (
+    MOST_DEATHS,
     Collector,
-    Copies,
+    LogLine,
     Shard,
     ShardFiles,
     item_of,
+    memo_lines,
     shard_size,
     write_earlier,
 )
-from harness.pipeline.executors.work_order import RunKeys
-from harness.pipeline.item_queue import ItemQueue, JobText
-from harness.pipeline.memos import Memory
-from harness.pipeline.plan import State
+from harness.pipeline.executors.work_order import keys_of, share_concurrency, work_order
+from harness.pipeline.item_queue import JobText, StageQueue
+from harness.pipeline.plan import StageRun, State
 from harness.pipeline.progress import ClusterProgress
+from harness.pipeline.session import Session
+from harness.pipeline.settings import LOCAL, RunSettings
+from harness.registry import Plugins, made
 
 NEWS_SECONDS = 0.5
 """How often workers are asked for their news."""
@@ -54,11 +57,51 @@ ROOM_SECONDS = 30.0
 ENDING_SECONDS = 60.0
 """How long a worker may take to close its engines."""
 
-MOST_DEATHS = 3
-"""Workers that may die of a shard before its items are worked one by one."""
-
 IN_HAND = 2
 """The shards of a worker: one fills its lanes as the other one drains."""
+
+
+def machines_of(settings: RunSettings, plugins: Plugins) -> Machines | None:
+    """The executor that the settings name; None for this process."""
+    if settings.executor == LOCAL:
+        return None
+    return made(
+        plugins.executor(settings.executor),
+        ExecutorSettings(
+            address=settings.ray_address, workers=settings.workers, engines=settings.engines
+        ),
+    )
+
+
+def join(machines: Machines, settings: RunSettings, models: Sequence[Model]) -> int:
+    """The number of workers that a run with these models has on the machines.
+
+    UsageError for a number of workers or engines that no model of the run has a use for, and for
+    models that are asked in batches.
+    """
+    for model in models:
+        if model.patient:
+            raise UsageError(
+                "batches are asked by one process, not by workers elsewhere",
+                where=model.identity.label,
+                found=f"--executor {settings.executor}",
+                expected="--executor local",
+            )
+    on_engines = [one.identity.label for one in models if one.occupies is not None]
+    by_rest = [one.identity.label for one in models if one.occupies is None]
+    if settings.engines is not None and not on_engines:
+        raise UsageError(
+            "--engines needs a model for which the harness starts an engine",
+            found=", ".join(by_rest),
+            expected="a model such as vllm, or --workers N: the processes that ask servers",
+        )
+    if settings.workers is not None and not by_rest:
+        raise UsageError(
+            "--workers needs a model that has a server of its own",
+            found=", ".join(on_engines),
+            expected="--engines N: each engine has one worker, on the machine of the engine",
+        )
+    return machines.join(models)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -76,15 +119,15 @@ class _Seat:
     node: str = ""
 
     def has_room(self, shard: Shard) -> bool:
-        most = 1 if shard.by_item else IN_HAND
+        most = 1 if shard.exclusive else IN_HAND
         return self.begun and not self.alone and self.in_hand < most
 
 
 @dataclass(eq=False, kw_only=True)
-class _Served:
+class _Stage:
     """A stage whose items are handed out, and what was heard of its shards."""
 
-    queue: ItemQueue
+    queue: StageQueue
     files: ShardFiles
     size: int
     rounds: bool
@@ -93,46 +136,43 @@ class _Served:
     heard: dict[int, Counts] = field(default_factory=dict)
 
 
-class ShardedExecutor(Executor):
-    """Runs every stage of a plan with workers in other processes.
+class RunOverseer(Overseer, Protocol):
+    """What runs the plan, and hears of the end of the run."""
 
-    `arguments` are those of each worker. `left` is what is left of the `bound`. `usage` has the
-    counts of calls that were made before, and gets those of the workers. `earlier`: sessions came
-    before this one. `seen` shows what is at work.
+    stopped_by: HarnessError | None
+    yield_to_loop: LoopTurns
+
+    def stop(self, error: HarnessError, *, at_once: bool = False) -> None:
+        """End the run with this error."""
+        ...
+
+
+class RemoteWorkers:
+    """Workers in other processes, which work the stages of a session in shards.
+
+    The session's client has the counts of calls that were made before, and gets those of the
+    workers.
     """
 
     by_user = True
 
-    def __init__(
-        self,
-        planned: PlannedRun,
-        *,
-        machines: Machines,
-        arguments: list[tuple[bytes, RunKeys, int]],
-        own: Store,
-        store: Store | None,
-        bound: Budget,
-        left: Budget,
-        usage: UsageBook,
-        earlier: bool,
-        seen: ClusterProgress,
-        announce: Callable[..., None],
-    ) -> None:
-        super().__init__(planned)
-        self._machines = machines
-        machines.show = functools.partial(announce, problem=True)
-        self._arguments = arguments
-        self._own = own
-        self._memory = Memory(store, own)
-        self._collector = Collector(own=own, store=store, memory=self._memory)
-        self._left = left
-        self._bound, self._held = bound, combined(operator.sub, left, left)
+    def __init__(self, overseer: RunOverseer, session: Session, collector: Collector) -> None:
+        assert session.machines is not None
+        self._overseer = overseer
+        self._session = session
+        self._machines = session.machines
+        self._announce = session.display.show_line
+        self._machines.show = functools.partial(self._announce, problem=True)
+        self._collector = collector
+        self._seen = session.progress.cluster = ClusterProgress()
+        client = session.client
+        self._usage = client.usage
+        used = Budget(calls=client.meter.calls, tokens=client.meter.tokens, cost=client.meter.spent)
+        self._bound = session.settings.budget
+        self._left = combined(operator.sub, self._bound, used)
+        self._held = combined(operator.sub, self._left, self._left)
         self._killers = 0
-        self._usage = usage
-        self._earlier = earlier
-        self._seen = seen
-        self._announce = announce
-        self._served: dict[tuple[str, str], _Served] = {}
+        self._stages: dict[tuple[str, str], _Stage] = {}
         self._again: deque[Shard] = deque()
         self._seats: list[_Seat] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -141,6 +181,7 @@ class ShardedExecutor(Executor):
         self._dropped = asyncio.Event()
         self._room = asyncio.Event()
         self._limits: dict[str, Any] = {}
+        share_concurrency(session.asked, session.workers, seat=0)
 
     def usage(self) -> dict[str, dict[str, int]]:
         """The counts of all workers' calls, as they last reported them."""
@@ -151,51 +192,67 @@ class ShardedExecutor(Executor):
         return dict(self._limits)
 
     @property
-    def _busy(self) -> bool:
-        return any(one.queue.run.state is State.RUNNING for one in self._served.values())
+    def busy(self) -> bool:
+        """Whether items are being worked."""
+        return any(one.queue.run.state is State.RUNNING for one in self._stages.values())
 
-    def _serve(self, queue: ItemQueue, *, rounds: bool) -> None:
+    def add(self, queue: StageQueue, *, rounds: bool) -> None:
+        """Take a queue on, whose items are handed out once `start` is called."""
         run = queue.run
         files = ShardFiles(run.journal)
-        if self._earlier:
-            write_earlier(files, run.context.label, self._own, queue.recorded)
+        if self._session.number > 1:
+            write_earlier(files, run.context.label, self._collector.own, queue.recorded)
         width = lane_width(run, rounds=rounds)
-        self._served[run.task, run.context.stage.name] = _Served(
-            queue=queue,
-            files=files,
-            size=shard_size(len(queue.item_file), len(self._arguments), width=width, rounds=rounds),
-            rounds=rounds,
+        size = shard_size(len(queue.item_file), self._session.workers, width=width, rounds=rounds)
+        self._stages[run.task, run.context.stage.name] = _Stage(
+            queue=queue, files=files, size=size, rounds=rounds
         )
 
-    def _start_work(self) -> None:
+    def start(self) -> None:
+        """Begin to hand out shards of all queues."""
         self._room.set()
         if not self._opening:
             self._opening.add(self._begin(self._hand_out()))
 
-    def _stop_calls(self, error: HarnessError) -> None:
+    def stop_calls(self, error: HarnessError) -> None:
+        """Have no worker send a further question."""
         self._tell("stop", error, False)
 
-    def _drop(self) -> None:
+    def stage_ended(self, run: StageRun) -> None:
+        """Remove the files of a stage that is done; have workers give up another one."""
+        name = run.context.stage.name
+        if run.state is State.DONE:
+            self._stages[run.task, name].files.forget_all()
+        else:
+            self._tell("give_up", run.task, name)
+
+    def drop(self) -> None:
+        """End all work at once."""
         if not self._dropped.is_set():
             self._dropped.set()
-            self._tell("stop", self._stopped_by or HarnessError("the run has ended"), True)
+            why = self._overseer.stopped_by or HarnessError("the run has ended")
+            self._tell("stop", why, True)
         for task in self._opening:
             task.cancel()
 
-    async def _settled(self) -> None:
+    async def settled(self) -> None:
+        """Wait until workers have no shard in hand, or their work was dropped."""
         dropped = asyncio.ensure_future(self._dropped.wait())
         while self._hands and not dropped.done():
             await asyncio.wait({*self._hands, dropped}, return_when=asyncio.FIRST_COMPLETED)
         dropped.cancel()
 
-    async def _ended(self) -> None:
+    async def ended(self) -> None:
+        """Have workers close their engines, and end them."""
         try:
             async with asyncio.timeout(ENDING_SECONDS):
                 while self._hands:
                     await asyncio.wait(self._hands)
                 self._cancel()
                 await asyncio.gather(*(self._close(one) for one in self._seats if one.begun))
-            if self._stopped_by is None and (never := sum(not one.begun for one in self._seats)):
+            if self._overseer.stopped_by is None and (
+                never := sum(not one.begun for one in self._seats)
+            ):
                 many = f"{never} of {len(self._seats)} workers"
                 self._announce(f"{many} never began: the others did their work", problem=True)
         except TimeoutError:
@@ -218,7 +275,7 @@ class ShardedExecutor(Executor):
             self._hands.discard(task)
             self._room.set()
             if not task.cancelled() and (error := task.exception()) is not None:
-                self.worker_ended(error)
+                self._overseer.worker_ended(error)
 
         task.add_done_callback(ended)
         return task
@@ -230,7 +287,7 @@ class ShardedExecutor(Executor):
 
     async def _hand_out(self) -> None:
         """Hand shards to workers that have room, until the run ends."""
-        while not self.over:
+        while not self._overseer.over:
             self._room.clear()
             shard = self._again.popleft() if self._again else await self._next_shard()
             if shard is None:
@@ -238,52 +295,51 @@ class ShardedExecutor(Executor):
                 continue
             if not self._seats:
                 await self._open()
-            if self.over:
+            if self._overseer.over:
                 return
             while (seat := self._roomiest(shard)) is None or not self._affordable(shard):
                 self._room.clear()
                 await self._room.wait()
-                if self.over:
+                if self._overseer.over:
                     return
-            run = self._served[shard.task, shard.stage].queue.run
+            run = self._stages[shard.task, shard.stage].queue.run
             if run.state is not State.RUNNING:
                 run.progress.in_flight -= shard.items
                 continue
+            seat.alone = shard.exclusive
             shard = msgspec.structs.replace(shard, share=self._share(shard))
             seat.in_hand += 1
-            seat.alone = shard.by_item
             self._hands.add(self._begin(self._hand(seat, shard)))
 
     async def _next_shard(self) -> Shard | None:
         """The next items of the first stage that has some left, in a file; None if none has."""
-        for served in list(self._served.values()):
-            run, queue = served.queue.run, served.queue
+        for stage in list(self._stages.values()):
+            run, queue = stage.queue.run, stage.queue
             if run.state is not State.RUNNING or queue.exhausted:
                 continue
             texts: list[JobText] = []
             run.progress.in_flight += 1  # the stage must not end while its items are taken
-            while len(texts) < served.size and (text := await queue.next_text()) is not None:
+            while len(texts) < stage.size and (text := await queue.next_text()) is not None:
                 texts.append(text)
             run.progress.in_flight += len(texts) - 1
             if texts:
-                return self._cut(served, texts)
-            self.worked(queue, None)
+                return self._cut(stage, texts)
+            queue.worked()
         return None
 
-    def _cut(
-        self, served: _Served, texts: list[JobText], answers: Sequence[OwnAnswer] = ()
-    ) -> Shard:
+    def _cut(self, stage: _Stage, texts: list[JobText], answers: Sequence[OwnAnswer] = ()) -> Shard:
         """A new shard of these items, whose files are written."""
-        context = served.queue.run.context
-        served.cut += 1
-        copies = Copies(memos=self._memory.copy(f"{context.memo_key}:"), answers=answers)
-        served.files.write(served.cut, texts, copies)
+        context = stage.queue.run.context
+        stage.cut += 1
+        memos = memo_lines(self._collector.memory, f"{context.memo_key}:")
+        start = chain(memos, (LogLine(answer=one) for one in answers))
+        stage.files.write(stage.cut, texts, start)
         return Shard(
             task=context.task.name,
             stage=context.stage.name,
-            number=served.cut,
+            number=stage.cut,
             items=len(texts),
-            rounds=served.rounds,
+            rounds=stage.rounds,
         )
 
     def _roomiest(self, shard: Shard) -> _Seat | None:
@@ -293,8 +349,11 @@ class ShardedExecutor(Executor):
     async def _open(self) -> None:
         """Open the workers; nothing is paid for until those that have room were found able to work
         on the run."""
-        arguments: list[tuple[Any, ...]] = [*self._arguments]
-        workers = await self._machines.open(ShardWorker, arguments)
+        session = self._session
+        order, keys = work_order(session), keys_of(session.asked)
+        workers = await self._machines.open(
+            ShardWorker, [(order, keys, seat) for seat in range(session.workers)]
+        )
         self._seats = [_Seat(worker=one) for one in workers]
         self._seen.opening = len(workers)
         begins = [self._begin(self._ready(seat)) for seat in self._seats]
@@ -303,13 +362,13 @@ class ShardedExecutor(Executor):
         _, late = await asyncio.wait(begins, timeout=ROOM_SECONDS, return_when=first)
         for seat in self._seats:
             seat.late = not seat.begun
-        if late and not self.over:
+        if late and not self._overseer.over:
             many = f"{len(late)} of {len(workers)} workers"
             line = f"{many} have not begun: they start slowly, or wait for room"
             self._announce(line, problem=True)
             if len(late) == len(workers):
                 await asyncio.wait(begins, return_when=asyncio.FIRST_COMPLETED)
-        if not self.over:
+        if not self._overseer.over:
             begun = [seat.node for seat in self._seats if seat.begun]
             self._announce(f"{len(begun)} of {len(workers)} workers have begun: {', '.join(begun)}")
 
@@ -330,8 +389,12 @@ class ShardedExecutor(Executor):
             await asyncio.sleep(NEWS_SECONDS)
             try:
                 self._hear(seat, await seat.worker.call("news"))
-                if self._stopped_by is not None:  # a process that was started again does not know
-                    await seat.worker.call("stop", self._stopped_by, self._dropped.is_set())
+                if (
+                    self._overseer.stopped_by is not None
+                ):  # a process that was started again does not know
+                    await seat.worker.call(
+                        "stop", self._overseer.stopped_by, self._dropped.is_set()
+                    )
             except WorkerDied:
                 continue  # whoever waits for a shard hears of it too
 
@@ -346,118 +409,112 @@ class ShardedExecutor(Executor):
         self._limits |= {f"{model} on worker {place}": one for model, one in news.limits.items()}
         seat.engines = news.engines
         self._seen.engines = sum(one.engines for one in self._seats)
-        for (task, stage, number), counts in news.counts.items():
-            served = self._served[task, stage]
-            self._count(served, number, counts)
-            if served.queue.run.state is not State.RUNNING:  # as for one that was started again
-                self._begin(_told(seat.worker, "give_up", task, stage))
+        for (task, name, number), counts in news.counts.items():
+            stage = self._stages[task, name]
+            self._count(stage, number, counts)
+            if stage.queue.run.state is not State.RUNNING:  # as for one that was started again
+                self._begin(_told(seat.worker, "give_up", task, name))
         for line, problem in news.lines:
             self._announce(line, problem=problem)
 
-    def _check_killers(self, served: _Served) -> None:
-        """End the run where a second item has ended the worker that worked it alone."""
-        if self._killers > 1 and not self.over:
-            self.stop(ModelError(
-                "several items each end the worker that works them",
-                where=served.queue.run.context.label,
-                found=f"{self._killers} items",
-                expected="workers that survive their items",
-                hint="look at the memory of the machines, and at the executor's log of a worker; "
-                "the same command continues the run",
-            ))  # fmt: skip
-
-    def _count(self, served: _Served, number: int, counts: Counts) -> None:
+    def _count(self, stage: _Stage, number: int, counts: Counts) -> None:
         """Count what is new since a shard was heard of last.
 
         Its done and failed items include those of earlier attempts, its calls do not.
         """
-        before, progress = served.heard.get(number, Counts()), served.queue.run.progress
+        before, progress = stage.heard.get(number, Counts()), stage.queue.run.progress
         if counts.attempt < before.attempt:
             return  # of a process that is cut off
         same = counts.attempt == before.attempt
         for name in COUNTED:
             old = getattr(before, name) if same or name == "done" else 0
             setattr(progress, name, getattr(progress, name) + getattr(counts, name) - old)
-        served.heard[number] = counts
+        stage.heard[number] = counts
         for (tag, cause), count in counts.failures.items():
             new = count - before.failures.get((tag, cause), 0)
             progress.failures[cause] += new
             if cause == KILLER:
                 self._killers += new
             for _ in range(new):
-                self._count_failure(served.queue, tag, cause, counts.details.get(cause, ""))
-        self._check_killers(served)
+                stage.queue.count_failure(tag, cause, counts.details.get(cause, ""))
+        if self._killers > 1 and not self._overseer.over:
+            self._overseer.stop(ModelError(
+                "several items each end the worker that works them",
+                where=stage.queue.run.context.label,
+                found=f"{self._killers} items",
+                expected="workers that survive their items",
+                hint="look at the memory of the machines, and at the executor's log of a worker; "
+                "the same command continues the run",
+            ))  # fmt: skip
 
     async def _hand(self, seat: _Seat, shard: Shard) -> None:
         """Have a worker work a shard, and collect what it recorded."""
-        served = self._served[shard.task, shard.stage]
+        stage = self._stages[shard.task, shard.stage]
         try:
             done: ShardDone = await seat.worker.call("work", shard)
         except WorkerDied as died:
-            if shard.by_item:
+            if shard.alone:
                 raise
-            line = f"{died.problem} ({died.found}): its items are worked one by one"
+            line = f"{died.problem} ({died.found}): those at work are worked one by one"
             self._announce(line, problem=True)
             self._held = combined(operator.add, self._held, shard.share)
-            attempts = served.files.attempts(shard.number, shard.first)
-            self._again.append(msgspec.structs.replace(shard, by_item=True, first=attempts + 1))
+            attempts = stage.files.attempts(shard.number, shard.first)
+            self._again.append(msgspec.structs.replace(shard, alone=True, first=attempts + 1))
             return
         finally:
             seat.in_hand -= 1
             seat.alone = False
             self._room.set()
-        await self._take_back(served, shard, done)
+        await self._take_back(stage, shard, done)
 
-    async def _take_back(self, served: _Served, shard: Shard, done: ShardDone) -> None:
+    async def _take_back(self, stage: _Stage, shard: Shard, done: ShardDone) -> None:
         """Collect a shard; items that a spent share left are handed out again."""
-        queue = served.queue
+        queue = stage.queue
         self._left = combined(operator.add, self._left, done.returned)
         if done.counts is not None:
-            self._count(served, shard.number, done.counts)
-            served.heard[shard.number] = Counts(attempt=sys.maxsize)  # later news are old
+            self._count(stage, shard.number, done.counts)
+            stage.heard[shard.number] = Counts(attempt=sys.maxsize)  # later news are old
         elif done.spent:  # its worker died, with its share
             self._held = combined(operator.add, self._held, shard.share)
-            served.deaths[shard.number] += 1
+            stage.deaths[shard.number] += 1
             self._again.append(msgspec.structs.replace(
                 shard, first=done.attempts + 1,
-                by_item=shard.by_item or served.deaths[shard.number] >= MOST_DEATHS,
+                alone=shard.alone or stage.deaths[shard.number] >= MOST_DEATHS,
             ))  # fmt: skip
             return
-        texts = [*served.files.items(shard.number)] if done.spent else []
-        answers = [*served.files.answers(shard.number, done.attempts)] if done.spent else []
+        texts = [*stage.files.items(shard.number)] if done.spent else []
+        answers = [*stage.files.answers(shard.number, done.attempts)] if done.spent else []
         recorded = await self._collector.collect(
-            served.files, shard.number, done.attempts, queue.writer, self._yield_to_loop
+            stage.files, shard.number, done.attempts, queue.writer, self._overseer.yield_to_loop
         )
         queue.run.progress.in_flight -= shard.items
         lacking = shard.items - len(recorded)
         if done.error is not None:
-            self.worker_ended(done.error)
+            self._overseer.worker_ended(done.error)
         elif done.spent and queue.run.state is State.RUNNING:
             left = [text for text in texts if text.key not in recorded]
             queue.run.progress.in_flight += len(left)
             if left:
                 answers = [one for one in answers if item_of(one.asker) not in recorded]
-                again = self._cut(served, left, answers)
+                again = self._cut(stage, left, answers)
                 # With a little more, as sums of shares are rounded.
                 needed = Budget(cost=done.short.cost and done.short.cost * 1.000001)
-                self._again.append(
-                    msgspec.structs.replace(again, by_item=shard.by_item, share=needed)
-                )
+                self._again.append(msgspec.structs.replace(again, alone=shard.alone, share=needed))
         elif lacking and queue.run.state is State.RUNNING:
             raise StorageError(
                 "records of a worker are missing",
-                where=str(served.files.folder),
+                where=str(stage.files.folder),
                 found=f"{len(recorded)} records of {shard.items} items",
                 expected="a folder that shows on one machine what another one has written there",
                 hint="repeat the same command: it continues where it stopped",
             )
-        self.worked(queue, None)
+        queue.worked()
 
     def _share(self, shard: Shard) -> Budget:
         """What a shard may use: of what is left, the part that its items are of those left, and no
         more than what is left divided by the shards that may be in hand yet."""
         free = sum(IN_HAND - one.in_hand for one in self._seats)
-        waiting = self._served[shard.task, shard.stage].queue.left
+        waiting = self._stages[shard.task, shard.stage].queue.left
         part = min(1 / free, shard.items / (shard.items + waiting))
         left = self._left
         share = Budget(
@@ -490,16 +547,6 @@ class ShardedExecutor(Executor):
             raise budget_spent(lacking, found, f"at most {bound:.4g}")
         return False
 
-    def _end(self, queue: ItemQueue, state: State) -> None:
-        super()._end(queue, state)
-        if state is State.DONE:
-            self._served[queue.run.task, queue.run.context.stage.name].files.forget_all()
-
-    def _give_up(self, queue: ItemQueue, why: HarnessError) -> None:
-        if queue.run.state is State.RUNNING:
-            self._tell("give_up", queue.run.task, queue.run.context.stage.name)
-        super()._give_up(queue, why)
-
     async def _close(self, seat: _Seat) -> None:
         try:
             news, error = await seat.worker.call("close")
@@ -507,7 +554,7 @@ class ShardedExecutor(Executor):
             return  # it died, and its engine with it
         self._hear(seat, news)
         if error is not None:
-            self.worker_ended(error)
+            self._overseer.worker_ended(error)
 
 
 async def _told(worker: Worker, method: str, *given: Any) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,7 @@ from harness.calls.client import OwnAnswer, encoded
 from harness.calls.store import Store
 from harness.pipeline.executors.lanes import ROUND_SIZE
 from harness.pipeline.item_queue import JobText, YieldToLoop
-from harness.pipeline.memos import Entry, Memory
+from harness.pipeline.memos import Memory
 from harness.runs.atomic_files import storage_error
 from harness.runs.journal import (
     JournalWriter,
@@ -30,6 +30,7 @@ from harness.runs.journal import (
     open_journal,
     whole_lines,
 )
+from harness.scoring.grouping import grouped
 
 LARGEST = 10_000
 """The most items of a shard, so that its records are soon in the journal."""
@@ -37,15 +38,18 @@ LARGEST = 10_000
 PER_WORKER = 8
 """Shards of a stage for each worker, so that slow ones do not hold up fast ones."""
 
+MOST_DEATHS = 3
+"""Deaths of workers after which the items that were at work at each of them are worked alone."""
+
 _PART = re.compile(r"(\d+)\.(\d+)\.jsonl")
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
     """Some items of a stage, in file `number`; attempts count from `first`.
 
-    A shard in `rounds` has all its items in flight at once. One `by_item` works them one after the
-    other, since some item of it may end its worker. `share` is what it may use of the budget, or
-    needs of it at least.
+    A shard in `rounds` has all its items in flight at once. The worker of one that is worked
+    `alone` has no other in hand, since some item of it may end its worker. `share` is what it may
+    use of the budget, or needs of it at least.
     """
 
     task: str
@@ -54,25 +58,28 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     items: int
     first: int = 1
     rounds: bool = False
-    by_item: bool = False
+    alone: bool = False
     share: Budget = Budget()
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether its worker is to have no other shard in hand: one that ends gives back part of
+        what this one needs."""
+        return self.alone or self.share.cost is not None
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of an attempt's log: an answer, what an item wrote into a memo, or the key of an item
-    that is begun alone."""
+    that is begun, `alone` if no other one is at work.
+
+    The log of attempt 0 has what attempts start from, beside their items: the stage's memos, and
+    the answers that the items got in a shard whose share was spent.
+    """
 
     answer: OwnAnswer | None = None
     memo: tuple[str, str, dict[str, str]] | None = None
     begun: str | None = None
-
-
-class Copies(msgspec.Struct, frozen=True, kw_only=True):
-    """What attempts at a shard start from, beside its items: the stage's memos, and the answers
-    that its items got in a shard whose share was spent."""
-
-    memos: dict[str, dict[str, Entry]] = {}
-    answers: Sequence[OwnAnswer] = ()
+    alone: bool = False
 
 
 _read_item = msgspec.json.Decoder(JobText).decode
@@ -96,10 +103,6 @@ class ShardFiles:
         """The file of a shard's items."""
         return self.folder / f"{number}.items"
 
-    def copies_of(self, number: int) -> Path:
-        """The file of what attempts at a shard start from."""
-        return self.folder / f"{number}.copies"
-
     def part(self, number: int, attempt: int) -> Path:
         """The file of an attempt's records."""
         return self.folder / f"{number}.{attempt}.jsonl"
@@ -114,29 +117,24 @@ class ShardFiles:
             first += 1
         return first - 1
 
-    def write(self, number: int, texts: Iterable[JobText], copies: Copies) -> None:
-        """Write what attempts at a shard read."""
+    def write(self, number: int, texts: Iterable[JobText], start: Iterable[LogLine]) -> None:
+        """Write the items of a shard, and what attempts at it start from."""
         try:
             self.folder.mkdir(exist_ok=True)
-            self.copies_of(number).write_bytes(msgspec.json.encode(copies))
         except OSError as error:
-            raise storage_error(self.copies_of(number), error) from error
-        with JournalWriter(self.items_of(number), new=True) as writer:
-            for text in texts:
-                writer.note(text)
+            raise storage_error(self.folder, error) from error
+        for path, lines in (self.log(number, 0), start), (self.items_of(number), texts):
+            with JournalWriter(path, new=True, kept=True) as writer:
+                for line in lines:
+                    writer.note(line)
 
     def items(self, number: int) -> Iterator[JobText]:
         """The items of a shard."""
         return (text for _, text in whole_lines(self.items_of(number), _read_item))
 
-    def copies(self, number: int) -> Copies:
-        """What attempts at a shard start from."""
-        return msgspec.json.decode(self.copies_of(number).read_bytes(), type=Copies)
-
     def answers(self, number: int, attempts: int) -> Iterator[OwnAnswer]:
         """The answers that the items of a shard started from, and those that attempts got."""
-        yield from self.copies(number).answers
-        for attempt in range(1, attempts + 1):
+        for attempt in range(attempts + 1):
             for line in log_lines(self.log(number, attempt)):
                 if line.answer is not None:
                     yield line.answer
@@ -144,8 +142,8 @@ class ShardFiles:
     def forget(self, number: int, attempts: int) -> None:
         """Remove the files of a shard; those left by a kill meanwhile are of the first attempts,
         whose records count."""
-        files = [self.items_of(number), self.copies_of(number)]
-        for attempt in range(attempts, 0, -1):
+        files = [self.items_of(number)]
+        for attempt in range(attempts, -1, -1):
             files += [self.part(number, attempt), self.log(number, attempt)]
         for file in files:
             file.unlink(missing_ok=True)
@@ -153,6 +151,14 @@ class ShardFiles:
     def forget_all(self) -> None:
         """Remove the folder: an attempt that lives on elsewhere finds no items any more."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def memo_lines(memory: Memory, prefix: str) -> Iterator[LogLine]:
+    """The lines with all entries of the memos whose names begin so, by who wrote them."""
+    for name, entries in memory.copy(prefix).items():
+        written = grouped((one.writer or "", (key, one.value)) for key, one in entries.items())
+        for writer, values in written.items():
+            yield LogLine(memo=(name, writer, dict(values)))
 
 
 def log_lines(path: Path) -> Iterator[LogLine]:
@@ -183,10 +189,10 @@ class Collector:
     that ended by themselves go to the `store` of other runs.
     """
 
-    def __init__(self, *, own: Store, store: Store | None, memory: Memory) -> None:
-        self._own = own
+    def __init__(self, *, own: Store, store: Store | None) -> None:
+        self.own = own
+        self.memory = Memory(store, own)
         self._store = store
-        self._memory = memory
 
     async def collect(
         self,
@@ -213,20 +219,20 @@ class Collector:
                 self._take(one, whole)
                 await yield_to_loop()
         writer.sync()
-        self._own.flush()
+        self.own.flush()
         files.forget(number, attempts)
         return set(whole)
 
     def _take(self, line: LogLine, whole: Mapping[str, bool]) -> None:
         if line.memo is not None:
             name, asker, values = line.memo
-            self._memory.keep(name, asker, values)
+            self.memory.keep(name, asker, values)
         if line.answer is None:
             return
         answer = line.answer.answer
         key, reply = bytes.fromhex(answer.key), answer.reply
         if not whole.get(item_of(line.answer.asker)):
-            self._own.put(key, encoded(line.answer))
+            self.own.put(key, encoded(line.answer))
         lasts = reply is not None and reply.finish == "stop"
         if self._store is not None and lasts and self._store.get(key) is None:
             self._store.put(key, msgspec.json.encode(reply))
@@ -238,13 +244,20 @@ def item_of(asker: str) -> str:
 
 
 async def collect_left_behind(
-    run_folder: Path, open_collector: Callable[[ExitStack], Collector], yield_to_loop: YieldToLoop
+    run_folder: Path,
+    open_stores: Callable[[], AbstractContextManager[tuple[Store, Store | None]]],
+    yield_to_loop: YieldToLoop,
 ) -> None:
-    """Take over what a session that was killed left in a run folder."""
-    with ExitStack() as stack:
-        collector = None
-        for folder in _left_behind(run_folder):
-            collector = collector or open_collector(stack)
+    """Take over what workers of a session that was killed left in a run folder.
+
+    Its own answers and the store of calls are opened only if anything was left.
+    """
+    folders = left_behind(run_folder)
+    if not folders:
+        return
+    with open_stores() as (own, store):
+        collector = Collector(own=own, store=store)
+        for folder in folders:
             files = ShardFiles(folder.with_suffix(".jsonl"))
             found: dict[int, int] = {}
             for path in folder.iterdir():
@@ -257,7 +270,8 @@ async def collect_left_behind(
             files.forget_all()
 
 
-def _left_behind(run_folder: Path) -> list[Path]:
+def left_behind(run_folder: Path) -> list[Path]:
+    """The folders of shards that a session has not collected."""
     return sorted(run_folder.glob("*/*.shards"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +16,8 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.key_files import hand_over, key_text
 from harness.calls.engines import SharedEngines
 from harness.contracts.model import Model
-from harness.pipeline.preparation import bind_tasks
+from harness.pipeline.preparation import prepare_without_data
+from harness.pipeline.session import Session
 from harness.pipeline.settings import OF_EXECUTOR, RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.registry import Plugins, load_plugins
@@ -57,30 +58,23 @@ class WorkOrder(Versions, frozen=True, kw_only=True):
         return f"WorkOrder(run_id={self.run_id!r}, tasks={list(self.stages)!r})"
 
 
-def work_order(
-    settings: RunSettings,
-    contexts: Sequence[StageContext],
-    plugins: Plugins,
-    *,
-    run_id: str,
-    folder: Path,
-    session: int,
-    workers: int,
-) -> bytes:
+def work_order(session: Session) -> bytes:
     """The order for `read_order`: in its process, a worker asks as a local run does."""
+    contexts = [context for each in session.contexts.values() for context in each]
     stages: dict[str, dict[str, dict[str, Any]]] = {}
     for one in contexts:
         stages.setdefault(one.task.name, {})[one.stage.name] = _plain(one.components)
+    folder = session.taken.folder.path
     order = WorkOrder(
         settings=msgspec.structs.replace(
-            settings, executor="local", **dict.fromkeys(OF_EXECUTOR, None)
+            session.settings, executor="local", **dict.fromkeys(OF_EXECUTOR, None)
         ),
         cwd=str(Path.cwd()),
-        run_id=run_id,
+        run_id=session.taken.run_id,
         folder=str(folder.absolute()),
         lock=(folder / LOCK).read_text(),
-        session=session,
-        workers=workers,
+        session=session.number,
+        workers=session.workers,
         stages=stages,
         thinking={
             (one.task.name, role, number)
@@ -89,7 +83,7 @@ def work_order(
             for number, model in enumerate(binding.models)
             if model in one.thinking
         },
-        versions=_versions(plugins),
+        versions=_versions(session.plugins),
     )
     return msgspec.msgpack.encode(order, enc_hook=str)
 
@@ -125,10 +119,7 @@ def _contexts(
     order: WorkOrder, plugins: Plugins, engines: SharedEngines
 ) -> dict[tuple[str, str], StageContext]:
     """The contexts of the stages, by task and stage, as this process has them."""
-    bound = bind_tasks(
-        order.settings, plugins, {task: list(own) for task, own in order.stages.items()},
-        engines=engines,
-    )  # fmt: skip
+    bound = prepare_without_data(order.settings, plugins, order.stages, engines=engines)
     bindings = {each.task.name: each.bindings for each in bound}
     thinking = [bindings[task][role].models[number] for task, role, number in order.thinking]
     return {

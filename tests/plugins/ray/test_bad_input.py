@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from builders.clusters import NODE, ON_RAY
 
-from harness.pipeline.executors import choice
+from harness.pipeline.executors import sharded
 
 pytestmark = ON_RAY
 
@@ -16,14 +16,14 @@ WORDS = [f"w {number}" for number in range(6)]
 
 
 def test_a_node_that_sees_another_folder_of_the_same_name(runs, serve, monkeypatch):
-    server, order = serve(), choice.work_order
+    server, order = serve(), sharded.work_order
 
     def of_another_run(*given, **more):
         whole = msgspec.msgpack.decode(order(*given, **more))
         return msgspec.msgpack.encode(whole | {"lock": "of another run"})
 
     runs.words(*WORDS)
-    monkeypatch.setattr(choice, "work_order", of_another_run)
+    monkeypatch.setattr(sharded, "work_order", of_another_run)
     done = runs.run("ray")
     assert (done.status, done.exit_code) == ("failed", 2)
     said = str(done.errors[0])

@@ -112,7 +112,7 @@ def test_an_item_that_kills_its_worker_is_broken_and_others_are_whole(runs, serv
     assert outcomes(current_lines(done.folder, "say")) == values | {"020": "worker_died"}
     broken = runs.records(done.folder, "say")["020"]["outcome"]
     assert broken["type"] == "broken" and "as it worked this one alone" in broken["detail"]
-    assert [line for line in runs.problems if "its items are worked one by one" in line]
+    assert [line for line in runs.problems if "those at work are worked one by one" in line]
     assert sum(text.startswith("say") for text in asked(server)) <= 20 + 4 * 16
 
 

@@ -112,7 +112,13 @@ def redacted_spec(spec: str) -> str:
             kept += [spec[at : found.end()], REDACTED]
             end = _NEXT_ARGUMENT.search(spec, found.end())
             at = end.start() if end else len(spec)
-    return _MEMBER.sub(_member_without_secret, "".join([*kept, spec[at:]]))
+
+    def member(found: re.Match[str]) -> str:
+        if not names_a_secret(found["name"]):
+            return found[0]
+        return found[0][: found.start("value") - found.start()] + REDACTED + found[0][-1]
+
+    return _MEMBER.sub(member, "".join([*kept, spec[at:]]))
 
 
 def without_key_material(value: Any, secrets: tuple[str, ...] | None = None) -> Any:
@@ -220,12 +226,6 @@ def known_secrets() -> tuple[str, ...]:
         if _SECRET_VARIABLE.search(name.upper()) and len(value) >= _SHORTEST_SECRET
     )
     return (*_registered, *of_environment)
-
-
-def _member_without_secret(found: re.Match[str]) -> str:
-    if not names_a_secret(found["name"]):
-        return found[0]
-    return found[0][: found.start("value") - found.start()] + REDACTED + found[0][-1]
 
 
 def _redacted_arg(value: Any) -> Any:

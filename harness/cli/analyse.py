@@ -14,9 +14,8 @@ from harness.cli.command import Argument, Command, CommandGroup, Option, command
 from harness.cli.output import print_error, print_json, print_rows
 from harness.cli.struct_options import options_of, struct_from
 from harness.cli.tools import check_plot, report_options, show_report, usable
-from harness.registry import load_plugins, made
+from harness.registry import ANY_BENCHMARK, load_plugins, made
 from harness.registry.data_tools import run_tool
-from harness.registry.registrations import ANY_BENCHMARK
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,5 +1,6 @@
 """The installed plugins and everything that they registered."""
 
+from harness.registry.registrations import ANY_BENCHMARK as ANY_BENCHMARK
 from harness.registry.registrations import AnalysisRegistration as AnalysisRegistration
 from harness.registry.registrations import DataToolRegistration as DataToolRegistration
 from harness.registry.registrations import EmbedderRegistration as EmbedderRegistration

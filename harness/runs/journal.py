@@ -228,12 +228,12 @@ def scan(
     read = decode if head is not Head else lambda line: decode(_start(line))
     for number in part_numbers(path):
         file, place = part_path(path, number), number * FILE_SPAN
-        for line, found in whole_lines(file, read, finished=finished and not number):
+        for line, found in lines_of(file, read, finished=finished and not number):
             yield place, len(line), found
             place += len(line)
 
 
-def whole_lines(
+def lines_of(
     path: Path, read: Callable[[bytes], T], *, finished: bool = False
 ) -> Iterator[tuple[bytes, T]]:
     """Each whole line of one file of a journal, with what `read` makes of it; see `scan`.

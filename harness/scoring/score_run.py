@@ -32,7 +32,6 @@ from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark, Metric
-    from harness.contracts.published import PublishedResult
     from harness.contracts.records import Score
 
 FORMAT = 1
@@ -150,6 +149,9 @@ def score_into(
         columns.extend(other_columns)
         for stage, one in other_calls.items():
             calls[stage].extend(one)
+    name = task_and_repeat(task.name)[0]
+    every = benchmark.published() if benchmark.published is not None else ()
+    published = tuple(one for one in every if one.task == name and one.metric in task.metrics)
     counts = Counter(columns.counts)
     if benchmark.counts is not None:
         counts.update(benchmark.counts(records, options))
@@ -182,14 +184,8 @@ def score_into(
         stages=_stage_summaries(manifest, task.name, calls, manifest.prices),
         slices={name: dict(sorted(one.items())) for name, one in columns.slices.items()}
         or msgspec.UNSET,
-        published=_published(task, benchmark) or msgspec.UNSET,
+        published=published or msgspec.UNSET,
     )
-
-
-def _published(task: Task, benchmark: Benchmark) -> tuple[PublishedResult, ...]:
-    name = task_and_repeat(task.name)[0]
-    every = benchmark.published() if benchmark.published is not None else ()
-    return tuple(one for one in every if one.task == name and one.metric in task.metrics)
 
 
 def priced_stages(

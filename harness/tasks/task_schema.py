@@ -114,9 +114,9 @@ def _errors(found: Sequence[Misfit], where: Where) -> list[TaskError]:
                 expected=one.expected,
             )
         errors.append(error)
-    return sorted(errors, key=_place)
 
+    def place(error: TaskError) -> tuple[int, ...]:
+        numbers = str(error.where).rsplit(":", 2)[1:]
+        return tuple(int(number) for number in numbers if number.isdigit())
 
-def _place(error: TaskError) -> tuple[int, ...]:
-    numbers = str(error.where).rsplit(":", 2)[1:]
-    return tuple(int(number) for number in numbers if number.isdigit())
+    return sorted(errors, key=place)

@@ -1,13 +1,24 @@
+"""Intervals of one column, of pairs of columns, and their bounds."""
+
 import functools
 import math
 import random
 import statistics
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from harness.scoring.stats import Interval, NoInterval, bootstrap_interval, statistic_of
+from harness.scoring.stats import (
+    Interval,
+    NoInterval,
+    bootstrap_interval,
+    paired_interval,
+    statistic_of,
+)
+from harness.scoring.stats.bootstrap import Measured, bca_interval, interval_of, without_each
 
 
 @functools.cache
@@ -111,3 +122,117 @@ def test_statistics() -> None:
     assert statistic_of(column, lambda values: values.sum() * 2) == 12.0
     assert math.isnan(statistic_of(column[:0], "mean"))
     assert math.isnan(statistic_of(column, lambda values: 1 // 0))
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", lambda values: float(values.max())])
+def test_users_are_drawn_with_all_their_units_for_both(statistic: Any) -> None:
+    """One user twice: 1 - 1/2 of each statistic, or 4 - 2 of the other; both lie between."""
+    first = np.array([1.0, 1.0, 4.0])
+    found = paired_interval(first, first / 2, np.array([0, 0, 1]), seed=0, statistic=statistic)
+    assert as_pair(found) == (0.5, 2.0)
+
+
+def test_medians_of_one_unit_each_agree_with_resampling_by_hand() -> None:
+    generator = random.Random(11)
+    pairs = [(3 * generator.random(), generator.random()) for _ in range(60)]
+    found = []
+    for _ in range(10_000):
+        ours, theirs = zip(*(generator.choice(pairs) for _ in pairs), strict=True)
+        found.append(statistics.median(ours) - statistics.median(theirs))
+    found.sort()
+    first, second = np.array(pairs).T
+    interval = paired_interval(
+        first, second, np.arange(60), seed=1, statistic="median", draws=10_000
+    )
+    assert as_pair(interval) == pytest.approx((found[250], found[9750]), abs=0.03)
+
+
+def test_a_statistic_without_a_value_gives_no_interval() -> None:
+    values = np.array([1.0, 2.0])
+    found = paired_interval(
+        values, values, np.arange(2), seed=0, statistic=lambda values: float("nan"), draws=10
+    )
+    assert found == NoInterval("the difference has no value in 10 of 10 draws")
+
+
+SKEWED = np.array([0.1, 0.4, 0.2, 3.0, 0.9, 0.3, 7.5, 1.1, 0.6, 0.2, 2.2, 0.5])
+
+
+def test_draws_without_a_value_lie_beyond_both_bounds_by_hand():
+    # A twentieth of 41 draws lies below the third: here of nothing, 0 and 1.
+    assert as_pair(interval_of(np.array([np.nan, *range(40)]), 0.9, of="r")) == pytest.approx(
+        (1, 38)
+    )
+    few = interval_of(np.array([np.nan] * 3 + [*range(38)]), 0.9, of="r")
+    assert few == NoInterval("r has no value in 3 of 41 draws")
+
+
+@pytest.mark.parametrize("statistic", [np.mean, np.median, np.std])
+def test_the_bounds_of_the_same_draws_are_scipys(statistic):
+    by_scipy = stats.bootstrap(
+        (SKEWED,), statistic, n_resamples=999, method="BCa", confidence_level=0.9,
+        rng=np.random.default_rng(1),
+    )  # fmt: skip
+    without = np.array([statistic(np.delete(SKEWED, place)) for place in range(len(SKEWED))])
+    found = bca_interval(
+        by_scipy.bootstrap_distribution,
+        Measured(value=float(statistic(SKEWED)), without=without),
+        0.9,
+        of="it",
+    )
+    assert as_pair(found) == pytest.approx(tuple(by_scipy.confidence_interval), rel=1e-9)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", np.std])
+def test_whole_intervals_agree_with_scipy(statistic):
+    plain = {"mean": np.mean, "median": np.median}.get(statistic, statistic)
+    by_scipy = stats.bootstrap(
+        (SKEWED,), plain, n_resamples=40_000, method="BCa", rng=np.random.default_rng(1)
+    ).confidence_interval
+    found = bootstrap_interval(
+        SKEWED, np.arange(12), seed=3, statistic=statistic, draws=40_000, method="bca"
+    )
+    assert as_pair(found) == pytest.approx(tuple(by_scipy), abs=0.1)
+
+
+VALUES = np.array([1.0, 2.0, 5.0, 4.0, 4.0, 7.0, 0.5, 3.0])
+STARTS, SIZES = np.array([0, 1, 3, 6]), np.array([1, 2, 3, 2])
+
+
+@pytest.mark.parametrize(
+    ("statistic", "expected"),
+    [
+        ("mean", [25.5 / 7, 19.5 / 6, 11.5 / 5, 23 / 6]),
+        ("median", [4.0, 3.5, 2.0, 4.0]),
+        (lambda values: values.max(), [7.0, 7.0, 5.0, 7.0]),
+    ],
+    ids=["mean", "median", "largest"],
+)
+def test_each_user_is_left_out_whole(statistic, expected):
+    assert without_each(VALUES, STARTS, SIZES, statistic) == pytest.approx(np.array(expected))
+
+
+def test_a_paired_difference_is_that_of_one_sample_of_differences():
+    second = SKEWED[::-1] * 0.5
+    found = paired_interval(SKEWED, second, np.arange(12), seed=1, draws=40_000, method="bca")
+    by_scipy = stats.bootstrap(
+        (SKEWED - second,), np.mean, n_resamples=40_000, method="BCa",
+        rng=np.random.default_rng(2),
+    ).confidence_interval  # fmt: skip
+    assert as_pair(found) == pytest.approx(tuple(by_scipy), abs=0.06)
+
+
+def test_what_has_no_bounds_says_why():
+    found = bootstrap_interval(np.full(5, 0.1), np.arange(5), seed=1, method="bca")
+    assert found == NoInterval("no single user changes the statistic, and BCa has no bounds then")
+    found = bca_interval(
+        np.array([1.0, 2.0, 2.5]), Measured(3.0, np.array([3.0, 1.0])), 0.95, of="the statistic"
+    )
+    assert found == NoInterval(
+        "all draws lie on one side of the statistic, and BCa has no bounds then"
+    )
+    found = bca_interval(
+        np.array([1.0, 2.0]), Measured(1.5, np.array([np.nan, 1.0])), 0.95, of="the statistic"
+    )
+    assert isinstance(found, NoInterval)
+    assert found.reason.startswith("the statistic has no value without one of the users")

@@ -23,13 +23,7 @@ from harness.pipeline.executors.lanes import ROUND_SIZE
 from harness.pipeline.item_queue import JobText, YieldToLoop
 from harness.pipeline.memos import Memory
 from harness.runs.atomic_files import storage_error
-from harness.runs.journal import (
-    JournalWriter,
-    LackingRecord,
-    OutcomeHead,
-    open_journal,
-    whole_lines,
-)
+from harness.runs.journal import JournalWriter, LackingRecord, OutcomeHead, lines_of, open_journal
 from harness.scoring.grouping import grouped
 
 LARGEST = 10_000
@@ -130,7 +124,7 @@ class ShardFiles:
 
     def items(self, number: int) -> Iterator[JobText]:
         """The items of a shard."""
-        return (text for _, text in whole_lines(self.items_of(number), _read_item))
+        return (text for _, text in lines_of(self.items_of(number), _read_item))
 
     def answers(self, number: int, attempts: int) -> Iterator[OwnAnswer]:
         """The answers that the items of a shard started from, and those that attempts got."""
@@ -163,7 +157,7 @@ def memo_lines(memory: Memory, prefix: str) -> Iterator[LogLine]:
 
 def log_lines(path: Path) -> Iterator[LogLine]:
     """The lines of a log."""
-    return (line for _, line in whole_lines(path, _read_log))
+    return (line for _, line in lines_of(path, _read_log))
 
 
 def shard_size(items: int, workers: int, *, width: int, rounds: bool) -> int:
@@ -208,7 +202,7 @@ class Collector:
         """
         whole: dict[str, bool] = {}
         for attempt in range(1, attempts + 1):
-            for line, head in whole_lines(files.part(number, attempt), _read_head):
+            for line, head in lines_of(files.part(number, attempt), _read_head):
                 if head.key not in whole:
                     done = head.outcome is not None and head.outcome.type == "done"
                     whole[head.key] = done and not head.unanswered

@@ -12,9 +12,8 @@ from msgspec import UNSET
 from harness.analysis.report_notes import told_apart, with_notes
 from harness.base.errors import HarnessError, PluginError
 from harness.contracts.report import Cell, Sheet
-from harness.registry import made
+from harness.registry import ANY_BENCHMARK, made
 from harness.registry.data_tools import run_tool
-from harness.registry.registrations import ANY_BENCHMARK
 from harness.reporting.html.figure_html import report_html
 from harness.reporting.html.key_words import KeyWords
 from harness.reporting.html.markup import Html, element, joined

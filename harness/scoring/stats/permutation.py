@@ -81,10 +81,7 @@ def paired_p(
     apart = np.unique(owners[first != second])
     exact = 2 ** len(apart) <= assignments + 1
     rows = max(1, _CELLS // len(first))
-    if exact:
-        exchanged = _all_ways(len(apart), rows)
-    else:
-        exchanged = _drawn_ways(len(apart), assignments, rows, seed)
+    exchanged = _exchanges(len(apart), None if exact else assignments, rows, seed)
     column = np.full(len(users), -1)
     column[apart] = np.arange(len(apart))
     size = max(np.abs(first).max(), np.abs(second).max())
@@ -100,19 +97,17 @@ def paired_p(
     return PValue(value=(reached + 1) / (ways + 1), ways=ways, exact=False)
 
 
-def _all_ways(count: int, rows: int) -> Iterator[NDArray[np.bool_]]:
-    """Every exchange of `count` users, one per row, in blocks of `rows` rows."""
-    for start in range(0, 2**count, rows):
-        numbers = np.arange(start, min(start + rows, 2**count))[:, None]
-        yield (numbers >> np.arange(count)) % 2 == 1
-
-
-def _drawn_ways(count: int, assignments: int, rows: int, seed: int) -> Iterator[NDArray[np.bool_]]:
-    """Random exchanges with even chances, one per row, in blocks of `rows` rows."""
+def _exchanges(count: int, drawn: int | None, rows: int, seed: int) -> Iterator[NDArray[np.bool_]]:
+    """Exchanges of `count` users, one per row, in blocks of `rows` rows: all, or so many drawn."""
     random = np.random.Generator(np.random.PCG64(seed))
-    for start in range(0, assignments, rows):
-        many = min(rows, assignments - start)
-        yield random.integers(0, 2, size=(many, count), dtype=np.uint8) == 1
+    every = 2**count if drawn is None else drawn
+    for start in range(0, every, rows):
+        many = min(rows, every - start)
+        if drawn is None:
+            numbers = np.arange(start, start + many)[:, None]
+            yield (numbers >> np.arange(count)) % 2 == 1
+        else:
+            yield random.integers(0, 2, size=(many, count), dtype=np.uint8) == 1
 
 
 def _differences(

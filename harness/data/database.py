@@ -332,8 +332,8 @@ def _array(values: list[Any], kind: str, *, label: str, column: str, first: int)
     try:
         return pa.array(values, arrow.get(kind, pa.bool_()))
     except OverflowError:
-        large = (at for at, one in enumerate(values) if one is not None and one.bit_length() > 63)
-        row = next(at for at in large if values[at] != -(2**63))
+        known = enumerate(one or 0 for one in values)
+        row = next(at for at, one in known if not -(2**63) <= one < 2**63)
         where = place(label, row=first + row, column=column)
         raise unusable(values[row], where, "a whole number of at most 64 bits") from None
 

@@ -114,6 +114,7 @@ class Fetching:
         return None if variable is None else f"{variable} is set"
 
 
+@dataclass(kw_only=True)
 class Watch:
     """Shows how a download goes on, and ends one that must not be made.
 
@@ -121,53 +122,55 @@ class Watch:
     raises if the disk has no room, or if a large file is not agreed to; a person is asked once.
     """
 
-    def __init__(self, address: str, folder: Path, fetching: Fetching, *, option: str) -> None:
-        self._address = address
-        self._folder = folder
-        self._say = fetching.say
-        self._allowed = fetching.download
-        self._option = option
-        self._sized = False
-        self._reported: float | None = None
+    address: str
+    folder: Path
+    fetching: Fetching
+    option: str
+    _sized: bool = False
+    _agreed: bool = False
+    _reported: float | None = None
 
     def __call__(self, written: int, total: int | None) -> None:
         if total is not None and not self._sized:
             self._sized = True
-            self._say(f"  {total:,} bytes")
-            missing, free = total - written, shutil.disk_usage(self._folder).free
+            self.fetching.say(f"  {total:,} bytes")
+            missing, free = total - written, shutil.disk_usage(self.folder).free
             if missing > free:
                 raise StorageError(
                     "the disk has no room for the download",
-                    where=str(self._folder),
+                    where=str(self.folder),
                     found=f"{free:,} bytes free",
-                    expected=f"{missing:,} bytes for {self._address}",
-                    hint=f"free some space, or choose another folder with {self._option}",
+                    expected=f"{missing:,} bytes for {self.address}",
+                    hint=f"free some space, or choose another folder with {self.option}",
                 )
-        if not self._allowed and (written if total is None else total) > LARGE:
+        if (
+            not (self.fetching.download or self._agreed)
+            and (written if total is None else total) > LARGE
+        ):
             self._ask(f"more than {LARGE:,} bytes" if total is None else f"{total:,} bytes")
         now = time.monotonic()
         if self._reported is None:
             self._reported = now
         elif now - self._reported > REPORT_SECONDS:
-            self._say(f"  {written:,}{'' if total is None else f' of {total:,}'} bytes")
+            self.fetching.say(f"  {written:,}{'' if total is None else f' of {total:,}'} bytes")
             self._reported = now
 
     def _ask(self, size: str) -> None:
-        answer = agreed(f"fetch {size} from {self._address}?")
+        answer = agreed(f"fetch {size} from {self.address}?")
         if answer is None:
             raise UsageError(
                 "a large download must be asked for",
-                where=self._address,
+                where=self.address,
                 found=size,
                 expected="--download, or local data with --data",
             )
         if not answer:
             raise UsageError(
                 "the download was refused",
-                where=self._address,
+                where=self.address,
                 expected="local data with --data",
             )
-        self._allowed = True
+        self._agreed = True
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -283,13 +286,16 @@ class _Cache:
         remote = self._remote
         terms = f"; terms: {remote.terms}" if remote.terms else ""
         self._fetching.begin(f"fetching {self.address}{terms}")
-        watch = Watch(self.address, self._work, self._fetching, option=VARIABLE)
+        watch = Watch(
+            address=self.address, folder=self._work, fetching=self._fetching, option=VARIABLE
+        )
         try:
             if isinstance(remote, DriveSpec):
                 _fetch_from_drive(remote, part, watch)
             else:
                 checked = self._known_digest() is not None
-                _WebFile(remote.address, part, watch, checked=checked).fetch()
+                web = _WebFile(address=remote.address, part=part, watch=watch, checked=checked)
+                web.fetch()
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 self._forget()
@@ -403,22 +409,24 @@ def _digest_of(file: Path, kind: str) -> str:
     return f"{kind}:{pooch.file_hash(file, alg=kind)}"
 
 
+@dataclass(kw_only=True)
 class _WebFile:
     """A download of `address` into the file `part`, whose validator is kept next to it.
 
     It continues where it broke off. `checked` says that a digest will show whether it is whole.
     """
 
-    def __init__(self, address: str, part: Path, watch: Watch, *, checked: bool) -> None:
-        self._address = address
-        self._shown = without_query(address)
-        self._part = part
-        self._validator = part.with_name(f"{part.name}.validator")
-        self._watch = watch
-        self._checked = checked
-        self._written = 0
-        self._total: int | None = None
-        self._file: BinaryIO
+    address: str
+    part: Path
+    watch: Watch
+    checked: bool
+    _written: int = 0
+    _total: int | None = None
+    _file: BinaryIO = field(init=False)
+
+    @property
+    def _validator(self) -> Path:
+        return self.part.with_name(f"{self.part.name}.validator")
 
     def fetch(self) -> None:
         """Fetch the whole file; Unavailable if the server refuses it or cannot be reached."""
@@ -432,12 +440,12 @@ class _WebFile:
             except (RequestException, ConnectionError, TimeoutError) as error:
                 status = getattr(getattr(error, "response", None), "status_code", 0)
                 if status == 416:  # no such range
-                    self._part.unlink()
+                    self.part.unlink()
                 elif 400 <= status < 500 and status not in (408, 429):
-                    raise _refused(self._shown, status) from error
+                    raise _refused(self.watch.address, status) from error
                 idle = 0 if self._written > before else idle + 1
                 if idle == ATTEMPTS:
-                    raise _unreachable(self._shown, error) from error
+                    raise _unreachable(self.watch.address, error) from error
                 time.sleep(PAUSE * 2 ** max(idle - 1, 0))
 
     def _attempt(self) -> None:
@@ -445,7 +453,7 @@ class _WebFile:
 
         headers = {"Accept-Encoding": "identity"}
         known = self._validator.read_text() if self._validator.exists() else ""
-        with self._part.open("ab", buffering=0) as self._file:
+        with self.part.open("ab", buffering=0) as self._file:
             self._written = self._file.tell()
             if self._written and known:
                 headers |= {"Range": f"bytes={self._written}-", "If-Range": known}
@@ -453,7 +461,7 @@ class _WebFile:
                 headers=headers, hooks={"response": self._answered}, timeout=TIMEOUT,
                 chunk_size=CHUNK,
             )  # fmt: skip
-            get(self._address, self, None)
+            get(self.address, self, None)
             os.fsync(self._file.fileno())
         if self._total is not None and self._written != self._total:
             raise ConnectionError(f"{self._written:,} of {self._total:,} bytes came")
@@ -463,7 +471,7 @@ class _WebFile:
         if response.is_redirect or response.status_code >= 400:
             return
         if response.status_code not in (200, 206):
-            raise _refused(self._shown, response.status_code)
+            raise _refused(self.watch.address, response.status_code)
         headers = response.headers
         rest = str(headers.get("content-range", "")).startswith(f"bytes {self._written}-")
         if response.status_code != 206 or not rest:
@@ -480,17 +488,17 @@ class _WebFile:
         if str(headers.get("content-type", "")).startswith("text/html"):
             raise Unavailable(
                 "the server sent a web page in place of the file",
-                where=self._shown,
+                where=self.watch.address,
                 hint=f"open the address in a browser and do what the page asks for; then {_FOLDER}",
             )
         said = str(headers.get("content-length", ""))
         lengths = sorted({one.strip() for one in said.split(",")} - {""})
         chunked = "chunked" in str(headers.get("transfer-encoding", "")).lower()
-        none = not (lengths or chunked or self._checked)
+        none = not (lengths or chunked or self.checked)
         if none or len(lengths) > 1 or not all(map(str.isdecimal, lengths)):
             raise Unavailable(
                 "the server does not say how long the file is: a cut file would look whole",
-                where=self._shown,
+                where=self.watch.address,
                 found="no Content-Length" if none else f"Content-Length: {', '.join(lengths)}",
                 hint="give the file's `digest` in the task's `data.sources`; or fetch it yourself, "
                 f"and {_FOLDER}",
@@ -499,7 +507,7 @@ class _WebFile:
         for length in lengths:
             headers["content-length"] = length  # `pooch` reads it too
             self._total = self._written + int(length)
-        self._watch(self._written, self._total)
+        self.watch(self._written, self._total)
 
     def write(self, chunk: bytes) -> None:
         """Keep the next bytes; `pooch` calls this."""
@@ -507,7 +515,7 @@ class _WebFile:
         while view:
             view = view[self._file.write(view) :]
         self._written += len(chunk)
-        self._watch(self._written, self._total)
+        self.watch(self._written, self._total)
 
     def flush(self) -> None:
         """Do nothing: every chunk is written at once."""

@@ -44,7 +44,10 @@ _REPO = "correct `hub.repo` in the task's `data.sources`"
 
 @dataclass(frozen=True, kw_only=True)
 class SplitSource:
-    """The rows of one prepared split, read from memory-mapped files in batches."""
+    """The rows of one prepared split, read from memory-mapped files in batches.
+
+    `Table` reads it as it reads a `FileSource`.
+    """
 
     label: str
     split: datasets.Dataset
@@ -237,7 +240,8 @@ class _Repo:
             self.fetching.begin(f"fetching {len(missing)} files of the hub's {self.name}")
             cache = Path(constants.HF_HUB_CACHE)
             make_folder(cache, option=CACHE)
-            watch = Watch(f"the hub's {self.name}", cache, self.fetching, option=CACHE)
+            address = f"the hub's {self.name}"
+            watch = Watch(address=address, folder=cache, fetching=self.fetching, option=CACHE)
             watch(0, sum(listing.sizes[name] for name in missing))
 
     def _refused(self, why: str, hint: str) -> Unavailable:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DelimitedSpec
@@ -31,11 +32,15 @@ from harness.data.records import (
     look_at,
     records,
 )
-from harness.data.wording import columns_option, join_names, nearest, place, preview
+from harness.data.wording import join_names, nearest, place, preview
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa  # type: ignore[import-untyped]
+
+    from harness.data.hub import SplitSource
+
+    Source: TypeAlias = "FileSource | SplitSource"
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
 
@@ -68,17 +73,6 @@ CONFIG: Mapping[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-
-
-class StoredSource(Protocol):
-    """A source that is stored as columns elsewhere, such as a split of the hub."""
-
-    @property
-    def label(self) -> str: ...
-
-    def columns(self) -> tuple[str, ...]: ...
-
-    def batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,9 +190,6 @@ class FileSource:
         if self.format == "json":
             return json_rows(self.path, entries=self.entries, keys=self.rows_at)
         return json_lines(self.path) if self.format == "jsonl" else None
-
-
-Source = FileSource | StoredSource
 
 
 def format_of(path: Path, *, any_ending: bool = False) -> Format:
@@ -517,7 +508,7 @@ class Table:
         for name in missing:
             wanted = self.columns[name].names(name)
             near = next((found for one in wanted if (found := nearest(one, free))), None)
-            option = columns_option(self.name, name, near or "NAME")
+            option = "--columns " + shlex.quote(f"{self.name}.{name}={near or 'NAME'}")
             if near and self.of_run:
                 hints.append(f"'{near}' is the nearest name: if it is '{name}', give {option}")
             elif near:

@@ -95,9 +95,7 @@ def stamp_of(path: Path) -> Stamp:
     try:
         status = path.stat()
     except OSError as error:
-        raise DataError(
-            "the file cannot be read", where=str(path), found=error.strerror or str(error)
-        ) from error
+        raise _unreadable(path, error) from error
     return Stamp(status.st_size, status.st_mtime_ns)
 
 
@@ -121,11 +119,13 @@ def sha256_of(path: Path, stamp: Stamp) -> str:
         with path.open("rb") as stream:
             result = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise DataError(
-            "the file cannot be read", where=str(path), found=error.strerror or str(error)
-        ) from error
+        raise _unreadable(path, error) from error
     check_unchanged(path, stamp)
     return result
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError("the file cannot be read", where=str(path), found=error.strerror or str(error))
 
 
 @contextmanager
@@ -143,9 +143,7 @@ def unpacked(path: Path) -> Iterator[Any]:
                 yield plain
     except OSError as error:
         if error.errno is not None:
-            raise DataError(
-                "the file cannot be read", where=str(path), found=error.strerror or str(error)
-            ) from error
+            raise _unreadable(path, error) from error
         raise DataError(
             f"the file cannot be unpacked as {packing}",
             where=str(path),

@@ -17,7 +17,7 @@ from harness.contracts.identity import COMMIT
 from harness.data.dataset import BUILD, SAMPLE, Origin, TaskData
 from harness.data.fetch import Fetching, fetched
 from harness.data.files import find_tables, holder_of, patterns
-from harness.data.read import FileSource, Source, Table
+from harness.data.read import FileSource, Table
 from harness.data.records import stamp_of
 from harness.data.wording import join_names
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         TableSpec,
         UrlSpec,
     )
+    from harness.data.read import Source
 
 
 def open_dataset(

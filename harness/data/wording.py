@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -64,8 +63,3 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     by_folded = {known.casefold(): known for known in names}
     close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.7)
     return by_folded[close[0]] if close else None
-
-
-def columns_option(table: str, column: str, name: str) -> str:
-    """The option that names a column of the data."""
-    return f"--columns {shlex.quote(f'{table}.{column}={name}')}"

@@ -12,6 +12,7 @@ from builders.web_data import users
 
 from harness.base.errors import DataError, HarnessError
 from harness.contracts.task import Column, DataSpec, HubSpec, SourceSpec, TableSpec
+from harness.data.dataset import choose
 from harness.reporting.tables import data_name
 
 NOTES = TableSpec(files=("notes.jsonl", "part-*.csv"), columns={"user": Column()})
@@ -201,3 +202,34 @@ def test_what_is_made_of_a_table_is_made_once_for_all_tasks_that_read_it(tmp_pat
     file.write_text("user,x\nu3,1\n")
     assert opened(spec, file, shared=shared).once("notes", names) == ["u3"]
     assert len(made) == 4
+
+
+IDS = [f"u{n}" for n in range(100)]
+
+
+def test_the_choice_is_pinned_and_the_same_in_every_process():
+    here, of = choose(IDS, seed=0, most=4)
+    assert (here, of) == (["u27", "u45", "u35", "u89"], 100)
+    code = (
+        "from harness.data.dataset import choose;"
+        "print(choose({f'u{n}' for n in range(100)}, seed=0, most=4)[0])"
+    )
+    for hash_seed in ("1", "2"):
+        assert run_python(code, PYTHONHASHSEED=hash_seed).strip() == str(here)
+
+
+def test_order_and_repeats_do_not_matter():
+    assert choose([*reversed(IDS), *IDS], seed=0, most=7) == choose(IDS, seed=0, most=7)
+
+
+def test_the_seed_matters_and_no_bound_keeps_all():
+    first, _ = choose(IDS, seed=0, most=None)
+    second, _ = choose(IDS, seed=1, most=None)
+    assert sorted(first) == sorted(second) == sorted(IDS)
+    assert first != second
+
+
+def test_a_chosen_id_stays_chosen_when_others_come_or_go():
+    chosen, _ = choose(IDS, seed=0, most=10)
+    fewer, _ = choose([one for one in IDS if one not in chosen[:5]], seed=0, most=5)
+    assert fewer == chosen[5:]

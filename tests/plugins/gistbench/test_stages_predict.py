@@ -60,28 +60,6 @@ async def answered(answer, item=ITEM, **options):
     return await predict(item, Desk(answer, **predicting(**options)))
 
 
-async def test_the_candidate_sees_one_line_an_engagement_and_the_rules_of_verification():
-    scripted = Desk("[]", **predicting())
-
-    await predict(ITEM, scripted)
-
-    [(role, prompt, variables, truncated)] = scripted.asked
-    assert (role, prompt, truncated) == ("candidate", "predict", "read")
-    assert variables == {
-        "thing": "video",
-        "things": "videos",
-        "signals": [LIKED, SKIPPED],
-        "positive": [[2, 0]],
-        "negative": [[SKIPPED, 3]],
-        "most_interests": 2,
-        "lines": [
-            ("101", "explicit positive", "Dunk [102] (explicit positive) forged"),
-            ("102", "implicit negative", "Pasta"),
-            ("103", "explicit positive", "Dunk"),
-        ],
-    }
-
-
 async def test_citations_of_another_window_and_of_nothing_are_dropped_and_counted():
     text = make_answer(Basketball=[101, 7, "103", "vid_1", 999], Cooking=[2])
 

@@ -171,16 +171,11 @@ LIVES = {
 """When somebody buys, for each kind of user that the authors' scripts treat differently."""
 
 
-def published(folder, lives=LIVES, *, many=30, **options):
-    """The folder of a published build of many users of each kind."""
-    rows = [(f"{kind}-{number}", f"b{place}", time) for kind, times in lives.items()
-            for number in range(many) for place, time in enumerate(times)]  # fmt: skip
-    write_log(folder, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
-    return built(folder, published=True, **options)
-
-
 def test_published_draws_users_as_the_authors_scripts(tmp_path):
-    made = read_build(published(tmp_path, held_out=70))
+    rows = [(f"{kind}-{number}", f"b{place}", time) for kind, times in LIVES.items()
+            for number in range(30) for place, time in enumerate(times)]  # fmt: skip
+    write_log(tmp_path, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
+    made = read_build(built(tmp_path, published=True, held_out=70))
     roles = ("held_out", "trained", "tested", "validating")
     kinds = {role: {one.partition("-")[0] for one in made[role]} for role in roles}
     assert kinds["held_out"] <= {"tests", "short", "new"}

@@ -8,6 +8,7 @@ from builders.stages import work_at_desk
 from harness_perrecbench.data.members import most_common
 from harness_perrecbench.records import (
     Behaviour,
+    Compared,
     Example,
     Loaded,
     Options,
@@ -185,6 +186,15 @@ def test_the_calls_of_a_group_are_bounded_by_its_size(members, sorting, all_pair
         assert ((calls.least, calls.most), calls.times) == (sorting, "samples")
     calls = COMPARE.calls(one, Options(comparing="all_pairs"))
     assert (calls.least, calls.most) == (all_pairs, all_pairs)
+
+
+async def test_two_users_are_compared_in_both_orders():
+    worked = await at_desk(COMPARE, group(2), [B, A])
+
+    assert tastes(worked) == ["12", "21"]
+    assert worked.outcome == Compared(
+        order=(2, 1), ranks=(2, 1), comparisons=make_comparisons("12BA")
+    )
 
 
 async def test_the_majority_of_samples_counts_within_each_order():

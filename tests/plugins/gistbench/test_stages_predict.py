@@ -68,14 +68,6 @@ async def test_citations_of_another_window_and_of_nothing_are_dropped_and_counte
     )
 
 
-async def test_an_objects_own_id_may_be_a_number_above_63_bits():
-    item = make_window(*(Line(100 + n, str(2**64 - n), LIKED, "Dunk") for n in (1, 2)))
-
-    prediction = await answered(make_answer(Jazz=[2**64 - 2]), item, object_ids=True)
-
-    assert prediction == make_prediction({"Jazz": (102,)})
-
-
 def test_an_objects_id_is_shown_and_cited_in_the_same_spelling():
     own = Options(object_ids=True)
     data = make_histories({"ada": [("#a", "x", LIKED), ("b\n[99] (liked) c", "y", LIKED)]})

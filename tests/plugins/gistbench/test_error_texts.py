@@ -118,11 +118,14 @@ SHOWN = (
     "articles such as N1-1 (opened) and N2-0 (not), with spaces between",
 )
 
+SPACES = "".join(one for one in map(chr, range(0x3001)) if one.isspace())
 CELLS = [
     (" ,2,b,explicit_positive,2", "' '", "engagements.csv, row 2, column 'user_id'", ID),
     ("u, ,b,explicit_positive,2", "' '", "engagements.csv, row 2, column 'object_id'", ID),
     ("u,2,  ,explicit_positive,2", "'  '", "engagements.csv, row 2, column 'object_text'",
      "a text that is not blank"),
+    (f'u,2,"{SPACES}",implicit_positive,2', re.compile(r"'\\t.*"),
+     "engagements.csv, row 2, column 'object_text'", "a text that is not blank"),
     (TIMED("noon"), "'noon'", TIME(2), "a number, or a date such as 2024-05-31"),
     (TIMED(2**63), "'9223372036854775808'", TIME(2), "a number below 2^63"),
     (TIMED("") + TIMED("2024-05-31"), "'2024-05-31'", TIME(3),

@@ -92,8 +92,9 @@ NOON, EAST = "2024-05-31T12:00:00Z", "2024-05-31T12:30:00+02:00"
     [
         pytest.param((5, 7, 5, 7, 5), "bdace", id="then as in the file"),
         pytest.param((NOON, "2024-05-31", EAST, "2024-05-31 11:00:00.5"), "adcb", id="moments"),
-        pytest.param(("9", "10"), "ba", id="numbers in texts"),
-        pytest.param((9.5, 10), "ba", id="fractions"),
+        pytest.param((NOON, "2024-W22-4", "2024-05-31T01:00:00,5"), "acb", id="rarer spellings"),
+        pytest.param((9, "10", " 9.5 "), "bca", id="numbers in texts"),
+        pytest.param((2**60 + 2, "+5", "-0"), "abc", id="signs"),
         pytest.param((2**60 + 1, 2**60 + 2), "ba", id="exactly"),
         pytest.param(
             (f"{2**60 + 1}.0", 2**60 + 2, f"{2**60 + 3}", "0.5e1"), "cbad", id="in every spelling"

@@ -11,8 +11,6 @@ from harness_gistbench.analyses import judge_validation
 from harness_gistbench.analyses.judge_validation import (
     ExportOptions,
     ValidationOptions,
-    even,
-    spread,
     validate,
 )
 from harness_gistbench.records import Evidence, Found, Kept, PoolObject
@@ -204,15 +202,6 @@ def test_exported_items_come_back_labelled(judged_run, tmp_path, with_key):
     )
     rows = {(row[0], row[1]): row[4:6] for row in report.sheets[2].rows}
     assert rows["evidence", "judge"] == rows["retrieval", "judge"] == (10, 100.0)
-
-
-def test_shares_are_as_alike_as_sizes_allow():
-    assert even({"a": 1, "b": 10, "c": 10}, 9, 0) == {"a": 1, "b": 4, "c": 4}
-    assert even({"a": 2, "b": 3}, 99, 0) == {"a": 2, "b": 3}
-    assert sum(even({"a": 5, "b": 5, "c": 5}, 4, 0).values()) == 4
-    assert even({}, 4, 0) == {}
-    sizes = {("a", 1): 50, ("b", 1): 50, ("b", 2): 50, ("b", None): 2}
-    assert spread(sizes, 20, 0) == {("a", 1): 10, ("b", 1): 4, ("b", 2): 4, ("b", None): 2}
 
 
 def test_what_is_labelled_already_is_not_written_over(judged_run, tmp_path):

@@ -12,7 +12,6 @@ from harness_gistbench.metrics import (
     score,
     scored_against,
     scores_of,
-    verified_categories,
 )
 from harness_gistbench.records import (
     SIGNALS,
@@ -182,15 +181,6 @@ def test_an_interest_whose_mapping_failed_is_left_out_of_everything():
     for category in (None, 5):
         found = scores(unweighed(category), oracle={31})
         assert found == dict.fromkeys(COLUMNS, Missing("verify/timeout"))
-
-
-def test_the_verified_categories_are_given_once_each_and_ascending():
-    ada = profile(
-        judged(110, YES), judged(31, YES), judged(31, YES), judged(5, NO), judged(None, YES)
-    )
-
-    assert verified_categories(ada, Verification()) == (31, 110)
-    assert verified_categories(ada, Verification(min_explicit_positive=1)) == (5, 31, 110)
 
 
 CATEGORIES, COUNTS = st.sampled_from([None, 1, 2, 3, 4]), st.sampled_from([YES, NO, Counts()])

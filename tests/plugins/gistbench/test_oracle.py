@@ -27,12 +27,6 @@ def score(user, *verified, unverified=(), **more):
     return Score(id=user, user=user, details=details, **more)
 
 
-def test_the_runs_verify_together_what_any_of_them_verified():
-    found = gather([score("ada", 31, 5), score("ben", 7), score("ada", 5, 110)])
-
-    assert found == Categories({"ada": frozenset({31, 5, 110}), "ben": frozenset({7})})
-
-
 def test_a_file_and_the_runs_are_united_its_users_first_and_the_new_ones_in_natural_order():
     known = Categories({"9": frozenset({1}), "2": frozenset()}, {"dataset": "toy"})
 
@@ -70,17 +64,6 @@ def test_users_whom_the_oracle_has_not_recall_nothing_and_are_counted():
 
     assert rescore(ada, Categories({"ada": frozenset({31})}), Options()).counts == {"windows": 3}
     assert rescore(MISSING, Categories({"cem": frozenset({31})}), Options()) == MISSING
-
-
-def test_the_second_column_is_scored_against_the_oracle_too():
-    ada = score("ada", 31)
-    failed = Judged(name="", cited=2, category=31, evidence_failure="verify/timeout")
-    interests = (*ada.details.interests, failed)
-    ada = replace(ada, details=replace(ada.details, interests=interests))
-
-    found = rescore(ada, Categories({"ada": frozenset({31, 5})}), Options(verified_only=True))
-
-    assert (found.values["ig_r"], found.worst["ig_r"]) == (1 / 2, 1 / 4)
 
 
 def test_a_file_is_written_as_it_was_read_with_keys_that_mean_nothing_here():

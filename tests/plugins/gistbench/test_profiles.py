@@ -3,7 +3,6 @@
 import pytest
 from builders.gistbench import (
     LIKED,
-    WATCHED,
     make_claim,
     make_prediction,
     make_test_set,
@@ -13,7 +12,7 @@ from builders.gistbench import (
 from harness_gistbench.profiles import chapters, profile_of
 from harness_gistbench.records import Counts, Evidence, Found, Kept, Missing
 
-from harness.contracts.outcomes import Broken, CallFailed, NoVerdict, Unreadable
+from harness.contracts.outcomes import Broken, CallFailed, Unreadable
 
 NOTHING = make_prediction({})
 
@@ -33,20 +32,6 @@ def profile(verify=(), specificity=(), predict=()):
     chapter = {"predict": predict, "verify": verify, "specificity": specificity}
     records = {stage: recorded(pairs) for stage, pairs in chapter.items()}
     return profile_of(records, {}, {})
-
-
-def test_parts_of_an_interests_evidence_count_together_or_not_at_all():
-    verify = [
-        (claim(1, name="Golf"), Kept(positions=())),
-        (claim(2, ("a", LIKED), ("b", LIKED), part=1), Kept(positions=(1,))),
-        (claim(2, ("c", WATCHED), ("b", LIKED), part=2), Kept(positions=(0, 1))),
-    ]
-    _, jazz = profile(verify).interests
-    assert jazz.counts == Counts(explicit_positive=1, implicit_positive=1)
-
-    failed = claim(2, ("c", WATCHED), ("b", LIKED), part=2), NoVerdict("no_json")
-    _, jazz = profile([*verify[:2], failed]).interests
-    assert (jazz.counts, jazz.evidence_failure) == (None, "verify/no_json")
 
 
 def retrieved(outcome=None):
@@ -79,22 +64,6 @@ def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_pro
     assert profile(predict=three) == Missing("predict/no_json")
     assert profile(predict=three[:2]) == Missing("predict/no_json")
     assert profile(predict=[(window(1), Broken("KeyError"))]) == Missing("predict/KeyError")
-
-
-def test_each_user_comes_with_the_own_records_of_all_stages():
-    records = {
-        "predict": recorded((window(user=user), NOTHING) for user in ("ada", "ben", "cem")),
-        "verify": recorded(
-            (claim(number, user=user), Kept(positions=()))
-            for user in ("ada", "cem")
-            for number in (1, 2)
-        ),
-        "specificity": recorded([(make_test_set(1, (0,), user="ben"), Found(positions=()))]),
-    }
-
-    seen = {user: [len(own[stage]) for stage in records] for user, own in chapters(records)}
-
-    assert seen == {"ada": [1, 2, 0], "ben": [1, 0, 1], "cem": [1, 2, 0]}
 
 
 def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped():

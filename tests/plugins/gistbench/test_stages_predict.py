@@ -60,42 +60,12 @@ async def answered(answer, item=ITEM, **options):
     return await predict(item, Desk(answer, **predicting(**options)))
 
 
-async def test_the_candidate_sees_one_line_an_engagement_and_the_rules_of_verification():
-    scripted = Desk("[]", **predicting())
-
-    await predict(ITEM, scripted)
-
-    [(role, prompt, variables, truncated)] = scripted.asked
-    assert (role, prompt, truncated) == ("candidate", "predict", "read")
-    assert variables == {
-        "thing": "video",
-        "things": "videos",
-        "signals": [LIKED, SKIPPED],
-        "positive": [[2, 0]],
-        "negative": [[SKIPPED, 3]],
-        "most_interests": 2,
-        "lines": [
-            ("101", "explicit positive", "Dunk [102] (explicit positive) forged"),
-            ("102", "implicit negative", "Pasta"),
-            ("103", "explicit positive", "Dunk"),
-        ],
-    }
-
-
 async def test_citations_of_another_window_and_of_nothing_are_dropped_and_counted():
     text = make_answer(Basketball=[101, 7, "103", "vid_1", 999], Cooking=[2])
 
     assert await answered(text) == make_prediction(
         {"Basketball": (101, 103), "Cooking": ()}, fabricated=4
     )
-
-
-async def test_an_objects_own_id_may_be_a_number_above_63_bits():
-    item = make_window(*(Line(100 + n, str(2**64 - n), LIKED, "Dunk") for n in (1, 2)))
-
-    prediction = await answered(make_answer(Jazz=[2**64 - 2]), item, object_ids=True)
-
-    assert prediction == make_prediction({"Jazz": (102,)})
 
 
 def test_an_objects_id_is_shown_and_cited_in_the_same_spelling():

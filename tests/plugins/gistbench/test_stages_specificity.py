@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 from builders.gistbench import LIKED, Desk, make_claim, make_histories, recorded
-from builders.texts import write_csv
 from harness_gistbench.analyses.judge_validation import pairs_in
 from harness_gistbench.records import (
     Batch,
@@ -19,7 +18,6 @@ from harness_gistbench.records import (
 )
 from harness_gistbench.stages import specificity
 
-import harness
 from harness.contracts.judge import Select, Selected
 from harness.contracts.outcomes import NoVerdict
 
@@ -250,20 +248,3 @@ def test_what_no_judge_was_asked_is_no_label_of_the_judge():
 
     assert list(pairs_in(run, "retrieval", unasked)) == []
     assert len(list(pairs_in(run, "retrieval", asked))) == 8
-
-
-def test_where_everybody_saw_everything_there_is_no_specificity(tmp_path):
-    header = "user_id,object_id,object_text,interaction_type,interaction_time"
-    rows = (
-        f"{user},v{n},#trains number {n},explicit_positive,{n}" for user in "ab" for n in range(110)
-    )
-    log = write_csv(tmp_path / "log.csv", header, *rows)
-
-    [summary] = harness.evaluate(
-        "gist_synthetic", model="baseline", judge="lexical", data=log, no_store=True,
-        output_path=tmp_path / "runs",
-    ).summaries  # fmt: skip
-
-    assert summary.metrics["is"].value is None
-    assert summary.metrics["is"].missing == {"specificity/too_few_distractors": 2}
-    assert summary.stages["specificity"].failures == {}

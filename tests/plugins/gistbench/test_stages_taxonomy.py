@@ -7,7 +7,7 @@ from builders.gistbench import Desk, make_claim, recorded
 from harness_gistbench.records import Batch, Category, Kept, Mapped, Options
 from harness_gistbench.stages.taxonomy import batches, map_interests
 
-from harness.contracts.judge import Classified, Classify
+from harness.contracts.judge import Classified
 from harness.contracts.outcomes import NoVerdict
 from harness.pipeline.memos import LocalMemo
 
@@ -57,21 +57,6 @@ def batch(*interests):
 
 def labelled(*labels):
     return Classified(labels=labels, rung="strict")
-
-
-async def test_interests_are_mapped_with_the_whole_list_as_context():
-    scripted = Desk(labelled("Bread", "Tea"))
-
-    assert await map_interests(batch("rye", "oolong"), scripted) == Mapped(
-        categories={"rye": 9, "oolong": 4}
-    )
-    assert scripted.asked == [
-        (
-            "taxonomist",
-            Classify(prompt="taxonomy", texts=("rye", "oolong"), labels=("Tea", "Bread")),
-        )
-    ]
-    assert scripted.memory == {"rye": "9", "oolong": "4"}
 
 
 async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds():

@@ -5,7 +5,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from builders.horizon_search import searcher
 from builders.stages import work_at_desk
 from harness_horizon.text.finding import COMPARABLE_IF, HORIZON_TEXT
 from harness_horizon.text.histories import Options
@@ -24,16 +23,13 @@ MOST_BYTES = 8_192
 """What a case of Task 2 may take on disk, without its prompt."""
 
 
-def ran(folder, tasks, model="baseline", retriever=None, **options):
-    """The result of a run of the sample, whose titles a model of tests searches."""
-    retriever = retriever or searcher()
-    models = [retriever] if model == "baseline" else [retriever, model]
-    spec = model if model == "baseline" else model.spec
-    with offered(models):
+def ran(folder, tasks, model="baseline", **options):
+    """The result of a run of the sample, whose titles are searched without an index."""
+    own = [model] if isinstance(model, ScriptedModel) else []
+    with offered(own):
         return harness.evaluate(
-            tasks, model=spec, data="sample", no_store=True,
-            **{"output_path": folder / "runs", "limit": 12, "quiet": True,
-               "role": {"retriever": retriever.spec}, **options},
+            tasks, model=own[0].spec if own else model, data="sample", no_store=True,
+            **{"output_path": folder / "runs", "limit": 12, "quiet": True, **options},
         )  # fmt: skip
 
 
@@ -81,9 +77,8 @@ def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone
 def test_a_table_names_what_was_searched_and_its_published_rows_are_of_held_out_users_alone(
     tmp_path,
 ):
-    options = {"role": {"retriever": "catalogue"}, "limit": 2}
-    [held_out] = finished(ran(tmp_path, ["horizon_long"], **options))
-    [trained] = finished(ran(tmp_path, ["horizon_long_1c"], **options))
+    [held_out] = finished(ran(tmp_path, ["horizon_long"], limit=2))
+    [trained] = finished(ran(tmp_path, ["horizon_long_1c"], limit=2))
     searched = held_out.manifest.roles["retriever"].identity["model"]["details"]
     searched["catalog_sample"] = 5_000
     six, as_six = main([trained, held_out], None).sheets

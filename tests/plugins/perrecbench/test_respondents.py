@@ -1,10 +1,9 @@
 """The respondents that stand in for a candidate and a profiler."""
 
-import json
 from random import Random
 
 import pytest
-from harness_perrecbench.baselines import compare, liking, profile, rank, rate, words
+from harness_perrecbench.baselines import liking, profile, words
 from harness_perrecbench.plugin import ASKED
 
 KETTLE = {"title": "Brelto Gothic Kettle with Raven Handle", "author": None}
@@ -24,19 +23,7 @@ def member(*behaviours, average=3.0, profile=None):
 
 
 FOND = member(("A Gothic Raven Lamp", 5.0), ("Plain Socks", 1.0))
-COOL = member(("A Gothic Raven Lamp", 1.0), ("Plain Socks", 5.0))
 INDIFFERENT = member(("Plain Socks", 5.0))
-
-
-ANSWERS = {"rate": rate, "compare": compare, "rank": rank}
-
-
-def answered(prompt, seed=1, **variables):
-    return ANSWERS[prompt.partition("_")[0]]({"query": KETTLE, **variables}, Random(seed))
-
-
-def rating(one):
-    return json.loads(answered("rate", member=one))["predicted_rating"]
 
 
 def test_liking_is_of_shared_words_weighed_by_their_ratings():
@@ -49,31 +36,6 @@ def test_liking_is_of_shared_words_weighed_by_their_ratings():
     assert liking(INDIFFERENT, KETTLE) == 0
     fond = member(("Plain Socks", 5.0), profile="Likes what says raven, gothic or crypt.")
     assert liking(fond, KETTLE) == 0.5
-
-
-def test_a_rating_is_the_average_and_the_liking_within_the_scale():
-    assert rating(FOND) == 4.33
-    assert rating(COOL) == 1.67
-    assert rating(member(("Gothic Raven Lamp", 1.0), average=1.1)) == 1.03
-    liked = "brelto gothic kettle raven handle"
-    assert rating(member(("Socks", 5.0), average=4.5, profile=liked)) == 5
-    assert rating(member(("Plain Socks", 5.0), average=None)) == 3
-
-
-def test_who_likes_the_thing_more_is_named_in_either_order_and_ranked_first():
-    assert answered("compare", members=[FOND, COOL]) == "[User A]"
-    assert answered("compare", members=[COOL, FOND]) == "[User B]"
-    answer = answered("rank", members=[INDIFFERENT, COOL, FOND])
-    assert answer == '{"predicted_ranking": [3, 1, 2]}'
-
-
-def test_equal_likings_are_told_apart_by_chance_alone():
-    sides = {answered("compare", seed=n, members=[FOND, FOND]) for n in range(9)}
-    orders = {answered("rank", seed=n, members=[FOND, FOND]) for n in range(9)}
-
-    assert sides == {"[User A]", "[User B]"}
-    assert orders == {'{"predicted_ranking": [1, 2]}', '{"predicted_ranking": [2, 1]}'}
-    assert answered("rank", members=[FOND, FOND]) == answered("rank", members=[FOND, FOND])
 
 
 def test_a_profile_names_the_words_that_were_rated_above_the_average_the_furthest_first():

@@ -197,21 +197,6 @@ async def test_two_users_are_compared_in_both_orders():
     )
 
 
-@pytest.mark.parametrize("comparing", ["heapsort", "published", "all_pairs"])
-async def test_four_users_are_sorted_and_no_question_is_asked_twice(comparing):
-    worked = await at_desk(COMPARE, group(4), preferring(3, 1, 4, 2), comparing=comparing)
-
-    assert worked.outcome.order == (3, 1, 4, 2)
-    assert worked.outcome.ranks == (2, 4, 1, 3)
-    assert len(set(tastes(worked))) == len(tastes(worked))
-    assert tastes(worked) == [
-        users
-        for one in worked.outcome.comparisons
-        for users in (f"{one.first}{one.second}", f"{one.second}{one.first}")
-    ]
-    assert len(tastes(worked)) == 12 or comparing != "all_pairs"
-
-
 async def test_the_majority_of_samples_counts_within_each_order():
     answers = [B, A, B, A, "neither", A, B]
 

@@ -127,27 +127,6 @@ def test_the_folder_of_the_data_may_be_any_of_those_on_the_way_to_the_files(task
         assert dataset.has(table)
 
 
-def test_a_domain_of_one_s_own_runs_from_its_folder_by_its_name(tmp_path):
-    shutil.copytree(SAMPLE / "all" / "all-processed", tmp_path / "g1/beauty/beauty-processed")
-
-    def run(data, **changes):
-        return harness.evaluate(
-            "perrec_hard_listwise",
-            model="baseline",
-            data=str(data),
-            limit=2,
-            set=changes,
-            output_path=tmp_path / "runs",
-            store=tmp_path / "calls.sqlite",
-        )
-
-    [summary] = run(tmp_path / "g1/beauty", domain="beauty").summaries
-    assert summary.metrics["ptc"].n == 2
-    for place in (tmp_path / "g1/beauty/beauty-processed", tmp_path / "g1"):
-        with pytest.raises(harness.DataError, match=r"to do: .* --set domain=beauty"):
-            run(place)
-
-
 def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published_ones(
     tasks, tmp_path
 ):

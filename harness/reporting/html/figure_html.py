@@ -22,7 +22,7 @@ from harness.contracts.report import (
     Sheet,
     Spans,
 )
-from harness.reporting.figure_marks import grid_of
+from harness.reporting.figures import grid_of
 from harness.reporting.html.markup import Html, element, joined, shown
 from harness.reporting.html.sheet_html import in_words, notes_html, sheet_html
 

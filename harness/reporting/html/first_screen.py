@@ -11,9 +11,8 @@ from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.provenance import chosen_of
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, conditions_of, lines_of, matrix_html
-from harness.reporting.html.run_differences import Differences, Established
+from harness.reporting.html.run_differences import Differences, Established, untested_pairs
 from harness.reporting.html.sheet_html import in_words, notes_html
-from harness.reporting.html.untested import untested_pairs
 from harness.reporting.tables import data_name
 from harness.reporting.text import number
 from harness.scoring.grouping import grouped

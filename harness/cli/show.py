@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from harness.runs.manifest import Manifest, StageEntry
     from harness.runs.run_folder import RunFolder
 
+Place: TypeAlias = "tuple[str, StageEntry, Path]"
+"""A task, one of its stages, and the journal with its records."""
 
 _WIDTH = 88
 _INDENT = "    "
@@ -33,14 +35,6 @@ _LONG = 1_000
 """So many lines of several records are shown whole."""
 _WHOLE, _HEAD, _TAIL = 12, 6, 4
 """Of more, a text of so many lines is shown whole; of a longer one, its head and tail."""
-
-
-class Place(NamedTuple):
-    """One stage of a task and the journal with its records."""
-
-    task: str
-    stage: StageEntry
-    journal: Path
 
 
 @command(
@@ -88,14 +82,14 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
         one_of(args.task, tasks, f"the run has no task {args.task!r}", none="a run with a task")
         tasks = {args.task: tasks[args.task]}
     places = [
-        Place(name, stage, folder.path / entry.folder / stage.file)
+        (name, stage, folder.path / entry.folder / stage.file)
         for name, entry in tasks.items()
         for stage in entry.stages
     ]
     if args.stage is not None:
-        names = dict.fromkeys(place.stage.name for place in places)
+        names = dict.fromkeys(stage.name for _, stage, _ in places)
         one_of(args.stage, names, f"the run has no stage {args.stage!r}", none="a run with a stage")
-        places = [place for place in places if place.stage.name == args.stage]
+        places = [place for place in places if place[1].name == args.stage]
     return places
 
 
@@ -260,8 +254,8 @@ def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError
     from harness.runs.journal_index import Head, scan
 
     seen: dict[str, None] = {}
-    for place in places:
-        for _, _, head in islice(scan(place.journal, Head), 5000):
+    for _, _, journal in places:
+        for _, _, head in islice(scan(journal, Head), 5000):
             seen.update({head.id: None, head.user: None})
     near = get_close_matches(sample, seen, 3) or list(seen)[:3]
     return DataError(

@@ -14,7 +14,7 @@ from harness.base.errors import HarnessError, UsageError
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.compare import GATE_FAILED, compare, compared_document
 from harness.cli.kept_runs import kept_runs
-from harness.cli.output import print_error, print_json
+from harness.cli.output import errors_to, print_error, print_json
 from harness.cli.report import check_folder, write_report
 from harness.cli.run import print_result
 from harness.cli.run_options import RunCommand, settings_from
@@ -310,7 +310,7 @@ def _finish(
     suite: Suite, page: Path, runs: Sequence[SuiteRun], bases: Mapping[int, str], *, json: bool
 ) -> int:
     """Compare the runs, write the report and print how the runs ended; the exit code of all."""
-    from harness.cli.score import open_runs
+    from harness.cli.kept_runs import open_runs
     from harness.pipeline.suite_runs import exit_code_of
     from harness.reporting.forecast_tables import ending_report
     from harness.reporting.text import clean_text
@@ -318,15 +318,13 @@ def _finish(
     documents, errors, gates = decided_gates(suite, runs, bases)
     written: Path | None = None
     folders = [each.folder for each in runs if each.folder is not None]
-    try:
+    with errors_to(errors.append):
         if folders:
             runs_of_all = open_runs(folders, None, {})
             names = [Path(folder).name for folder in bases.values()]
             title = f"suite {suite.name}"
             write_report(page, runs_of_all, title=title, option=PAGE, bases=names)
             written = page
-    except HarnessError as error:
-        errors.append(error)
     codes = [each.exit_code for each in runs] + [one.exit_code for one in errors]
     code = exit_code_of([*codes, gates])
     if json:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 import msgspec
@@ -69,18 +69,12 @@ class Tools(CommandGroup):
         registration = load_plugins().data_tool(cmd_name, str(self.name))
         tool = make_tool(registration)
 
-        def use(plot: Path | None, json: bool, **given: Any) -> int:
-            options = struct_from(given, tool.options)
-            check_plot(plot)
-            json = json or ctx.params["json"]
+        def work(options: msgspec.Struct, json: bool) -> Work:
             with shown_progress(quiet=json) as progress:
                 report = run_tool(registration, lambda: tool.run(options, progress))
-            show_report(report, {"tool": registration.name}, plot=plot, json=json)
-            return 0
+            return report, {"tool": registration.name}, 0
 
-        own = report_options()
-        params = [*own, *options_of(tool.options, own=own)]
-        return Command(cmd_name, callback=use, help=tool.description, params=params)
+        return report_command(ctx, cmd_name, work, options=tool.options, help=tool.description)
 
     def _list(self, json: bool) -> int:
         if click.get_current_context().invoked_subcommand is not None:
@@ -99,15 +93,45 @@ class Tools(CommandGroup):
         return []
 
 
-def report_options() -> list[Option]:
-    """The options for the output of a report."""
-    return [
+Work: TypeAlias = "tuple[Report, dict[str, Any], int]"
+"""A report, the document that holds it as JSON, and the exit code."""
+
+
+def report_command(
+    group: click.Context,
+    name: str,
+    work: Callable[..., Work],
+    *,
+    options: type[msgspec.Struct],
+    help: str,
+    arguments: Sequence[click.Parameter] = (),
+) -> Command:
+    """The command of a tool or an analysis, whose options are the fields of a struct.
+
+    `work` gets the struct, whether JSON is asked for, and the values of the other `arguments`.
+    """
+
+    def use(plot: Path | None, json: bool, **given: Any) -> int:
+        settings = struct_from(given, options)
+        if plot is not None:
+            from harness.reporting.figures import check_drawable
+
+            check_drawable(plot)
+        json = json or group.params["json"]
+        others = {str(one.name): given[str(one.name)] for one in arguments}
+        report, document, code = work(settings, json, **others)
+        show_report(report, document, plot=plot, json=json)
+        return code
+
+    own = [
+        *arguments,
         Option(["--json"], is_flag=True, help="as one JSON document"),
         Option(
             ["--plot"], metavar="FILE", type=PATH,
             help="draw the figures: FILE.svg, .png or .pdf, the others in FILE-2, FILE-3, …",
         ),
     ]  # fmt: skip
+    return Command(name, callback=use, help=help, params=[*own, *options_of(options, own=own)])
 
 
 def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, json: bool) -> None:
@@ -134,14 +158,6 @@ def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, 
             print(clean_text(line), file=sys.stderr)
     if plot is not None and not report.figures:
         raise DataError("--plot: the report has no figures", found="a report with tables only")
-
-
-def check_plot(plot: Path | None) -> None:
-    """Raise the error that drawing to this file would raise, before anything is computed."""
-    if plot is not None:
-        from harness.reporting.figures import check_drawable
-
-        check_drawable(plot)
 
 
 def usable(registry: Registry[str, R]) -> list[R]:

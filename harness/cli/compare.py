@@ -25,6 +25,7 @@ from harness.cli.kept_runs import (
 )
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
+from harness.reporting.text import counted
 from harness.runs.atomic_files import atomic_write
 
 if TYPE_CHECKING:
@@ -150,8 +151,7 @@ def _methods(args: SimpleNamespace) -> int:
         raise UsageError(
             "--tasks compares several tasks of one run",
             where="--tasks",
-            found=f"{len(runs)} {'run' if len(runs) == 1 else 'runs'} and "
-            f"{len(names)} {'task' if len(names) == 1 else 'tasks'}",
+            found=f"{counted(len(runs), 'run')} and {counted(len(names), 'task')}",
             expected="harness compare RUN --tasks TASK,TASK",
         )
     (run,) = runs

@@ -15,6 +15,7 @@ from harness.base.redaction import safe_text
 from harness.cli.kept_runs import with_resumed_run
 from harness.cli.output import print_error
 from harness.cli.run_options import WORDS, RunCommand, settings_from
+from harness.reporting.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +114,7 @@ def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
         print_results(result, verbose=verbose)
     if result.requests and not json:
         for path, many in result.requests.items():
-            print(f"{path}: {many:,} {'request' if many == 1 else 'requests'}")
+            print(f"{path}: {counted(many, 'request')}")
         print(f"when they are answered: {_with_answers()}")
     print_error(*result.errors)
     if not json:

@@ -22,7 +22,7 @@ from harness.cli.kept_runs import (
 )
 from harness.cli.output import errors_to, print_error, print_json
 from harness.cli.run_options import tags_from
-from harness.reporting.text import clean_text
+from harness.reporting.text import clean_text, counted
 
 COMPARES = "`harness compare RUN…` compares runs, and takes the options of comparisons"
 MOVED = dict.fromkeys(("--compare", "--oracle", "--export_oracle", "--force", "--output"), COMPARES)
@@ -69,9 +69,7 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
     from harness.reporting.tables import print_summaries
     from harness.scoring.group_means import means_of
 
-    count = len(run.kept)
-    scored = f"{count} {'task' if count == 1 else 'tasks'} scored"
-    print(f"run {clean_text(run.named)}: {scored}\n", flush=True)
+    print(f"run {clean_text(run.named)}: {counted(len(run.kept), 'task')} scored\n", flush=True)
     if run.opened is None or not run.kept:
         return
     folder, manifest = run.opened

@@ -19,7 +19,7 @@ from harness.cli.kept_runs import folder_option, open_run, tag_option
 from harness.cli.output import print_json
 from harness.cli.run_options import tags_from
 from harness.contracts.records import Done, JournalLine
-from harness.reporting.text import clean_text
+from harness.reporting.text import clean_text, counted
 
 if TYPE_CHECKING:
     from harness.contracts.records import JournalLine
@@ -166,8 +166,7 @@ def _heading(
     killed = sum(each.ended is None for each in manifest.sessions)
     cost = session_line((each.costs for each in manifest.sessions), without=killed)
     if cost is not None:
-        count = len(manifest.sessions)
-        yield f"in {count} {'session' if count == 1 else 'sessions'}: {cost}"
+        yield f"in {counted(len(manifest.sessions), 'session')}: {cost}"
     yield from rate_limited(each.limits for each in manifest.sessions)
     for name, stages in unfinished.items():
         why = f"not finished: {', '.join(stages)}" if stages else "not scored: use `harness score`"
@@ -203,8 +202,7 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
     if args.json:
         print_json({"failures": found})
     elif count:
-        failures = "failure" if count == 1 else "failures"
-        print(f"\n{count:,} {failures}; --sample ID shows everything about one")
+        print(f"\n{counted(count, 'failure')}; --sample ID shows everything about one")
     else:
         print("no failures")
     return 0

@@ -41,7 +41,15 @@ from harness.reporting.tables import (
     value_cells,
     value_of,
 )
-from harness.reporting.text import NOTHING, aligned, clean_text, number, signed, wrapped_whole
+from harness.reporting.text import (
+    NOTHING,
+    aligned,
+    clean_text,
+    counted,
+    number,
+    signed,
+    wrapped_whole,
+)
 from harness.scoring.comparison_document import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.grouping import grouped
@@ -121,9 +129,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
 def _title(comparisons: Sequence[Comparison], many: int) -> str:
     title = f"{many} runs on the units that all of them share" if many > 1 else "1 run"
     if within := next((one.within for one in comparisons if one.within), None):
-        title = (
-            f"{many} {'task' if many == 1 else 'tasks'} of {clean_text(within)} on the same units"
-        )
+        title = f"{counted(many, 'task')} of {clean_text(within)} on the same units"
     return "; ".join([title, *other_models(each.roles for each in comparisons)])
 
 
@@ -532,13 +538,15 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
     many, oracle = len(comparison.runs), comparison.oracle
     title = Text(clean_text(comparison.task), style="bold")
     compared = (
-        f"{many} tasks of {clean_text(comparison.within)}" if comparison.within else _runs(many)
+        f"{many} tasks of {clean_text(comparison.within)}"
+        if comparison.within
+        else counted(many, "run")
     )
     title.append(f"  version {comparison.version}, {compared} compared", style="dim")
     if oracle is not None:
-        models = f" of {oracle.models:,} {'model' if oracle.models == 1 else 'models'}"
+        models = f" of {counted(oracle.models, 'model')}"
         file = f" and {clean_text(oracle.file)}" if oracle.file else ""
-        made_of = f"{_runs(many)}{models if oracle.models < many else ''}{file}"
+        made_of = f"{counted(many, 'run')}{models if oracle.models < many else ''}{file}"
         title.append(f", oracle of {made_of}", style="dim")
     about = [f"{clean_text(role)}: {clean_text(model)}" for role, model in comparison.roles.items()]
     about += [f"data: {clean_text(data_name(comparison.data))}", clean_text(comparison.chosen)]
@@ -570,10 +578,6 @@ def _by_metric(
     table = plain_table("metric", who, numbers=numbers, rows=rows)
     table.columns[1].min_width = max(len(word) for name in names.values() for word in name.split())
     return table
-
-
-def _runs(many: int) -> str:
-    return f"{many:,} {'run' if many == 1 else 'runs'}"
 
 
 def changed_lines(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.comparison_tables import p_value
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, details_html, element, joined
 from harness.reporting.html.provenance import chosen_of
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, conditions_of, lines_of, matrix_html
@@ -33,10 +33,9 @@ def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
     asked = element("p", "No task of these runs is finished.", class_="note")
     if measured := _measured(runs):
         pairs = (joined([element("dt", name), about]) for name, about in measured)
-        title = "What each task asks, and of whom"
-        asked = element("details", element("summary", title),
-                        element("dl", *pairs, class_="measured"),
-                        open=len(measured) <= FEW_TASKS)  # fmt: skip
+        about = element("dl", *pairs, class_="measured")
+        few = len(measured) <= FEW_TASKS
+        asked = details_html("What each task asks, and of whom", about, open=few)
     table = matrix_html(runs, lines, untested_pairs(found.untested))
     return joined([
         verdict_html(runs, lines, found), _stamp(runs),

@@ -13,11 +13,11 @@ from msgspec import UNSET
 from harness.base.errors import HarnessError, UsageError
 from harness.contracts.report import Cell, Sheet
 from harness.reporting.comparison_tables import missing_tests, p_value, slices_title
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, details_html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.tables import metric_name
-from harness.reporting.text import number
+from harness.reporting.text import counted, number
 from harness.scoring.comparable import named_differences, settings_of
 from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference, is_established
@@ -176,7 +176,7 @@ class Differences(NamedTuple):
 def _without(each: Difference, found: WithoutLost, labels: Mapping[str, str]) -> str:
     """What is left of a difference of two runs without the units that one of them lost."""
     lost = " and ".join(
-        f"the {many:,} {'unit' if many == 1 else 'units'} that {labels[run]} lost"
+        f"the {counted(many, 'unit')} that {labels[run]} lost"
         for run, many in found.lost.items()
         if many
     )
@@ -261,8 +261,7 @@ def differences_html(found: Differences) -> Html:
         if (own := [each for each in one.changed or () if each.metric in one.main[:1]])
     ]
     if changed:
-        title = element("summary", "The units that changed most, by task")
-        parts.append(element("details", title, *changed))
+        parts.append(details_html("The units that changed most, by task", *changed))
     notes = [*found.problems]
     if found.parts:
         notes.append(

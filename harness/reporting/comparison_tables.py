@@ -81,8 +81,6 @@ class _Measure:
     higher_is_better: bool = True
     in_mean: bool = False
     """Whether the measure may be left out, since a mean over it is shown."""
-    repeated: bool = False
-    """Whether the difference of the mean over repeats is shown in place of this one's."""
 
 
 def print_short_comparison(document: ComparisonDocument, console: Console | None = None) -> None:
@@ -96,7 +94,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     means = list(_means(document, runs))
     measures = [*(_of_mean(each, document) for each in means), *_of_tasks(document, means)]
     below = wrapped(_below(document.comparisons, runs), width)
-    shown = [each for each in measures if each.differences and not each.repeated]
+    shown = [each for each in measures if each.differences]
     bases = {each.second for measure in shown for each in measure.differences}
     tests = sum(1 for _ in tested_differences(document))
     pairs = list(_pairs(shown, runs, tests, width)) if len(bases) == 1 else []
@@ -140,13 +138,8 @@ def _of_tasks(
     summed = {
         (task, mean.metric) for of_runs in means for mean in of_runs.values() for task in mean.tasks
     }
-    repeats = {
-        (task, each.difference.metric)
-        for each in document.mean_differences or ()
-        if each.over == "repeats"
-        for task in each.tasks
-    }
     for comparison in document.comparisons:
+        tested = without_repeats(comparison, document)
         for name in comparison.main:
             first = comparison.runs[0].metrics[name]
             common = {one.run: one.common[name] for one in comparison.runs if name in one.common}
@@ -158,10 +151,9 @@ def _of_tasks(
                 metric=metric_name(name, first),
                 values={run: value_of(each) for run, each in common.items()},
                 n=f"{n:,}" if n == of else f"{n:,} of {of:,}",
-                differences=tuple(each for each in comparison.differences if each.metric == name),
+                differences=tuple(each for each in tested if each.metric == name),
                 higher_is_better=first.higher_is_better,
                 in_mean=(comparison.task, name) in summed,
-                repeated=(comparison.task, name) in repeats,
             )
 
 
@@ -347,8 +339,7 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
         for each in measure.differences:
             metric, _, _ = measure.metric.rpartition(" ")
             p = p_value(each.p_holm)
-            pair = (each.first, each.second)
-            of = f" of {runs[pair[0]]} and {runs[pair[1]]}" if len(pairs) > 1 else ""
+            of = f" of {runs[each.first]} and {runs[each.second]}" if len(pairs) > 1 else ""
             if each.p_holm is None or each.value is None:
                 what, how = f"no test{of} is possible in", f": {clean_text(each.no_p or '')}"
             elif each.p_holm >= 1 - each.confidence:
@@ -357,12 +348,10 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
                 what = f"it is not clear{of and f' which{of} is better'} in"
                 how = f", p {p}, but the interval has 0 in it"
             else:
-                who = pair if (each.value > 0) is measure.higher_is_better else pair[::-1]
-                sign = -1 if each.value < 0 else 1
-                ends = ", ".join(map(number, sorted(sign * end for end in each.interval or ())))
-                size = f"{number(abs(each.value))}{f' [{ends}]' if ends else ''}"
-                how = f"{'higher' if measure.higher_is_better else 'lower'} by {size}"
-                better[who].append(f"{measure.task} ({metric} {how}, p {p})")
+                how = f"{'higher' if measure.higher_is_better else 'lower'} by {size_of(each)}"
+                better[better_of(each, higher=measure.higher_is_better)].append(
+                    f"{measure.task} ({metric} {how}, p {p})"
+                )
                 continue
             others.setdefault(what, []).append(f"{measure.task} ({metric}{how})")
     parts = [
@@ -506,6 +495,33 @@ def difference_of(difference: Difference) -> str:
     """A difference with its interval: `+0.120 [+0.030, +0.210]`."""
     interval = None if difference.value is None else difference.interval
     return f"{signed(difference.value)} {signed_interval(interval)}".rstrip()
+
+
+def better_of(each: Difference, *, higher: bool) -> tuple[str, str]:
+    """The two runs of a difference, the one with the better value first."""
+    ahead = ((each.value or 0.0) > 0) == higher
+    return (each.first, each.second) if ahead else (each.second, each.first)
+
+
+def size_of(each: Difference) -> str:
+    """A difference without its sign, with its interval: `0.120 [0.030, 0.210]`."""
+    sign = 1 if (each.value or 0.0) > 0 else -1
+    ends = ", ".join(map(number, sorted(sign * end for end in each.interval or ())))
+    return f"{number(abs(each.value or 0.0))}{f' [{ends}]' if ends else ''}"
+
+
+def without_repeats(comparison: Comparison, document: ComparisonDocument) -> list[Difference]:
+    """The differences of a task, but for a repeat where that of the mean over repeats is shown."""
+    in_means = {
+        (one.difference.metric, frozenset((one.difference.first, one.difference.second)))
+        for one in document.mean_differences or ()
+        if one.over == "repeats" and comparison.task in one.tasks
+    }
+    return [
+        each
+        for each in comparison.differences
+        if (each.metric, frozenset((each.first, each.second))) not in in_means
+    ]
 
 
 def signed_interval(interval: tuple[float, float] | None) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from harness.contracts.stage import CANDIDATE
-from harness.reporting.comparison_tables import p_value
+from harness.reporting.comparison_tables import p_value, size_of
 from harness.reporting.html.markup import Html, details_html, element, joined
 from harness.reporting.html.provenance import chosen_of
 from harness.reporting.html.reported_run import ReportedRun
@@ -14,7 +14,6 @@ from harness.reporting.html.result_lines import Line, conditions_of, lines_of, m
 from harness.reporting.html.run_differences import Differences, Established, untested_pairs
 from harness.reporting.html.sheet_html import in_words, notes_html
 from harness.reporting.tables import data_name
-from harness.reporting.text import number
 from harness.scoring.grouping import grouped
 from harness.scoring.paired_differences import Difference
 from harness.scoring.summary import TaskSummary, main_metrics
@@ -243,9 +242,7 @@ def _why_not(runs: Sequence[ReportedRun], first: Sequence[str], sure: Sequence[E
 def _size(each: Difference) -> str:
     if each.value is None or each.interval is None:
         return each.no_interval or "the value of one is undefined"
-    ends = sorted(end if each.value > 0 else -end for end in each.interval)
-    p = "" if each.p_holm is None else f", p {p_value(each.p_holm)}"
-    return f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}]{p}"
+    return f"{size_of(each)}{'' if each.p_holm is None else f', p {p_value(each.p_holm)}'}"
 
 
 def _limits(

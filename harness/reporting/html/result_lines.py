@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from harness.calls.pricing import Cost, together
 from harness.contracts.published import PublishedResult
+from harness.reporting.comparison_tables import better_of
 from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.run_differences import POOLED, Differences, Established, untested_pairs
@@ -298,9 +299,8 @@ def _ahead(found: Differences, line: Line) -> tuple[str, ...]:
     ahead: list[str] = []
     for task, each, higher in found.tested():
         if (task, each.metric) == (line.name, line.metric) and each.value:
-            pair = labels[each.first], labels[each.second]
-            winner, loser = pair if (each.value > 0) == higher else pair[::-1]
-            ahead += [winner] if loser == leader else []
+            better, worse = better_of(each, higher=higher)
+            ahead += [labels[better]] if labels[worse] == leader else []
     return tuple(ahead)
 
 

@@ -12,7 +12,13 @@ from msgspec import UNSET
 
 from harness.base.errors import HarnessError, UsageError
 from harness.contracts.report import Cell, Sheet
-from harness.reporting.comparison_tables import missing_tests, p_value, slices_title
+from harness.reporting.comparison_tables import (
+    better_of,
+    missing_tests,
+    p_value,
+    slices_title,
+    without_repeats,
+)
 from harness.reporting.html.markup import Html, details_html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import notes_html, sheet_html
@@ -141,32 +147,22 @@ class Differences(NamedTuple):
 
         The mean over repeats of two runs stands for their repeats.
         """
-        means = self.document.mean_differences or ()
-        repeats = {
-            (task, one.difference.metric, frozenset((one.difference.first, one.difference.second)))
-            for one in means
-            if one.over == "repeats"
-            for task in one.tasks
-        }
-        for one in means:
+        for one in self.document.mean_differences or ():
             yield one.name, one.difference, one.higher_is_better
         for comparison in self.document.comparisons:
-            for each in comparison.differences:
-                pair = frozenset((each.first, each.second))
-                if (comparison.task, each.metric, pair) not in repeats:
-                    metric = comparison.runs[0].metrics[each.metric]
-                    yield comparison.task, each, metric.higher_is_better
+            for each in without_repeats(comparison, self.document):
+                metric = comparison.runs[0].metrics[each.metric]
+                yield comparison.task, each, metric.higher_is_better
 
     def established(self) -> Iterator[Established]:
         """The differences that are established, by the rule of `harness compare`."""
         labels = self.labels()
         for task, each, higher in self.tested():
             if is_established(each):
-                pair = labels[each.first], labels[each.second]
-                ahead = ((each.value or 0.0) > 0) == higher
+                better, worse = better_of(each, higher=higher)
                 without = self.without.get((task, each.metric, each.first, each.second))
                 yield Established(
-                    task, each.metric, *(pair if ahead else pair[::-1]), each.p_holm,
+                    task, each.metric, labels[better], labels[worse], each.p_holm,
                     1 - each.confidence,
                     _without(each, without, labels) if without else "",
                     holds=without is None or without.holds,

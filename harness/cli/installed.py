@@ -67,12 +67,8 @@ def _show_kinds(command: str, name: str | None, *, json: bool) -> int:
     from harness.cli.tools import usable
 
     plugins = load_plugins()
-    known: dict[str, tuple[Registry[str, Any], Callable[[str], Kind]]] = {
-        "models": (plugins.models, plugins.model),
-        "judges": (plugins.judges, plugins.judge),
-        "embedders": (plugins.embedders, plugins.embedder),
-    }
-    registry, find = known[command]
+    registry: Registry[str, Any] = getattr(plugins, command)
+    find: Callable[[str], Kind] = getattr(plugins, command.removesuffix("s"))
     kinds: Sequence[Kind] = [find(name)] if name else usable(registry)
     if json:
         print_json({command: [_kind_document(one) for one in kinds]})

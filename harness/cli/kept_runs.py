@@ -236,12 +236,13 @@ def read_finished(runs: Sequence[NamedRun]) -> None:
         label = labels[manifest.run_id]
         lacking: dict[str, list[str]] = {"finished": [], "scored": []}
         for name, benchmark in run.benchmarks.items():
-            with errors_to(run.errors.append):
-                try:
-                    run.kept.append(finished_task(folder, manifest, name, benchmark, label=label))
-                except Unfinished:
-                    undone = unfinished_stages(manifest.tasks[name])
-                    lacking["finished" if undone else "scored"].append(name)
+            try:
+                run.kept.append(finished_task(folder, manifest, name, benchmark, label=label))
+            except Unfinished:
+                undone = unfinished_stages(manifest.tasks[name])
+                lacking["finished" if undone else "scored"].append(name)
+            except HarnessError as error:
+                run.errors.append(error)
         hints = (how_to_finish(manifest), f"`harness score {run.named}` scores it")
         for (what, names), hint in zip(lacking.items(), hints, strict=True):
             if names:

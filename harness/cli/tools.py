@@ -6,10 +6,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
@@ -47,25 +48,37 @@ R = TypeVar("R", bound="Registration[Any]")
 
 
 class Tools(CommandGroup):
-    """A command whose subcommands are data tools of plugins; without a name it lists them."""
+    """A command whose subcommands are data tools of plugins; without a name it lists them.
 
-    def __init__(self, name: str, *examples: str) -> None:
+    `own` are further subcommands, which no plugin brings, and `about` is what help says of them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *examples: str,
+        own: Mapping[str, Command] = MappingProxyType({}),
+        about: str = "",
+    ) -> None:
         super().__init__(
             name,
             callback=self._list,
             params=[Option(["--json"], is_flag=True, help="as one JSON document")],
             subcommand_metavar="[NAME [OPTION…]]",
             help="Use a tool. Without a name, list the tools; "
-            f"`harness {name} NAME --help` shows the options of one.",
+            f"`harness {name} NAME --help` shows the options of one.{about}",
             epilog=epilog(*examples) if examples else None,
         )
+        self.own = own
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the tools."""
-        return list(load_plugins().tools_of(str(self.name)))
+        """The names of the tools, and of the command's own."""
+        return [*load_plugins().tools_of(str(self.name)), *self.own]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """The command of a tool, with the options that the tool declares."""
+        """The command of a tool, with the options that the tool declares, or the command's own."""
+        if cmd_name in self.own:
+            return self.own[cmd_name]
         registration = load_plugins().data_tool(cmd_name, str(self.name))
         tool = make_tool(registration)
 
@@ -80,17 +93,14 @@ class Tools(CommandGroup):
         if click.get_current_context().invoked_subcommand is not None:
             return 0
         known = usable(load_plugins().tools_of(str(self.name)))
-        tools = [*self.own_commands(), *((one.name, one.description) for one in known)]
+        tools = [(name, one.get_short_help_str(80)) for name, one in self.own.items()]
+        tools += [(one.name, one.description) for one in known]
         if json:
             named = [{"name": name, "description": description} for name, description in tools]
             print_json({f"{self.name}_tools": named})
         else:
             print_rows(tools)
         return 0
-
-    def own_commands(self) -> list[tuple[str, str]]:
-        """The names and descriptions of commands that no plugin brings."""
-        return []
 
 
 Work: TypeAlias = "tuple[Report, dict[str, Any], int]"
@@ -169,29 +179,6 @@ def usable(registry: Registry[str, R]) -> list[R]:
         with contextlib.suppress(PluginError):  # two have that name, which is among the problems
             usable.append(registry[name])
     return usable
-
-
-class DataTools(Tools):
-    """The tools of `harness data`, and the harness's own: `fetch` and `where`."""
-
-    def __init__(self) -> None:
-        super().__init__("data", "harness data", "harness data describe --data sample")
-        self.help = f"{self.help} `fetch TASK…` fetches the data of tasks; `where TASK…` finds it."
-
-    def own_commands(self) -> list[tuple[str, str]]:
-        """The names and descriptions of the harness's own commands."""
-        return [(name, OWN_TOOLS[name].get_short_help_str(80)) for name in TAKEN_TOOLS]
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the tools, and of the harness's own."""
-        return [*super().list_commands(ctx), *TAKEN_TOOLS]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """The command of a tool, or of the harness's own."""
-        return OWN_TOOLS.get(cmd_name) or super().get_command(ctx, cmd_name)
-
-
-data = DataTools()
 
 
 @contextlib.contextmanager
@@ -333,5 +320,8 @@ def _files(task: Task, data: TaskData) -> Iterator[Row]:
                 yield f"  {table}", str(path)
 
 
-OWN_TOOLS = {"fetch": fetch, "where": where}
-"""The commands that no plugin may have in `harness data`."""
+data = Tools(
+    "data", "harness data", "harness data describe --data sample",
+    own=dict(zip(TAKEN_TOOLS, (fetch, where), strict=True)),
+    about=" `fetch TASK…` fetches the data of tasks; `where TASK…` finds it.",
+)  # fmt: skip

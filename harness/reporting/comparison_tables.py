@@ -236,23 +236,14 @@ def _by_slice(
 
 def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
     """Runs by tasks, or tasks by runs, whichever fits the width; otherwise a block a task."""
+    rows = [
+        [each.task, each.metric, *(each.values.get(run, NOTHING) for run in runs), each.n]
+        for each in measures
+    ]
     names = middle_cuts([each.task for each in measures], VALUE_WIDTH)
-    columns = [[name, each.metric] for name, each in zip(names, measures, strict=True)]
-    values = [[each.values.get(run, NOTHING) for each in measures] for run in runs]
-    n = ["n", *(each.n for each in measures)]
-    by_run = [
-        ["", *(task for task, _ in columns)],
-        ["run", *(metric for _, metric in columns)],
-        *([label, *row] for label, row in zip(runs.values(), values, strict=True)),
-        n,
-    ]
-    by_task = [
-        ["task", "metric", *runs.values(), "n"],
-        *(
-            [each.task, each.metric, *(each.values.get(run, NOTHING) for run in runs), each.n]
-            for each in measures
-        ),
-    ]
+    columns = [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
+    by_run = list(zip(["", "run", *runs.values(), "n"], *columns, strict=True))
+    by_task = [["task", "metric", *runs.values(), "n"], *rows]
     grids = [columns_of(by_run, heads=2, left=1), columns_of(by_task, heads=1, left=2)]
     if len(runs) == 2:  # the table of the differences has n
         grids.append(columns_of([row[:-1] for row in by_task], heads=1, left=2))

@@ -9,7 +9,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
-from harness.calls.pricing import Cost, together
+from harness.calls.pricing import together
 from harness.contracts.published import PublishedResult
 from harness.reporting.comparison_tables import better_of
 from harness.reporting.html.markup import Html, breakable, element, joined
@@ -23,7 +23,7 @@ from harness.scoring.group_means import MeanOverTasks, means_of
 from harness.scoring.grouping import grouped
 from harness.scoring.run_costs import costs_of
 from harness.scoring.score_run import unfinished_stages
-from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
+from harness.scoring.summary import MetricResult, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 
@@ -177,12 +177,6 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
             lines.append(replace(line, ahead=_ahead(found, line), untested=_untested(found, line)))
         lines += _together(found, name, metrics)
     return lines
-
-
-def cost_of(summaries: Sequence[TaskSummary]) -> Cost | None:
-    """The cost of all calls of these tasks; None if the run was given no prices."""
-    costs = costs_of(summaries)
-    return together("", costs) if costs else None
 
 
 _Found = tuple[str, str, set[str], Value, MetricResult | None]
@@ -381,7 +375,8 @@ def matrix_html(
 
 def _foot(runs: Sequence[ReportedRun], columns: int) -> list[list[Entry]]:
     rows = {"the run took, min:s": [Entry(duration(run.seconds), run.seconds) for run in runs]}
-    costs = [cost_of(run.summaries) for run in runs]
+    # None if the run was given no prices.
+    costs = [together("", own) if (own := costs_of(run.summaries)) else None for run in runs]
     if any(cost is not None for cost in costs):
         currencies = sorted({cost.currency for cost in costs if cost is not None})
         rows[f"paid, {', '.join(currencies)}"] = [

@@ -85,21 +85,18 @@ def analyse(json: bool) -> int:
     return 0
 
 
-def report_of_group(group: Group, folder: Path) -> Report | None:
+def report_of_group(group: Group, folder: RunFolder, manifest: Manifest) -> Report | None:
     """The analysis of a group for its tasks that the run has finished; None if there is none."""
     from harness.analysis.report_notes import with_notes
-    from harness.runs.run_folder import RunFolder
 
     if group.analysis is None:
         return None
     with errors_to(print_error):
         registration = load_plugins().analysis(group.analysis)
-        run_folder = RunFolder(folder)
-        manifest = run_folder.manifest()
         tasks = [
-            _finished_task(run_folder, manifest, name)
+            _finished_task(folder, manifest, name)
             for name in _task_names(manifest, registration.benchmark)
-            if name in group.members and run_folder.summary(name).exists()
+            if name in group.members and folder.summary(name).exists()
         ]
         if tasks:
             analysis = make_tool(registration)

@@ -109,18 +109,17 @@ def score_names(task: FinishedTask) -> list[str]:
 
 def metric_rows(run: str, label: str, summary: TaskSummary) -> Iterator[Row]:
     """A row for each metric of a task."""
+    same = ("value", "undefined", "no_interval", "confidence", "n", "users", "counted_as_worst",
+            "left_out", "higher_is_better", "baseline")  # fmt: skip
     for name, metric in summary.metrics.items():
         low, high = metric.interval or (None, None)
         yield {
             "run": run, "model": label, "task": summary.task,
             "version": summary.version, "benchmark": summary.benchmark, "metric": name,
-            "value": metric.value, "undefined": metric.undefined, "low": low, "high": high,
-            "no_interval": metric.no_interval, "confidence": metric.confidence,
-            "n": metric.n, "users": metric.users, "fell_out": sum(metric.missing.values()),
+            **{name: getattr(metric, name) for name in same}, "low": low, "high": high,
+            "fell_out": sum(metric.missing.values()),
             "causes": _json(metric.missing) if metric.missing else None,
             "missing_share": metric.missing_share or 0.0,
-            "counted_as_worst": metric.counted_as_worst, "left_out": metric.left_out,
-            "higher_is_better": metric.higher_is_better, "baseline": metric.baseline,
             "comparable": summary.comparable, "note": metric.note or None,
         }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import DataError, HarnessError, one_of
-from harness.cli.command import Argument, Command, CommandGroup, Option, command, json_option
-from harness.cli.output import print_error, print_json, print_rows
-from harness.cli.struct_options import options_of, struct_from
-from harness.cli.tools import check_plot, report_options, show_report, usable
+from harness.cli.command import Argument, CommandGroup, Option, command, json_option
+from harness.cli.output import errors_to, print_error, print_json, print_rows
+from harness.cli.tools import Work, report_command, usable
 from harness.registry import ANY_BENCHMARK, load_plugins, made
 from harness.registry.data_tools import run_tool
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from harness.analysis.analysis import Analysis
     from harness.contracts.report import Report
     from harness.contracts.task import Group
-    from harness.registry import AnalysisRegistration, Plugins
+    from harness.registry import AnalysisRegistration
     from harness.runs.manifest import Manifest
     from harness.runs.run_folder import RunFolder
     from harness.scoring.finished_task import FinishedTask
@@ -38,16 +37,9 @@ class Analyses(CommandGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """The command of an analysis, with the options that the analysis declares."""
-        plugins = load_plugins()
-        registration = plugins.analysis(cmd_name)
+        registration = load_plugins().analysis(cmd_name)
         analysis = made(registration)
-
-        def use(runs: Sequence[str], task: Sequence[str], json: bool, **given: Any) -> int:
-            select = partial(_select, runs, task, registration, plugins)
-            json = json or ctx.params["json"]
-            return _analyse(registration, analysis, select, json=json, **given)
-
-        own = [
+        arguments = [
             Argument(
                 ["runs"], metavar="RUN", nargs=-1, required=True, help="the folder of a run",
                 candidates="runs",
@@ -56,14 +48,15 @@ class Analyses(CommandGroup):
                 ["--task"], metavar="NAME", multiple=True,
                 help="this task only; may be given again",
             ),
-            *report_options(),
         ]  # fmt: skip
-        return Command(
+        of = _describe_benchmark(registration.benchmark)
+        return report_command(
+            ctx,
             cmd_name,
-            callback=use,
-            help=f"{analysis.description.rstrip('.')}; for runs of "
-            f"{_describe_benchmark(registration.benchmark)}.",
-            params=[*own, *options_of(analysis.options, own=own)],
+            partial(_analyse, registration, analysis),
+            options=analysis.options,
+            help=f"{analysis.description.rstrip('.')}; for runs of {of}.",
+            arguments=arguments,
         )
 
 
@@ -91,46 +84,38 @@ def analyse(json: bool) -> int:
     return 0
 
 
-def report_of_group(group: Group, folder: Path) -> Report | None:
+def report_of_group(group: Group, folder: RunFolder, manifest: Manifest) -> Report | None:
     """The analysis of a group for its tasks that the run has finished; None if there is none."""
     from harness.analysis.report_notes import with_notes
-    from harness.runs.run_folder import RunFolder
 
     if group.analysis is None:
         return None
-    plugins = load_plugins()
-    try:
-        registration = plugins.analysis(group.analysis)
-        run_folder = RunFolder(folder)
-        manifest = run_folder.manifest()
+    with errors_to(print_error):
+        registration = load_plugins().analysis(group.analysis)
         tasks = [
-            _finished_task(run_folder, manifest, name, plugins)
+            _finished_task(folder, manifest, name)
             for name in _task_names(manifest, registration.benchmark)
-            if name in group.members and run_folder.summary(name).exists()
+            if name in group.members and folder.summary(name).exists()
         ]
         if tasks:
             analysis = made(registration)
             report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
             return with_notes(report, tasks)
-    except HarnessError as error:
-        print_error(error)
     return None
 
 
 def _analyse(
     registration: AnalysisRegistration,
     analysis: Analysis,
-    select: Callable[[], _Selection],
-    *,
-    plot: Path | None,
+    options: Any,
     json: bool,
-    **given: Any,
-) -> int:
+    *,
+    runs: Sequence[str],
+    task: Sequence[str],
+) -> Work:
     from harness.analysis.report_notes import told_apart, with_notes
 
-    options = struct_from(given, analysis.options)
-    check_plot(plot)
-    selection = select()
+    selection = _select(runs, task, registration)
     last = None if selection.opened else selection.left_out.pop()
     print_error(*selection.left_out)
     if last is not None:
@@ -146,11 +131,10 @@ def _analyse(
     report = with_notes(run_tool(registration, lambda: analysis.run(tasks, options)), tasks)
     document = {
         "analysis": registration.name,
-        "tasks": [{"task": task.task.name, "run": task.run, "label": task.label} for task in tasks],
+        "tasks": [{"task": one.task.name, "run": one.run, "label": one.label} for one in tasks],
         "left_out": [str(problem) for problem in selection.left_out],
     }
-    show_report(report, document, plot=plot, json=json)
-    return selection.exit_code
+    return report, document, selection.exit_code
 
 
 @dataclass
@@ -168,10 +152,7 @@ class _Selection:
 
 
 def _select(
-    named: Sequence[str],
-    only: Sequence[str],
-    registration: AnalysisRegistration,
-    plugins: Plugins,
+    named: Sequence[str], only: Sequence[str], registration: AnalysisRegistration
 ) -> _Selection:
     from harness.scoring.score_run import Unfinished
     from harness.tasks.repeats import task_and_repeat
@@ -185,7 +166,7 @@ def _select(
             if name not in only if only else task_and_repeat(name)[1] > 1:
                 continue
             try:
-                found.tasks.append(_finished_task(folder, manifest, name, plugins))
+                found.tasks.append(_finished_task(folder, manifest, name))
             except HarnessError as error:
                 found.left_out.append(error)
                 if not isinstance(error, Unfinished):
@@ -235,9 +216,7 @@ def _describe_benchmark(benchmark: str) -> str:
     return "any benchmark" if benchmark == ANY_BENCHMARK else f"the benchmark {benchmark!r}"
 
 
-def _finished_task(
-    folder: RunFolder, manifest: Manifest, name: str, plugins: Plugins
-) -> FinishedTask:
+def _finished_task(folder: RunFolder, manifest: Manifest, name: str) -> FinishedTask:
     from harness.scoring.finished_task import finished_task
     from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
 
@@ -248,5 +227,5 @@ def _finished_task(
             found=f"stages with items that have no record: {', '.join(open_stages)}",
             hint=how_to_finish(manifest),
         )
-    benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
+    benchmark = load_plugins().benchmark(manifest.tasks[name].task().benchmark)
     return finished_task(folder, manifest, name, benchmark, label=manifest.label)

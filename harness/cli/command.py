@@ -23,7 +23,7 @@ class Option(click.Option):
     """An option whose name may have dashes for underscores; help shows the underscores.
 
     `section` is the heading of the option in help. `candidates` names the function of
-    `harness.cli.candidates` that a shell completes its value with.
+    `harness.cli.completion` that a shell completes its value with.
 
         Option(["--task"], metavar="NAME", help="this task only", candidates="tasks")
     """

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import PATH, command, option
-from harness.cli.kept_runs import named_runs, open_run, runs_argument, tag_option
-from harness.cli.output import print_error, print_json
-from harness.cli.run_options import tags_from
-from harness.cli.score import (
+from harness.cli.kept_runs import (
     NamedRun,
     labels_of_runs,
+    named_runs,
+    open_run,
     open_runs,
+    read_finished,
     rescored,
+    runs_argument,
     set_option,
+    tag_option,
     task_option,
 )
+from harness.cli.output import print_error, print_json
+from harness.cli.run_options import tags_from
+from harness.reporting.text import counted
 from harness.runs.atomic_files import atomic_write
 
 if TYPE_CHECKING:
@@ -114,9 +119,7 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
         if args.changes:
             stack.enter_context(rescored(args.changes, runs))
         else:
-            labels = labels_of_runs(runs)
-            for run in runs:
-                read_finished(run, labels)
+            read_finished(runs)
         found = _compared(args, runs, base, gates)
         document = with_gates(found.document(), gates, _gated(runs), base, found.failed)
     return document, [*(error for each in runs for error in each.errors), *found.failed]
@@ -147,8 +150,7 @@ def _methods(args: SimpleNamespace) -> int:
         raise UsageError(
             "--tasks compares several tasks of one run",
             where="--tasks",
-            found=f"{len(runs)} {'run' if len(runs) == 1 else 'runs'} and "
-            f"{len(names)} {'task' if len(names) == 1 else 'tasks'}",
+            found=f"{counted(len(runs), 'run')} and {counted(len(names), 'task')}",
             expected="harness compare RUN --tasks TASK,TASK",
         )
     (run,) = runs
@@ -156,7 +158,7 @@ def _methods(args: SimpleNamespace) -> int:
         for name in names if args.against is None else [*names, args.against]:
             one_of(name, run.opened[1].tasks, f"the run has no task {name!r}")
         run.benchmarks = {name: run.benchmarks[name] for name in names if name in run.benchmarks}
-        read_finished(run, labels_of_runs(runs))
+        read_finished(runs)
     found = ComparedTasks([], [], [])
     if len(run.kept) > 1:
         compared = compare_methods(
@@ -208,34 +210,6 @@ def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
         for run in runs
         if run.opened is not None
     ]
-
-
-def read_finished(run: NamedRun, labels: Mapping[str, str]) -> None:
-    """Add the finished tasks of a run, and one error for the others."""
-    from harness.scoring.finished_task import finished_task
-    from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
-
-    if run.opened is None:
-        return
-    folder, manifest = run.opened
-    unfinished: list[str] = []
-    unscored: list[str] = []
-    for name, benchmark in run.benchmarks.items():
-        try:
-            label = labels[manifest.run_id]
-            run.kept.append(finished_task(folder, manifest, name, benchmark, label=label))
-        except Unfinished:
-            kind = unfinished if unfinished_stages(manifest.tasks[name]) else unscored
-            kind.append(name)
-        except HarnessError as error:
-            run.errors.append(error)
-    for names, what, hint in (
-        (unfinished, "finished", how_to_finish(manifest)),
-        (unscored, "scored", f"`harness score {run.named}` scores it"),
-    ):
-        if names:
-            problem = f"not compared, as it is not {what}: {', '.join(names)}"
-            run.errors.append(Unfinished(problem, where=run.named, hint=hint))
 
 
 def _check_oracle_options(args: SimpleNamespace, runs: Sequence[NamedRun]) -> None:

@@ -14,7 +14,7 @@ import click
 from harness.base.errors import DataError, HarnessError, one_of
 from harness.cli.command import PATH, command, option
 from harness.cli.kept_runs import named_runs, open_run, runs_argument, tag_option
-from harness.cli.output import print_error
+from harness.cli.output import errors_to, print_error
 from harness.cli.run_options import tags_from
 from harness.reporting.text import clean_text
 from harness.runs.atomic_files import storage_error
@@ -72,12 +72,10 @@ def _tasks(
         if not manifest.tasks:
             errors.append(DataError("the run has no tasks", where=str(folder.path)))
         for name in manifest.tasks if only is None else [only]:
-            try:
+            with errors_to(errors.append):
                 one_of(name, manifest.tasks, f"the run has no task {name!r}")
                 benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
                 tasks.append(finished_task(folder, manifest, name, benchmark, label=label))
-            except HarnessError as error:
-                errors.append(error)
     return tasks, errors
 
 

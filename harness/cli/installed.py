@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError, UnknownName, did_you_mean, one_of
 from harness.cli.command import Command, argument, command, json_option, option
-from harness.cli.output import Row, print_error, print_json, print_rows, print_sections
+from harness.cli.output import Row, errors_to, print_error, print_json, print_rows, print_sections
 from harness.registry import (
     BrokenPlugin,
     DataToolRegistration,
@@ -67,12 +67,8 @@ def _show_kinds(command: str, name: str | None, *, json: bool) -> int:
     from harness.cli.tools import usable
 
     plugins = load_plugins()
-    known: dict[str, tuple[Registry[str, Any], Callable[[str], Kind]]] = {
-        "models": (plugins.models, plugins.model),
-        "judges": (plugins.judges, plugins.judge),
-        "embedders": (plugins.embedders, plugins.embedder),
-    }
-    registry, find = known[command]
+    registry: Registry[str, Any] = getattr(plugins, command)
+    find: Callable[[str], Kind] = getattr(plugins, command.removesuffix("s"))
     kinds: Sequence[Kind] = [find(name)] if name else usable(registry)
     if json:
         print_json({command: [_kind_document(one) for one in kinds]})
@@ -343,16 +339,13 @@ def _prompt_page(name: str, templates: Templates, plugins: Plugins) -> dict[str,
 
 
 def _stages_that_use(benchmark: str, prompt: str, role: str, plugins: Plugins) -> list[str]:
-    try:
-        stages = plugins.benchmark(benchmark).stages
-    except HarnessError as error:
-        print_error(error)
-        return []
-    return [
-        stage.name
-        for stage in stages
-        if prompt in stage.templates and role in (*stage.roles, *stage.judges)
-    ]
+    with errors_to(print_error):
+        return [
+            stage.name
+            for stage in plugins.benchmark(benchmark).stages
+            if prompt in stage.templates and role in (*stage.roles, *stage.judges)
+        ]
+    return []
 
 
 def _tasks_that_use(benchmark: str, name: str, plugins: Plugins) -> list[str]:
@@ -365,14 +358,12 @@ def _tasks_that_use(benchmark: str, name: str, plugins: Plugins) -> list[str]:
     using: list[Entry] = []
     for entry in catalogue.entries:
         if entry.benchmark == benchmark and not entry.abstract and entry.members is None:
-            try:
+            with errors_to(print_error):
                 (task,) = catalogue.select([entry.name]).tasks
                 known = plugins.benchmark(task.benchmark)
                 options = typed_options(task, known.options)
                 asked = {one for stage in known.stages for one in stage.asked(options)}
                 using += [entry] if name in asked and name not in task.prompts else []
-            except HarnessError as error:
-                print_error(error)
     return [entry.name for entry in folded(using)]
 
 

@@ -1,16 +1,25 @@
-"""The runs that a command names: by folder, name, prefix, label or tag."""
+"""The runs that a command names by folder, name, prefix, label or tag, and their finished tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
+from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean, one_of
 from harness.cli.command import PATH, argument, option
+from harness.cli.output import errors_to, print_error
+from harness.cli.run_options import changes_from, run_setting
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Benchmark
+    from harness.scoring.finished_task import FinishedTask
 
 Opened = tuple[RunFolder, Manifest]
 
@@ -27,12 +36,15 @@ tag_option = partial(
     option, "--tag", metavar="KEY=VALUE", multiple=True,
     help="only runs with this tag; may be given again",
 )  # fmt: skip
+task_option = option("--task", metavar="TASK", help="this task only")
+set_option = option(
+    "--set", "changes", metavar="KEY=VALUE", multiple=True,
+    help="change an option that only scoring reads; no run is changed",
+)  # fmt: skip
 
 
 def default_folder() -> Path:
     """The folder of runs from the settings, or the default."""
-    from harness.cli.run_options import run_setting
-
     folder: Path = run_setting("output_path")
     return folder
 
@@ -146,3 +158,121 @@ def _none_tagged(where: str, tags: Mapping[str, str], runs: Iterable[Opened]) ->
         found=", ".join(f"{name}={value}" for name, value in tags.items()),
         expected=f"one of {', '.join(sorted(there))}" if there else "runs that were given a --tag",
     )
+
+
+@dataclass(kw_only=True)
+class NamedRun:
+    """A run that the command names, and the results of scoring it."""
+
+    named: str
+    opened: Opened | None = None
+    """None if the run could not be opened; `errors` says why."""
+    benchmarks: dict[str, Benchmark] = field(default_factory=dict)
+    """By name the benchmarks of the tasks to score."""
+    kept: list[FinishedTask] = field(default_factory=list)
+    """The scored tasks."""
+    errors: list[HarnessError] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """The results, as a part of the JSON document."""
+        from harness.scoring.summary import over_repeats
+
+        summaries = [task.summary for task in self.kept]
+        repeats = over_repeats(summaries)
+        return {
+            "run": self.named,
+            "summaries": summaries,
+            **({"repeats": repeats} if repeats else {}),
+            "errors": [str(error) for error in self.errors],
+        }
+
+
+def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -> list[NamedRun]:
+    """The named runs, each folder once; a run that cannot be opened has its error."""
+    from harness.registry import load_plugins
+
+    runs: list[NamedRun] = []
+    first: dict[Path, str] = {}
+    for name in named:
+        try:
+            folder, manifest = open_run(name, tags=tags)
+        except HarnessError as error:
+            runs.append(NamedRun(named=name, errors=[error]))
+            continue
+        place = folder.path.resolve()
+        if place in first:
+            print_error(f"{name} is the same run as {first[place]} and counts once")
+            continue
+        first[place] = name
+        runs.append(NamedRun(named=name, opened=(folder, manifest)))
+    held = {name for run in runs if run.opened for name in run.opened[1].tasks}
+    if only is not None and held:
+        one_of(only, sorted(held), f"the run has no task {only!r}")
+    for run in runs:
+        for name, entry in run.opened[1].tasks.items() if run.opened else ():
+            if only in (None, name):
+                with errors_to(run.errors.append):
+                    run.benchmarks[name] = load_plugins().benchmark(entry.task().benchmark)
+    return runs
+
+
+def labels_of_runs(runs: Sequence[NamedRun]) -> dict[str, str]:
+    """The label of each run that could be opened."""
+    from harness.scoring.finished_task import labels_of
+
+    return labels_of(each.opened[1] for each in runs if each.opened)
+
+
+def read_finished(runs: Sequence[NamedRun]) -> None:
+    """Add the finished tasks of each run, and one error for its other ones."""
+    from harness.scoring.finished_task import finished_task
+    from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
+
+    labels = labels_of_runs(runs)
+    for run in runs:
+        if run.opened is None:
+            continue
+        folder, manifest = run.opened
+        label = labels[manifest.run_id]
+        lacking: dict[str, list[str]] = {"finished": [], "scored": []}
+        for name, benchmark in run.benchmarks.items():
+            try:
+                run.kept.append(finished_task(folder, manifest, name, benchmark, label=label))
+            except Unfinished:
+                undone = unfinished_stages(manifest.tasks[name])
+                lacking["finished" if undone else "scored"].append(name)
+            except HarnessError as error:
+                run.errors.append(error)
+        hints = (how_to_finish(manifest), f"`harness score {run.named}` scores it")
+        for (what, names), hint in zip(lacking.items(), hints, strict=True):
+            if names:
+                problem = f"not compared, as it is not {what}: {', '.join(names)}"
+                run.errors.append(Unfinished(problem, where=run.named, hint=hint))
+
+
+@contextmanager
+def rescored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
+    """Score all runs with changed options, into files that last as long as the context."""
+    from harness.registry import load_plugins
+    from harness.scoring.rescore import rescore, rescoring
+    from harness.tasks.changes import apply_changes
+
+    asked = [
+        (run, *run.opened, run.opened[1].tasks[name].task(), benchmark)
+        for run in runs
+        if run.opened is not None
+        for name, benchmark in run.benchmarks.items()
+    ]
+    tasks = [task for *_, task, _ in asked]
+    wanted = apply_changes(tasks, changes_from(changes), benchmark=load_plugins().benchmark)
+    ways = [
+        rescoring(task, then, benchmark)
+        for (*_, task, benchmark), then in zip(asked, wanted, strict=True)
+    ]
+    labels = labels_of_runs(runs)
+    with TemporaryDirectory(prefix="harness-score-") as scratch:
+        for place, ((run, folder, manifest, *_), way) in enumerate(zip(asked, ways, strict=True)):
+            file, label = Path(scratch, f"{place}.jsonl"), labels[manifest.run_id]
+            with errors_to(run.errors.append):
+                run.kept.append(rescore(file, folder, manifest, way, label=label))
+        yield

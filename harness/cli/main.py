@@ -180,8 +180,6 @@ def with_command(arguments: list[str]) -> list[str]:
         return ["run", "--version"]
     if not (first.startswith("-") or first == "run"):
         return arguments
-    from harness.cli.lm_eval_spellings import with_our_names
-
     words = arguments[1:] if first == "run" else arguments
     return ["run", *with_our_names(with_underscores(words))]
 
@@ -194,6 +192,44 @@ def with_underscores(arguments: Sequence[str]) -> list[str]:
         for word in arguments[:end]
     ]
     return [*spelled, *arguments[end:]]
+
+
+OF_LM_EVAL = {
+    "-t": "--tasks", "-M": "--model", "-m": "--model", "-a": "--model_args", "-L": "--limit",
+    "-o": "--output_path", "-c": "--store", "--use_cache": "--store",
+}  # fmt: skip
+"""The names that lm-evaluation-harness has for options, and ours."""
+
+KINDS = {"local-chat-completions": "openai", "openai-chat-completions": "openai"}
+
+ARGUMENTS = {
+    "--model_args": {"num_concurrent": "concurrency"},
+    "--gen_kwargs": {"max_gen_toks": "max_tokens", "until": "stop"},
+}
+"""Names inside the values of options."""
+
+
+def with_our_names(words: Sequence[str]) -> list[str]:
+    """The options of a run with our names.
+
+    >>> with_our_names(["-t", "a", "--model=local-chat-completions"])
+    ['--tasks', 'a', '--model=openai']
+    """
+    ours, option = [], ""
+    for word in words:
+        if word.startswith("-"):
+            name, equals, value = word.partition("=")
+            option = OF_LM_EVAL.get(name, name)
+            ours.append(option + equals + _renamed(option, value))
+        else:
+            ours.append(_renamed(option, word))
+    return ours
+
+
+def _renamed(option: str, value: str) -> str:
+    for theirs, ours in ARGUMENTS.get(option, {}).items():
+        value = re.sub(rf'((?:^|,|{{)\s*"?){theirs}(?="?\s*[=:])', rf"\1{ours}", value)
+    return KINDS.get(value, value) if option == "--model" else value
 
 
 if __name__ == "__main__":

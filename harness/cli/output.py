@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
-from harness.base.errors import StorageError
+from harness.base.errors import HarnessError, StorageError
 from harness.reporting.text import clean_text
 
 Row = tuple[str, str]
@@ -76,6 +77,19 @@ def print_error(*errors: object) -> None:
     """Print errors on standard error, without control codes that a server may have sent."""
     for error in errors:
         print(clean_text(f"harness: {error}", lines=True), file=sys.stderr)
+
+
+@contextmanager
+def errors_to(take: Callable[[HarnessError], object]) -> Iterator[None]:
+    """Give the error that ends the block to a function, in place of raising it.
+
+    with errors_to(print_error):
+        plugins.benchmark(name)
+    """
+    try:
+        yield
+    except HarnessError as error:
+        take(error)
 
 
 def print_json(value: Any) -> None:

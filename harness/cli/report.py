@@ -14,11 +14,18 @@ from click.core import ParameterSource
 
 from harness.base.errors import HarnessError, UsageError
 from harness.cli.command import PATH, command, option
-from harness.cli.compare import read_finished
-from harness.cli.kept_runs import named_runs, runs_argument, tag_option
+from harness.cli.kept_runs import (
+    NamedRun,
+    labels_of_runs,
+    named_runs,
+    open_runs,
+    read_finished,
+    runs_argument,
+    tag_option,
+    task_option,
+)
 from harness.cli.output import print_error
 from harness.cli.run_options import tags_from
-from harness.cli.score import NamedRun, labels_of_runs, open_runs, task_option
 from harness.reporting.text import clean_text
 from harness.runs.atomic_files import atomic_write
 
@@ -150,10 +157,10 @@ def _reported(runs: list[NamedRun], only: str | None) -> list[ReportedRun]:
     from harness.reporting.html.reported_run import reported_run
 
     labels = labels_of_runs(runs)
+    read_finished(runs)
     found = []
     for run in runs:
         if run.opened is not None:
-            read_finished(run, labels)
             folder, manifest = run.opened
             problems = [error.problem for error in run.errors]
             label = labels[manifest.run_id]

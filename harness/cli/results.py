@@ -93,4 +93,4 @@ def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
             selected = Catalogue(load_plugins(), include_path=folders).select([spec])
             found |= {group.name: group for group in selected.groups}
     groups = (found[name] for name in manifest.groups if name in found)
-    yield from filter(None, (report_of_group(group, folder.path) for group in groups))
+    yield from filter(None, (report_of_group(group, folder, manifest) for group in groups))

@@ -15,6 +15,7 @@ from harness.base.redaction import safe_text
 from harness.cli.kept_runs import with_resumed_run
 from harness.cli.output import print_error
 from harness.cli.run_options import WORDS, RunCommand, settings_from
+from harness.reporting.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +46,10 @@ exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted"""
 def run(effective: EffectiveSettings, /, **options: Any) -> int:
     """Run tasks and print the results. `harness --help` lists the other commands."""
     settings = settings_from(with_resumed_run(options))
-    print_settings(effective, quiet=options["quiet"])
+    # Nobody should overlook what settles a run besides its command line.
+    print_error(*effective.warnings())
+    if not options["quiet"] and (summary := effective.summary()):
+        print(f"settings: {summary} (`harness config` shows them)", file=sys.stderr)
     files = {name: options[name] for name in ("write_requests", "answers") if options[name]}
     for name in files:
         for other in ("dry_run", "retry_failures"):
@@ -73,13 +77,6 @@ def raise_no_command() -> None:
             hint="`harness run` runs these settings, `harness --help` lists the commands",
         )
     settings_from(ctx.params)
-
-
-def print_settings(effective: EffectiveSettings, *, quiet: bool) -> None:
-    """Print the settings that do not come from the command line, so that nobody overlooks them."""
-    print_error(*effective.warnings())
-    if not quiet and (summary := effective.summary()):
-        print(f"settings: {summary} (`harness config` shows them)", file=sys.stderr)
 
 
 def _run(
@@ -113,7 +110,7 @@ def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
         print_results(result, verbose=verbose)
     if result.requests and not json:
         for path, many in result.requests.items():
-            print(f"{path}: {many:,} {'request' if many == 1 else 'requests'}")
+            print(f"{path}: {counted(many, 'request')}")
         print(f"when they are answered: {_with_answers()}")
     print_error(*result.errors)
     if not json:

@@ -91,6 +91,10 @@ class Form:
     """The folders of its templates."""
     about: str
     """The description of the benchmark."""
+    prompt: str
+    """The prompt that its baseline answers."""
+    rule: str
+    """The function of its baseline."""
     run: str
     """The command to try it, with `{package}` for its task."""
 
@@ -98,11 +102,15 @@ class Form:
 SIMPLE = Form(
     folders=("both", "simple"),
     about="Which of two films would a person rather watch?",
+    prompt="answer",
+    rule="most_shared_words",
     run="harness --model baseline --tasks {package} --data sample",
 )
 STAGES = Form(
     folders=("both", "stages"),
     about="What do the films have in common that a person likes?",
+    prompt="name",
+    rule="shared_words",
     run="harness --model baseline --judge lexical --tasks {package} --data sample",
 )
 
@@ -126,6 +134,8 @@ def files_of(name: str, package: str, form: Form) -> Mapping[str, str]:
         "__NAME__": name,
         "__PACKAGE__": package,
         "__ABOUT__": form.about,
+        "__PROMPT__": form.prompt,
+        "__RULE__": form.rule,
         "__HARNESS__": version(DISTRIBUTION),
     }
     texts = {}

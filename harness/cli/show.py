@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -19,13 +19,15 @@ from harness.cli.kept_runs import folder_option, open_run, tag_option
 from harness.cli.output import print_json
 from harness.cli.run_options import tags_from
 from harness.contracts.records import Done, JournalLine
-from harness.reporting.text import clean_text
+from harness.reporting.text import clean_text, counted
 
 if TYPE_CHECKING:
     from harness.contracts.records import JournalLine
     from harness.runs.manifest import Manifest, StageEntry
     from harness.runs.run_folder import RunFolder
 
+Place: TypeAlias = "tuple[str, StageEntry, Path]"
+"""A task, one of its stages, and the journal with its records."""
 
 _WIDTH = 88
 _INDENT = "    "
@@ -33,14 +35,6 @@ _LONG = 1_000
 """So many lines of several records are shown whole."""
 _WHOLE, _HEAD, _TAIL = 12, 6, 4
 """Of more, a text of so many lines is shown whole; of a longer one, its head and tail."""
-
-
-class Place(NamedTuple):
-    """One stage of a task and the journal with its records."""
-
-    task: str
-    stage: StageEntry
-    journal: Path
 
 
 @command(
@@ -88,14 +82,14 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
         one_of(args.task, tasks, f"the run has no task {args.task!r}", none="a run with a task")
         tasks = {args.task: tasks[args.task]}
     places = [
-        Place(name, stage, folder.path / entry.folder / stage.file)
+        (name, stage, folder.path / entry.folder / stage.file)
         for name, entry in tasks.items()
         for stage in entry.stages
     ]
     if args.stage is not None:
-        names = dict.fromkeys(place.stage.name for place in places)
+        names = dict.fromkeys(stage.name for _, stage, _ in places)
         one_of(args.stage, names, f"the run has no stage {args.stage!r}", none="a run with a stage")
-        places = [place for place in places if place.stage.name == args.stage]
+        places = [place for place in places if place[1].name == args.stage]
     return places
 
 
@@ -172,8 +166,7 @@ def _heading(
     killed = sum(each.ended is None for each in manifest.sessions)
     cost = session_line((each.costs for each in manifest.sessions), without=killed)
     if cost is not None:
-        count = len(manifest.sessions)
-        yield f"in {count} {'session' if count == 1 else 'sessions'}: {cost}"
+        yield f"in {counted(len(manifest.sessions), 'session')}: {cost}"
     yield from rate_limited(each.limits for each in manifest.sessions)
     for name, stages in unfinished.items():
         why = f"not finished: {', '.join(stages)}" if stages else "not scored: use `harness score`"
@@ -209,8 +202,7 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
     if args.json:
         print_json({"failures": found})
     elif count:
-        failures = "failure" if count == 1 else "failures"
-        print(f"\n{count:,} {failures}; --sample ID shows everything about one")
+        print(f"\n{counted(count, 'failure')}; --sample ID shows everything about one")
     else:
         print("no failures")
     return 0
@@ -260,8 +252,8 @@ def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError
     from harness.runs.journal import Head, scan
 
     seen: dict[str, None] = {}
-    for place in places:
-        for _, _, head in islice(scan(place.journal, Head), 5000):
+    for _, _, journal in places:
+        for _, _, head in islice(scan(journal, Head), 5000):
             seen.update({head.id: None, head.user: None})
     near = get_close_matches(sample, seen, 3) or list(seen)[:3]
     return DataError(

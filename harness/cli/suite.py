@@ -7,17 +7,20 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError, UsageError
 from harness.cli.command import PATH, argument, command, option
+from harness.cli.compare import GATE_FAILED, compare, compared_document
 from harness.cli.kept_runs import kept_runs
-from harness.cli.output import print_error, print_json
+from harness.cli.output import errors_to, print_error, print_json
 from harness.cli.report import check_folder, write_report
 from harness.cli.run import print_result
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.setting import argument as text_of
 from harness.cli.setting import arguments_text, check_no_secrets, setting_named
+from harness.runs.manifest import Manifest, TaskEntry, task_definition
 
 if TYPE_CHECKING:
     import click
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from harness.pipeline.suite_runs import FinishedRuns, PlannedSuiteRun, SuiteRun
     from harness.registry import Plugins
     from harness.registry.task_catalogue import Selection
+    from harness.scoring.comparison import ComparisonDocument
 
 OWN = ("model", "model_args", "tasks", "judge", "seed", "limit", "name")
 """The options of a run that have keys of their own in a suite."""
@@ -162,7 +166,6 @@ def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:
     """Raise UsageError for tasks, models and judges that do not exist, and for two models of one
     identity."""
     from harness.base.hashing import digest
-    from harness.cli.suite_gates import check_gates
     from harness.contracts.stage import CANDIDATE
     from harness.pipeline.roles import RoleBinder
     from harness.pipeline.settings import LOCAL
@@ -307,8 +310,7 @@ def _finish(
     suite: Suite, page: Path, runs: Sequence[SuiteRun], bases: Mapping[int, str], *, json: bool
 ) -> int:
     """Compare the runs, write the report and print how the runs ended; the exit code of all."""
-    from harness.cli.score import open_runs
-    from harness.cli.suite_gates import decided_gates
+    from harness.cli.kept_runs import open_runs
     from harness.pipeline.suite_runs import exit_code_of
     from harness.reporting.forecast_tables import ending_report
     from harness.reporting.text import clean_text
@@ -316,15 +318,13 @@ def _finish(
     documents, errors, gates = decided_gates(suite, runs, bases)
     written: Path | None = None
     folders = [each.folder for each in runs if each.folder is not None]
-    try:
+    with errors_to(errors.append):
         if folders:
             runs_of_all = open_runs(folders, None, {})
             names = [Path(folder).name for folder in bases.values()]
             title = f"suite {suite.name}"
             write_report(page, runs_of_all, title=title, option=PAGE, bases=names)
             written = page
-    except HarnessError as error:
-        errors.append(error)
     codes = [each.exit_code for each in runs] + [one.exit_code for one in errors]
     code = exit_code_of([*codes, gates])
     if json:
@@ -348,3 +348,65 @@ def _finish(
     for one in errors:
         print_error(one)
     return code
+
+
+CODES = {True: 0, False: GATE_FAILED, None: 1}
+"""The exit code of a gate that holds, of one that does not, and of one that is undecided."""
+
+
+def check_gates(suite: Suite, selection: Selection, plugins: Plugins) -> None:
+    """Raise UsageError, with its place, for a gate that the tasks of the suite cannot have."""
+    from harness.scoring.gates import GatedRun, gates_of
+
+    tasks = {
+        task.name: TaskEntry(
+            folder=task.name, definition=task_definition(task), content="", stages=()
+        )
+        for task in selection.tasks
+    }
+    planned = Manifest(
+        run_id="", run_key="", status="running", model="", seed=0, limit=None, asked={},
+        settings={}, tasks=tasks,
+        groups={group.name: group.members for group in selection.groups},
+        without_mean=tuple(group.name for group in selection.groups if not group.mean),
+    )  # fmt: skip
+    benchmarks = {task.name: plugins.benchmark(task.benchmark) for task in selection.tasks}
+    for number, text in enumerate(suite.file.gates):
+        try:
+            gates_of([text], [GatedRun(suite.name, planned, benchmarks, frozenset())])
+        except UsageError as error:
+            error.where = suite.document.where(["gates", number])
+            raise
+
+
+def decided_gates(
+    suite: Suite, runs: Sequence[SuiteRun], bases: Mapping[int, str]
+) -> tuple[list[ComparisonDocument], list[HarnessError], int]:
+    """The comparison with its gates for each seed, the errors, and the exit code of all gates.
+
+    `bases` has by seed the folder of the run that the others are compared with. Without gates,
+    tasks that cannot be compared are no errors: how each run ended says why.
+    """
+    from harness.pipeline.suite_runs import exit_code_of
+
+    documents: list[ComparisonDocument] = []
+    errors: list[HarnessError] = []
+    for seed in suite.file.seeds:
+        of_seed = [run for run in runs if run.seed == seed and run.model != suite.file.against]
+        others = [run.folder for run in of_seed if run.folder is not None]
+        base = bases.get(seed)
+        if suite.file.gates and of_seed and (not others or base is None):
+            why = f"{suite.file.against} has no run" if others else "no model has a run"
+            problem = f"the gates of seed {seed} are not decided, as {why}"
+            errors.append(HarnessError(problem, where=suite.document.where(["gates"], of_key=True)))
+            continue
+        words = [base, *others, f"--against={base}"] if base else others
+        if not others or len(words) < 2:
+            continue
+        words += [f"--gate={text}" for text in suite.file.gates]
+        args = SimpleNamespace(**compare.make_context("compare", words).params)
+        document, wrong = compared_document(args)
+        documents.append(document)
+        errors += wrong if suite.file.gates else []
+    codes = [CODES[gate.holds] for document in documents for gate in document.gates or ()]
+    return documents, errors, exit_code_of([*codes, *(error.exit_code for error in errors)])

@@ -6,15 +6,16 @@ import shutil
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import HarnessError, UsageError
+from harness.base.errors import UsageError
 from harness.base.redaction import without_query
 from harness.cli.command import argument, command, json_option, option
-from harness.cli.output import Row, print_error, print_sections
+from harness.cli.output import Row, errors_to, print_error, print_sections
 from harness.cli.run_options import include_path_option, task_folders
 from harness.registry import load_plugins
 from harness.reporting.text import clean_text
@@ -66,11 +67,8 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
         return 0
     pages = []
     for one in named:
-        try:
+        with errors_to(print_error):
             (task,) = catalogue.select([one.name]).tasks
-        except HarnessError as error:
-            print_error(error)
-        else:
             print_sections(_page(task, plugins))
             pages.append(one.name)
     others = [one for one in entries if one.name not in pages]
@@ -91,12 +89,10 @@ def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, s
     """The descriptions of the benchmarks of these tasks; no other benchmark is loaded."""
     found, fields = [], ("name", "description", "paper", "licence")
     for name in dict.fromkeys(task.benchmark or "" for task in tasks):
-        try:
+        with errors_to(print_error):
             if name in plugins.benchmarks:
                 benchmark = plugins.benchmark(name)
                 found.append({field: getattr(benchmark, field) for field in fields})
-        except HarnessError as error:
-            print_error(error)
     return found
 
 
@@ -153,13 +149,11 @@ def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
     }
     benchmark: Benchmark | None = None
     described = ""
-    try:
+    with errors_to(print_error):
         benchmark = plugins.benchmark(task.benchmark)
         named = {"paper": benchmark.paper, "licence": benchmark.licence}
         parts = [f"{word}: {text}" for word, text in named.items() if text]
         described = "; ".join(filter(None, [benchmark.description.rstrip("."), *parts]))
-    except HarnessError as error:
-        print_error(error)
     yield "about", [(name, text) for name, text in about.items() if text]
     yield "benchmark", [(task.benchmark, described)]
     yield "metrics, the main ones with *", list(_metrics(task, benchmark)) if benchmark else []
@@ -172,15 +166,12 @@ def _metrics(task: Task, benchmark: Benchmark) -> Iterator[Row]:
     from harness.scoring.score_run import chosen_metrics
     from harness.scoring.summary import main_metrics
 
-    try:
+    with errors_to(print_error):
         metrics = chosen_metrics(task, benchmark)
-    except HarnessError as error:
-        print_error(error)
-        return
-    main = main_metrics(benchmark.main, metrics)
-    for name, metric in metrics.items():
-        arrow = "↑" if metric.higher_is_better else "↓"
-        yield f"{'*' if name in main else ' '} {name} {arrow}", metric.description
+        main = main_metrics(benchmark.main, metrics)
+        for name, metric in metrics.items():
+            arrow = "↑" if metric.higher_is_better else "↓"
+            yield f"{'*' if name in main else ' '} {name} {arrow}", metric.description
 
 
 def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
@@ -193,13 +184,10 @@ def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
     meanings: dict[str, str] = {}
     if benchmark is not None:
         meanings = dict(_meanings(benchmark.options))
-        try:
+        # An option without a default has no default to show.
+        with suppress(TypeError), errors_to(print_error):
             values = msgspec.to_builtins(typed_options(task, benchmark.options))
             defaults = msgspec.to_builtins(benchmark.options())
-        except HarnessError as error:
-            print_error(error)
-        except TypeError:
-            pass  # An option without a default has no default to show.
     default_of = dict(_flat(defaults))
     for name, value in _flat(values):
         default = default_of.get(name, value)
@@ -281,7 +269,12 @@ def _data(data: DataSpec) -> Iterator[Row]:
 def _overview(entries: Sequence[Entry], catalogue: Catalogue) -> Iterator[str]:
     """The lines of the screen; the many tasks of a file only if no group contains them."""
     width = shutil.get_terminal_size((100, 24)).columns
-    held = {one.name: _members(one.name, catalogue) for one in entries if one.members is not None}
+    held: dict[str, tuple[str, ...]] = {}
+    for one in entries:
+        if one.members is not None:
+            held[one.name] = ()
+            with errors_to(print_error):
+                held[one.name] = catalogue.tasks_of(one.name)
     grouped = {name for names in held.values() for name in names}
     if held:
         yield "groups, with the number of their tasks:"
@@ -305,14 +298,6 @@ def _overview(entries: Sequence[Entry], catalogue: Catalogue) -> Iterator[str]:
             break_long_words=False, break_on_hyphens=False,
         )  # fmt: skip
     yield MORE
-
-
-def _members(group: str, catalogue: Catalogue) -> tuple[str, ...]:
-    try:
-        return catalogue.tasks_of(group)
-    except HarnessError as error:
-        print_error(error)
-        return ()
 
 
 def _sections(entries: Sequence[Entry]) -> list[tuple[str, list[Row]]]:

@@ -1,20 +1,34 @@
-"""`harness data` and the commands of plugins: data tools, and the output of their reports."""
+"""`harness data` and the commands of plugins: data tools, the output of their reports, and the data
+that tasks name themselves."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
+import msgspec
 
 from harness.analysis.analysis import no_progress
-from harness.base.errors import DataError, PluginError
-from harness.cli.command import PATH, Command, CommandGroup, Option, epilog
-from harness.cli.output import print_error, print_json, print_rows
+from harness.base.errors import DataError, HarnessError, PluginError
+from harness.cli.command import (
+    PATH,
+    Command,
+    CommandGroup,
+    Option,
+    argument,
+    command,
+    epilog,
+)
+from harness.cli.output import Row, print_error, print_json, print_rows
+from harness.cli.run_options import include_path_option, task_folders
 from harness.cli.struct_options import options_of, struct_from
 from harness.data.build import ProgressLines
 from harness.registry import load_plugins, made
@@ -25,52 +39,62 @@ from harness.reporting.text import clean_text
 if TYPE_CHECKING:
     from harness.analysis.analysis import Progress
     from harness.contracts.report import Report
+    from harness.contracts.task import Task
+    from harness.data import TaskData
+    from harness.data.fetch import Fetching
     from harness.registry import Registration, Registry
 
 R = TypeVar("R", bound="Registration[Any]")
 
 
 class Tools(CommandGroup):
-    """A command whose subcommands are data tools of plugins; without a name it lists them."""
+    """A command whose subcommands are data tools of plugins; without a name it lists them.
 
-    def __init__(self, name: str, *examples: str) -> None:
+    `own` are further subcommands, which no plugin brings, and `about` is what help says of them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *examples: str,
+        own: Mapping[str, Command] = MappingProxyType({}),
+        about: str = "",
+    ) -> None:
         super().__init__(
             name,
             callback=self._list,
             params=[Option(["--json"], is_flag=True, help="as one JSON document")],
             subcommand_metavar="[NAME [OPTION…]]",
             help="Use a tool. Without a name, list the tools; "
-            f"`harness {name} NAME --help` shows the options of one.",
+            f"`harness {name} NAME --help` shows the options of one.{about}",
             epilog=epilog(*examples) if examples else None,
         )
+        self.own = own
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the tools."""
-        return [name for _, name in load_plugins().tools_of(str(self.name))]
+        """The names of the tools, and of the command's own."""
+        return [*(name for _, name in load_plugins().tools_of(str(self.name))), *self.own]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """The command of a tool, with the options that the tool declares."""
+        """The command of a tool, with the options that the tool declares, or the command's own."""
+        if cmd_name in self.own:
+            return self.own[cmd_name]
         registration = load_plugins().data_tool(cmd_name, str(self.name))
         tool = made(registration)
 
-        def use(plot: Path | None, json: bool, **given: Any) -> int:
-            options = struct_from(given, tool.options)
-            check_plot(plot)
-            json = json or ctx.params["json"]
+        def work(options: msgspec.Struct, json: bool) -> Work:
             with shown_progress(quiet=json) as progress:
                 report = run_tool(registration, lambda: tool.run(options, progress))
-            show_report(report, {"tool": registration.name}, plot=plot, json=json)
-            return 0
+            return report, {"tool": registration.name}, 0
 
-        own = report_options()
-        params = [*own, *options_of(tool.options, own=own)]
-        return Command(cmd_name, callback=use, help=tool.description, params=params)
+        return report_command(ctx, cmd_name, work, options=tool.options, help=tool.description)
 
     def _list(self, json: bool) -> int:
         if click.get_current_context().invoked_subcommand is not None:
             return 0
         known = usable(load_plugins().tools_of(str(self.name)))
-        tools = [*self.own_commands(), *((one.name, one.description) for one in known)]
+        tools = [(name, one.get_short_help_str(80)) for name, one in self.own.items()]
+        tools += [(one.name, one.description) for one in known]
         if json:
             named = [{"name": name, "description": description} for name, description in tools]
             print_json({f"{self.name}_tools": named})
@@ -78,20 +102,46 @@ class Tools(CommandGroup):
             print_rows(tools)
         return 0
 
-    def own_commands(self) -> list[tuple[str, str]]:
-        """The names and descriptions of commands that no plugin brings."""
-        return []
+
+Work: TypeAlias = "tuple[Report, dict[str, Any], int]"
+"""A report, the document that holds it as JSON, and the exit code."""
 
 
-def report_options() -> list[Option]:
-    """The options for the output of a report."""
-    return [
+def report_command(
+    group: click.Context,
+    name: str,
+    work: Callable[..., Work],
+    *,
+    options: type[msgspec.Struct],
+    help: str,
+    arguments: Sequence[click.Parameter] = (),
+) -> Command:
+    """The command of a tool or an analysis, whose options are the fields of a struct.
+
+    `work` gets the struct, whether JSON is asked for, and the values of the other `arguments`.
+    """
+
+    def use(plot: Path | None, json: bool, **given: Any) -> int:
+        settings = struct_from(given, options)
+        if plot is not None:
+            from harness.reporting.figures import check_drawable
+
+            check_drawable(plot)
+        json = json or group.params["json"]
+        others = {str(one.name): given[str(one.name)] for one in arguments}
+        report, document, code = work(settings, json, **others)
+        show_report(report, document, plot=plot, json=json)
+        return code
+
+    own = [
+        *arguments,
         Option(["--json"], is_flag=True, help="as one JSON document"),
         Option(
             ["--plot"], metavar="FILE", type=PATH,
             help="draw the figures: FILE.svg, .png or .pdf, the others in FILE-2, FILE-3, …",
         ),
     ]  # fmt: skip
+    return Command(name, callback=use, help=help, params=[*own, *options_of(options, own=own)])
 
 
 def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, json: bool) -> None:
@@ -120,14 +170,6 @@ def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, 
         raise DataError("--plot: the report has no figures", found="a report with tables only")
 
 
-def check_plot(plot: Path | None) -> None:
-    """Raise the error that drawing to this file would raise, before anything is computed."""
-    if plot is not None:
-        from harness.reporting.figures import check_drawable
-
-        check_drawable(plot)
-
-
 def usable(registry: Registry[Any, R]) -> list[R]:
     """The registrations that can be used; problems of plugins are printed on standard error."""
     plugins = load_plugins()
@@ -137,36 +179,6 @@ def usable(registry: Registry[Any, R]) -> list[R]:
         with contextlib.suppress(PluginError):  # two have that name, which is among the problems
             usable.append(registry[name])
     return usable
-
-
-class DataTools(Tools):
-    """The tools of `harness data`, and the harness's own: `fetch` and `where`."""
-
-    def __init__(self) -> None:
-        super().__init__("data", "harness data", "harness data describe --data sample")
-        self.help = f"{self.help} `fetch TASK…` fetches the data of tasks; `where TASK…` finds it."
-
-    def own_commands(self) -> list[tuple[str, str]]:
-        """The names and descriptions of the harness's own commands."""
-        from harness.cli import data_sources
-
-        return [(name, getattr(data_sources, name).get_short_help_str(80)) for name in TAKEN_TOOLS]
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the tools, and of the harness's own."""
-        return [*super().list_commands(ctx), *TAKEN_TOOLS]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """The command of a tool, or of the harness's own."""
-        if cmd_name not in TAKEN_TOOLS:
-            return super().get_command(ctx, cmd_name)
-        from harness.cli import data_sources
-
-        found: click.Command = getattr(data_sources, cmd_name)
-        return found
-
-
-data = DataTools()
 
 
 @contextlib.contextmanager
@@ -210,3 +222,106 @@ def _bars() -> Iterator[Progress]:
             bars.update(known[what], completed=done, total=of)
 
         yield progress
+
+
+names_of_tasks = argument(
+    "names", metavar="TASK", nargs=-1, required=True, help="tasks, groups, globs or YAML files",
+    candidates="tasks",
+)  # fmt: skip
+
+
+@command(
+    "harness data fetch my_task.yaml",
+    short_help="fetch the data of tasks, for runs without a network",
+    params=[
+        Option(["--download"], is_flag=True, help="fetch data above 1 GB without asking"),
+        Option(["--offline"], is_flag=True, help="fetch no data: check what is in the caches"),
+    ],
+)
+@names_of_tasks
+@include_path_option
+def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, offline: bool) -> int:
+    """Fetch the data of tasks from their sources, so that a run needs no network for it.
+
+    Prints the files of each task.
+    """
+    failed = 0
+    fetching = replace(_fetching(), offline=offline, download=download)
+    for task in _tasks(names, include_path):
+        try:
+            data = _opened(task, fetching)
+        except HarnessError as error:
+            print_error(error)
+            failed += 1
+        else:
+            print_rows([*_files(task, data)])
+    return 1 if failed else 0
+
+
+@command("harness data where my_task.yaml", short_help="print where the data of tasks lies")
+@names_of_tasks
+@include_path_option
+def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
+    """Print where the data of tasks lies on this machine; fetches nothing."""
+    from harness.data.files import patterns
+
+    absent: dict[bytes, tuple[DataError, list[Task]]] = {}
+    fetching = replace(_fetching(), offline=True, look=True, say=lambda line: None)
+    for task in _tasks(names, include_path):
+        shared = msgspec.json.encode(task.data)
+        if shared not in absent:
+            try:
+                print_rows([*_files(task, _opened(task, fetching))])
+                continue
+            except DataError as error:
+                absent[shared] = error, []
+        absent[shared][1].append(task)
+    for reason, tasks in absent.values():
+        rows = [(task.name, "not on this machine") for task in tasks]
+        tables = tasks[0].data.tables.items()
+        print_rows([*rows, *((f"  {table}", patterns(table, spec)[0]) for table, spec in tables)])
+        print_error(reason)
+    return 1 if absent else 0
+
+
+def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ...]:
+    from harness.registry.task_catalogue import Catalogue
+
+    catalogue = Catalogue(load_plugins(), include_path=task_folders(include_path))
+    return catalogue.select([part for name in names for part in name.split(",") if part]).tasks
+
+
+def _fetching() -> Fetching:
+    from harness.data.fetch import Fetching
+    from harness.registry.data_tools import build_tool
+
+    return Fetching(tools=partial(build_tool, load_plugins()))
+
+
+def _opened(task: Task, fetching: Fetching) -> TaskData:
+    """A task's own data, as a run without --data opens it."""
+    from harness.data import open_dataset
+
+    return open_dataset(
+        task.data, data=task.data.folder, limit=None, seed=0, package=None, task=task.name,
+        fetching=fetching,
+    )  # fmt: skip
+
+
+def _files(task: Task, data: TaskData) -> Iterator[Row]:
+    from harness.reporting.tables import data_name
+
+    digest = data.about.get("digest")
+    name = data_name({"origin": data.origin, **data.about})
+    yield task.name, f"{name}, {digest}" if digest else name
+    for table in data.tables:
+        if table in data.files:
+            for path in data.paths(table):
+                yield f"  {table}", str(path)
+
+
+data = Tools(
+    "data", "harness data", "harness data describe --data sample",
+    own=dict(zip(TAKEN_TOOLS, (fetch, where), strict=True)),
+    about=" `fetch TASK…` fetches the data of tasks; `where TASK…` finds it.",
+)  # fmt: skip

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, PromptError, TaskError
 from harness.cli.command import argument, command
-from harness.cli.output import print_error
+from harness.cli.output import errors_to, print_error
 from harness.cli.run_options import include_path_option, task_folders
 from harness.registry import load_plugins
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from harness.contracts.benchmark import Benchmark
@@ -95,7 +96,7 @@ class Checker:
         errors: list[HarnessError] = [*document_errors(document)]
         if errors:
             return errors
-        try:
+        with errors_to(errors.append):
             if document.is_group:
                 self._catalogue.group(document)
                 return []
@@ -105,8 +106,6 @@ class Checker:
             if not resolved.values.get("abstract"):
                 errors += completeness_errors(resolved.values, resolved.where)
                 errors += [] if errors else self._task_errors(document)
-        except HarnessError as error:
-            errors.append(error)
         return errors
 
     def rehearsal_errors(self, document: Document) -> list[HarnessError]:
@@ -130,7 +129,9 @@ class Checker:
         data = msgspec.to_builtins(task.data)
         key = digest([task.benchmark, prompts, dict(task.prompts), data])
         if key not in self._rehearsed:
-            self._rehearsed[key] = [*_rehearsal_errors(task, benchmark, self._plugins)]
+            self._rehearsed[key] = []
+            with errors_to(self._rehearsed[key].append):
+                _rehearse(task, benchmark, self._plugins)
         return self._held(document, self._rehearsed[key])
 
     def _collect(self, documents: tuple[Document, ...]) -> Iterator[Document]:
@@ -164,6 +165,7 @@ class Checker:
     def _task_errors(self, document: Document) -> list[HarnessError]:
         from harness.pipeline.stage_items import check_order
         from harness.prompts.task_prompts import check_prompts_used, wrong_prompts
+        from harness.registry.data_tools import build_tool
         from harness.tasks.check import mismatches
         from harness.tasks.locate import locate
         from harness.tasks.options import typed_options
@@ -175,56 +177,41 @@ class Checker:
             error.where = error.where or locate(task, ["benchmark"])
             return [error]
         errors: list[HarnessError] = [*mismatches(task, benchmark)]
-        try:
+        options = None
+        with errors_to(errors.append):
             check_order(benchmark)
-        except HarnessError as error:
-            errors.append(error)
-        try:
+        with errors_to(errors.append):
             options = typed_options(task, benchmark.options)
-        except HarnessError as error:
-            errors.append(error)
-            options = None
         errors += prompt_errors(benchmark, self._templates)
         wrong = list(wrong_prompts(task, self._templates))
         errors += wrong
         if options is not None and not wrong:
-            try:
+            with errors_to(errors.append):
                 # Which stages a task has is only known once its data is loaded.
                 check_prompts_used(task, benchmark.stages, options)
-            except HarnessError as error:
-                errors.append(error)
         if options is not None and benchmark.contents is not None:
-            try:
+            with errors_to(errors.append), located(lambda: locate(task, ["options"])):
                 benchmark.contents(options)
-            except HarnessError as error:
-                location = locate(task, ["options"])
-                error.where = f"{location}: {error.where}" if error.where else location
-                errors.append(error)
-        errors += self._build_errors(task)
-        if task.data.sample is not None:
-            errors += self._held(document, [*self._data_errors(task, "sample", "sample")])
-        if task.data.folder is not None:
-            errors += self._data_errors(task, "folder", task.data.folder)
-        return errors
-
-    def _build_errors(self, task: Task) -> Iterator[HarnessError]:
-        from harness.registry.data_tools import build_tool
-        from harness.tasks.locate import locate
-
         for number, source in enumerate(task.data.sources):
             if source.build is not None:
                 try:
                     build_tool(self._plugins, source.build)
                 except HarnessError as error:
                     error.where = locate(task, ["data", "sources", number, "build"])
-                    yield error
+                    errors.append(error)
+        if task.data.sample is not None:
+            errors += self._held(document, self._data_errors(task, "sample", "sample"))
+        if task.data.folder is not None:
+            errors += self._data_errors(task, "folder", task.data.folder)
+        return errors
 
-    def _data_errors(self, task: Task, key: str, place: str) -> Iterator[HarnessError]:
+    def _data_errors(self, task: Task, key: str, place: str) -> list[HarnessError]:
         """The error in the first rows of the data; `key` is its key in the task file."""
         from harness.data import open_dataset
         from harness.tasks.locate import locate
 
-        try:
+        errors: list[HarnessError] = []
+        with errors_to(errors.append), located(lambda: locate(task, ["data", key])):
             dataset = open_dataset(
                 task.data, data=place, limit=None, seed=0,
                 package=self._plugins.package_of(task.benchmark), task=task.name,
@@ -237,10 +224,17 @@ class Checker:
                         pass
                 else:
                     dataset.paths(name)
-        except HarnessError as error:
-            location = locate(task, ["data", key])
-            error.where = f"{location}: {error.where}" if error.where else location
-            yield error
+        return errors
+
+
+@contextmanager
+def located(place: Callable[[], str]) -> Iterator[None]:
+    """Put a place in a task file before that of an error in the block."""
+    try:
+        yield
+    except HarnessError as error:
+        error.where = f"{place()}: {error.where}" if error.where else place()
+        raise
 
 
 def prompt_errors(benchmark: Benchmark, templates: Templates) -> Iterator[HarnessError]:
@@ -274,8 +268,8 @@ def prompt_errors(benchmark: Benchmark, templates: Templates) -> Iterator[Harnes
                 )
 
 
-def _rehearsal_errors(task: Task, benchmark: Benchmark, plugins: Plugins) -> Iterator[HarnessError]:
-    """The error in a rehearsal of a task over its sample, in which the baseline plays all roles."""
+def _rehearse(task: Task, benchmark: Benchmark, plugins: Plugins) -> None:
+    """Rehearse a task over its sample; the baseline plays all roles."""
     import asyncio
 
     import msgspec
@@ -296,7 +290,4 @@ def _rehearsal_errors(task: Task, benchmark: Benchmark, plugins: Plugins) -> Ite
         for role in benchmark.roles
     }
     selection = Selection(tasks=(msgspec.structs.replace(task, roles=roles),), groups=())
-    try:
-        asyncio.run(rehearse(settings, plugins, prepare(settings, plugins, selection)))
-    except HarnessError as error:
-        yield error
+    asyncio.run(rehearse(settings, plugins, prepare(settings, plugins, selection)))

@@ -41,7 +41,15 @@ from harness.reporting.tables import (
     value_cells,
     value_of,
 )
-from harness.reporting.text import NOTHING, aligned, clean_text, number, signed, wrapped_whole
+from harness.reporting.text import (
+    NOTHING,
+    aligned,
+    clean_text,
+    counted,
+    number,
+    signed,
+    wrapped_whole,
+)
 from harness.scoring.comparison import Comparison, ComparisonDocument, tested_differences
 from harness.scoring.differences import FEW, LEAST_USERS, MOST_KEPT, Difference
 from harness.scoring.grouping import grouped
@@ -72,8 +80,6 @@ class _Measure:
     higher_is_better: bool = True
     in_mean: bool = False
     """Whether the measure may be left out, since a mean over it is shown."""
-    repeated: bool = False
-    """Whether the difference of the mean over repeats is shown in place of this one's."""
 
 
 def print_short_comparison(document: ComparisonDocument, console: Console | None = None) -> None:
@@ -87,7 +93,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     means = list(_means(document, runs))
     measures = [*(_of_mean(each, document) for each in means), *_of_tasks(document, means)]
     below = wrapped(_below(document.comparisons, runs), width)
-    shown = [each for each in measures if each.differences and not each.repeated]
+    shown = [each for each in measures if each.differences]
     bases = {each.second for measure in shown for each in measure.differences}
     tests = sum(1 for _ in tested_differences(document))
     pairs = list(_pairs(shown, runs, tests, width)) if len(bases) == 1 else []
@@ -120,9 +126,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
 def _title(comparisons: Sequence[Comparison], many: int) -> str:
     title = f"{many} runs on the units that all of them share" if many > 1 else "1 run"
     if within := next((one.within for one in comparisons if one.within), None):
-        title = (
-            f"{many} {'task' if many == 1 else 'tasks'} of {clean_text(within)} on the same units"
-        )
+        title = f"{counted(many, 'task')} of {clean_text(within)} on the same units"
     return "; ".join([title, *other_models(each.roles for each in comparisons)])
 
 
@@ -133,13 +137,8 @@ def _of_tasks(
     summed = {
         (task, mean.metric) for of_runs in means for mean in of_runs.values() for task in mean.tasks
     }
-    repeats = {
-        (task, each.difference.metric)
-        for each in document.mean_differences or ()
-        if each.over == "repeats"
-        for task in each.tasks
-    }
     for comparison in document.comparisons:
+        tested = without_repeats(comparison, document)
         for name in comparison.main:
             first = comparison.runs[0].metrics[name]
             common = {one.run: one.common[name] for one in comparison.runs if name in one.common}
@@ -151,10 +150,9 @@ def _of_tasks(
                 metric=metric_name(name, first),
                 values={run: value_of(each) for run, each in common.items()},
                 n=f"{n:,}" if n == of else f"{n:,} of {of:,}",
-                differences=tuple(each for each in comparison.differences if each.metric == name),
+                differences=tuple(each for each in tested if each.metric == name),
                 higher_is_better=first.higher_is_better,
                 in_mean=(comparison.task, name) in summed,
-                repeated=(comparison.task, name) in repeats,
             )
 
 
@@ -237,23 +235,14 @@ def _by_slice(
 
 def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
     """Runs by tasks, or tasks by runs, whichever fits the width; otherwise a block a task."""
+    rows = [
+        [each.task, each.metric, *(each.values.get(run, NOTHING) for run in runs), each.n]
+        for each in measures
+    ]
     names = middle_cuts([each.task for each in measures], VALUE_WIDTH)
-    columns = [[name, each.metric] for name, each in zip(names, measures, strict=True)]
-    values = [[each.values.get(run, NOTHING) for each in measures] for run in runs]
-    n = ["n", *(each.n for each in measures)]
-    by_run = [
-        ["", *(task for task, _ in columns)],
-        ["run", *(metric for _, metric in columns)],
-        *([label, *row] for label, row in zip(runs.values(), values, strict=True)),
-        n,
-    ]
-    by_task = [
-        ["task", "metric", *runs.values(), "n"],
-        *(
-            [each.task, each.metric, *(each.values.get(run, NOTHING) for run in runs), each.n]
-            for each in measures
-        ),
-    ]
+    columns = [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
+    by_run = list(zip(["", "run", *runs.values(), "n"], *columns, strict=True))
+    by_task = [["task", "metric", *runs.values(), "n"], *rows]
     grids = [columns_of(by_run, heads=2, left=1), columns_of(by_task, heads=1, left=2)]
     if len(runs) == 2:  # the table of the differences has n
         grids.append(columns_of([row[:-1] for row in by_task], heads=1, left=2))
@@ -340,8 +329,7 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
         for each in measure.differences:
             metric, _, _ = measure.metric.rpartition(" ")
             p = p_value(each.p_holm)
-            pair = (each.first, each.second)
-            of = f" of {runs[pair[0]]} and {runs[pair[1]]}" if len(pairs) > 1 else ""
+            of = f" of {runs[each.first]} and {runs[each.second]}" if len(pairs) > 1 else ""
             if each.p_holm is None or each.value is None:
                 what, how = f"no test{of} is possible in", f": {clean_text(each.no_p or '')}"
             elif each.p_holm >= 1 - each.confidence:
@@ -350,12 +338,10 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
                 what = f"it is not clear{of and f' which{of} is better'} in"
                 how = f", p {p}, but the interval has 0 in it"
             else:
-                who = pair if (each.value > 0) is measure.higher_is_better else pair[::-1]
-                sign = -1 if each.value < 0 else 1
-                ends = ", ".join(map(number, sorted(sign * end for end in each.interval or ())))
-                size = f"{number(abs(each.value))}{f' [{ends}]' if ends else ''}"
-                how = f"{'higher' if measure.higher_is_better else 'lower'} by {size}"
-                better[who].append(f"{measure.task} ({metric} {how}, p {p})")
+                how = f"{'higher' if measure.higher_is_better else 'lower'} by {size_of(each)}"
+                better[better_of(each, higher=measure.higher_is_better)].append(
+                    f"{measure.task} ({metric} {how}, p {p})"
+                )
                 continue
             others.setdefault(what, []).append(f"{measure.task} ({metric}{how})")
     parts = [
@@ -501,6 +487,33 @@ def difference_of(difference: Difference) -> str:
     return f"{signed(difference.value)} {signed_interval(interval)}".rstrip()
 
 
+def better_of(each: Difference, *, higher: bool) -> tuple[str, str]:
+    """The two runs of a difference, the one with the better value first."""
+    ahead = ((each.value or 0.0) > 0) == higher
+    return (each.first, each.second) if ahead else (each.second, each.first)
+
+
+def size_of(each: Difference) -> str:
+    """A difference without its sign, with its interval: `0.120 [0.030, 0.210]`."""
+    sign = 1 if (each.value or 0.0) > 0 else -1
+    ends = ", ".join(map(number, sorted(sign * end for end in each.interval or ())))
+    return f"{number(abs(each.value or 0.0))}{f' [{ends}]' if ends else ''}"
+
+
+def without_repeats(comparison: Comparison, document: ComparisonDocument) -> list[Difference]:
+    """The differences of a task, but for a repeat where that of the mean over repeats is shown."""
+    in_means = {
+        (one.difference.metric, frozenset((one.difference.first, one.difference.second)))
+        for one in document.mean_differences or ()
+        if one.over == "repeats" and comparison.task in one.tasks
+    }
+    return [
+        each
+        for each in comparison.differences
+        if (each.metric, frozenset((each.first, each.second))) not in in_means
+    ]
+
+
 def signed_interval(interval: tuple[float, float] | None) -> str:
     """The bounds of a difference, empty if there are none: `[+0.030, +0.210]`."""
     return "" if interval is None else f"[{signed(interval[0])}, {signed(interval[1])}]"
@@ -531,13 +544,15 @@ def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableTy
     many, oracle = len(comparison.runs), comparison.oracle
     title = Text(clean_text(comparison.task), style="bold")
     compared = (
-        f"{many} tasks of {clean_text(comparison.within)}" if comparison.within else _runs(many)
+        f"{many} tasks of {clean_text(comparison.within)}"
+        if comparison.within
+        else counted(many, "run")
     )
     title.append(f"  version {comparison.version}, {compared} compared", style="dim")
     if oracle is not None:
-        models = f" of {oracle.models:,} {'model' if oracle.models == 1 else 'models'}"
+        models = f" of {counted(oracle.models, 'model')}"
         file = f" and {clean_text(oracle.file)}" if oracle.file else ""
-        made_of = f"{_runs(many)}{models if oracle.models < many else ''}{file}"
+        made_of = f"{counted(many, 'run')}{models if oracle.models < many else ''}{file}"
         title.append(f", oracle of {made_of}", style="dim")
     about = [f"{clean_text(role)}: {clean_text(model)}" for role, model in comparison.roles.items()]
     about += [f"data: {clean_text(data_name(comparison.data))}", clean_text(comparison.chosen)]
@@ -569,10 +584,6 @@ def _by_metric(
     table = plain_table("metric", who, numbers=numbers, rows=rows)
     table.columns[1].min_width = max(len(word) for name in names.values() for word in name.split())
     return table
-
-
-def _runs(many: int) -> str:
-    return f"{many:,} {'run' if many == 1 else 'runs'}"
 
 
 def changed_lines(

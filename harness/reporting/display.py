@@ -12,7 +12,7 @@ from typing import TextIO
 
 from harness.pipeline.progress import Display, RunProgress, StageProgress
 from harness.reporting.run_lines import throttled, tokens
-from harness.reporting.text import causes, clean_text, duration, share
+from harness.reporting.text import causes, clean_text, counted, duration, share
 from harness.reporting.throughput import Pace, tokens_per_second
 
 PAUSE = 60.0
@@ -77,8 +77,7 @@ class PlainDisplay:
         """Show what runs where, and check the stages once a second from now on."""
         self._progress = progress
         again = " (resumed)" if progress.resumed else ""
-        stages = len(progress.stages)
-        many = f"{stages} {'stage' if stages == 1 else 'stages'}"
+        many = counted(len(progress.stages), "stage")
         self.show_line(f"{progress.model}: {many} in {progress.folder}{again}")
         self._ticker = threading.Thread(target=self._tick_on, name="harness-display", daemon=True)
         self._ticker.start()
@@ -161,8 +160,7 @@ def _facts(stage: StageProgress, speed: float | None) -> Iterator[str]:
         yield f"{stage.resumed:,} resumed"
     if stage.calls:
         stored = share(stage.calls_from_store, stage.calls)
-        calls = "call" if stage.calls == 1 else "calls"
-        yield f"{stage.calls:,} {calls} ({stored} from the store)"
+        yield f"{counted(stage.calls, 'call')} ({stored} from the store)"
     if stage.failures:
         yield f"missing {causes(dict(stage.failures))}"
     if speed:

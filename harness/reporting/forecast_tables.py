@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.contracts.report import Cell, Report, Sheet
-from harness.pipeline.forecast import ExpectedCost, Forecast, all_together
+from harness.pipeline.forecast import ExpectedCost, Forecast, RoleForecast, all_together
 from harness.pipeline.suite_runs import SuiteRun
 from harness.reporting.grid import Row, plain_table, result_console
 from harness.reporting.run_lines import UNKNOWN, money
@@ -76,11 +76,20 @@ def _total_lines(forecast: Forecast) -> Iterator[str]:
     if len(roles) > 1:
         least = sum(stage.least_calls for stage in forecast.stages if stage.roles)
         most = sum(stage.most_calls for stage in forecast.stages if stage.roles)
+        calls, prompts, completions = _sums(roles)
         yield (
-            f"in total ~{sum(role.calls for role in roles):,} calls ({least:,} to {most:,}), "
-            f"~{count(sum(role.prompt_tokens for role in roles))} tokens in, "
-            f"at most {count(sum(role.most_completion_tokens for role in roles))} out"
+            f"in total ~{calls:,} calls ({least:,} to {most:,}), ~{count(prompts)} tokens in, "
+            f"at most {count(completions)} out"
         )
+
+
+def _sums(of: Sequence[RoleForecast | ModelForecast]) -> tuple[int, int, int]:
+    """The calls, the tokens of prompts and the most tokens of completions of all together."""
+    return (
+        sum(one.calls for one in of),
+        sum(one.prompt_tokens for one in of),
+        sum(one.most_completion_tokens for one in of),
+    )
 
 
 def _cost_lines(forecast: Forecast) -> Iterator[str]:
@@ -121,13 +130,14 @@ def forecast_rows(found: Iterable[tuple[str, int, Forecast]]) -> list[ModelForec
         roles = [role for stage in forecast.stages for role in stage.roles]
         costs = [role.cost for role in roles if role.cost is not None]
         priced = forecast.currency is not None and len(costs) == len(roles)
+        calls, prompts, completions = _sums(roles)
         rows.append(
             ModelForecast(
                 model=name,
                 runs=runs,
-                calls=runs * sum(role.calls for role in roles),
-                prompt_tokens=runs * sum(role.prompt_tokens for role in roles),
-                most_completion_tokens=runs * sum(role.most_completion_tokens for role in roles),
+                calls=runs * calls,
+                prompt_tokens=runs * prompts,
+                most_completion_tokens=runs * completions,
                 cost=all_together(costs * runs) if priced else None,
                 currency=forecast.currency,
                 assumptions=forecast.assumptions,
@@ -146,14 +156,8 @@ def forecast_report(rows: Sequence[ModelForecast]) -> Report:
         costs = f"{money(cost.at_most)} {currency}", f"{money(cost.least)} to {money(cost.most)}"
         if len(known) < len(of):
             costs = UNKNOWN, UNKNOWN
-        return (
-            name,
-            sum(row.runs for row in of),
-            sum(row.calls for row in of),
-            sum(row.prompt_tokens for row in of),
-            sum(row.most_completion_tokens for row in of),
-            *(costs if currency is not None else ()),
-        )
+        runs = sum(row.runs for row in of)
+        return (name, runs, *_sums(of), *(costs if currency is not None else ()))
 
     return Report(
         sheets=(

@@ -18,7 +18,7 @@ from rich.text import Text
 from harness.calls.pricing import together
 from harness.pipeline.progress import RunProgress, StageProgress
 from harness.reporting.run_lines import UNKNOWN, money, paid, throttled, tokens
-from harness.reporting.text import causes, clean_text, count, duration, share
+from harness.reporting.text import causes, clean_text, count, counted, duration, share
 from harness.reporting.throughput import Pace
 
 REFRESHES_PER_SECOND = 2.0
@@ -176,16 +176,12 @@ class Picture:
         if cluster is None:
             return Text()
         opening = f" of {cluster.workers + cluster.opening:,}" if cluster.opening else ""
-        workers = _many(cluster.workers, "worker")
+        workers = counted(cluster.workers, "worker")
         parts = [f"{cluster.workers:,}{opening} workers" if opening else workers]
-        parts += [_many(cluster.engines, "engine")] if cluster.engines else []
-        parts += [f"{_many(cluster.lost, 'worker')} lost"] if cluster.lost else []
+        parts += [counted(cluster.engines, "engine")] if cluster.engines else []
+        parts += [f"{counted(cluster.lost, 'worker')} lost"] if cluster.lost else []
         in_flight = sum(stage.in_flight for stage in self._progress.stages)
-        return Text(", ".join([*parts, f"{_many(in_flight, 'item')} in flight"]))
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+        return Text(", ".join([*parts, f"{counted(in_flight, 'item')} in flight"]))
 
 
 def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:

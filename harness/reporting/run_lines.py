@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness.calls.pricing import Cost, together
-from harness.reporting.text import NOTHING, clean_text, count, number
+from harness.reporting.text import NOTHING, clean_text, count, counted, number
 from harness.scoring.grouping import grouped
 from harness.scoring.run_list import ListedRun, ListedTask, Listing
 from harness.scoring.summary import RoleUse
@@ -24,7 +24,7 @@ def listing_lines(listing: Listing) -> Iterator[str]:
     many = len(listing.runs)
     place = clean_text(listing.folder)
     if many:
-        first = "1 run" if many == 1 else f"{many:,} runs, newest first"
+        first = f"{counted(many, 'run')}{', newest first' if many > 1 else ''}"
         yield f"{first}; `harness show RUN` shows one in full"
     else:
         yield f"no runs in {place}"

@@ -41,6 +41,7 @@ from harness.reporting.text import (
     aligned,
     causes,
     clean_text,
+    counted,
     number,
     reasons,
     share,
@@ -327,31 +328,28 @@ def known_notes(metrics: Mapping[str, MetricResult]) -> list[Padding]:
 
 def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
     """The notes on missing units, values and intervals, with their causes."""
-    notes: dict[str, list[str]] = {}
-    units: dict[str, list[str]] = {}
-    values: dict[str, list[str]] = {}
+    notes: list[tuple[str, str]] = []
+    units: list[tuple[str, str]] = []
+    values: list[tuple[str, str]] = []
     for name, result in metrics.items():
         if result.value is not None and result.interval is None and result.no_interval:
-            notes.setdefault(f"no interval: {clean_text(result.no_interval)}", []).append(name)
+            notes.append((f"no interval: {clean_text(result.no_interval)}", name))
         if result.users not in (0, result.n):
-            samples = f"{result.n:,} samples of {result.users:,} users"
-            notes.setdefault(samples, []).append(name)
+            notes.append((f"{result.n:,} samples of {result.users:,} users", name))
         counts = result.left_out is not None
         if missing := sum(result.missing.values()):
-            counted = "; each counts as the worst score" if counts else ""
+            note = "; each counts as the worst score" if counts else ""
             if counts and result.not_counted:
-                counted += f", except {result.not_counted:,} that other roles lost"
-            note = f"{missing:,} missing ({reasons(result.missing)}){counted}"
-            units.setdefault(note, []).append(name)
+                note += f", except {result.not_counted:,} that other roles lost"
+            units.append((f"{missing:,} missing ({reasons(result.missing)}){note}", name))
         if missing_share(result) * (result.n + missing) > missing + ROUNDING:
-            note = f"{share(missing_share(result), 1)} is missing, with parts of units"
-            if counts:
-                note += "; it counts as the worst score"
-            units.setdefault(note, []).append(name)
+            note = "; it counts as the worst score" if counts else ""
+            lost = share(missing_share(result), 1)
+            units.append((f"{lost} is missing, with parts of units{note}", name))
         if result.value is None and result.undefined:
-            values.setdefault(f"no value: {clean_text(result.undefined)}", []).append(name)
-    known = [*_by_metrics(units, whose), *_by_metrics(values, whose)]
-    return indented(known, "yellow") + indented(_by_metrics(notes, whose), "dim")
+            values.append((f"no value: {clean_text(result.undefined)}", name))
+    known = [*_by_metrics(grouped(units), whose), *_by_metrics(grouped(values), whose)]
+    return indented(known, "yellow") + indented(_by_metrics(grouped(notes), whose), "dim")
 
 
 def _by_metrics(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str]:
@@ -497,7 +495,7 @@ def print_short_table(
         table = _table(replace(row, name=name) for row, name in zip(rows, shown, strict=True))
     console.print(table, width=options.max_width)
     if left:
-        console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
+        console.print(f"and {counted(left, 'more task')}")
     for line in below:
         console.print(line)
     for each in further:

@@ -126,6 +126,11 @@ def count(value: float) -> str:
     return f"{value:.0f}"
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things in words: `1 task`, `1,200 tasks`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def share(part: float, whole: float) -> str:
     """A part in percent; only the whole is 100% and only zero is 0%."""
     if not whole:

@@ -12,9 +12,9 @@ from builders.report_pages import ReportPage, reported
 from builders.runs import write_sealed
 
 from harness import evaluate
+from harness.cli.kept_runs import open_runs
 from harness.cli.main import main
 from harness.cli.report import write_report
-from harness.cli.score import open_runs
 from harness.contracts.model import Reply, Request
 from harness.registry import reset
 from harness.testing import ScriptedModel

@@ -19,8 +19,17 @@ from harness.contracts.report import (
     Rule,
     Spans,
 )
-from harness.reporting.figure_marks import COLOURS, MOST_CAPTIONS, colours_of, draw_marks, legend_of
-from harness.reporting.figures import STYLE, draw, figure_bytes, write_figures
+from harness.reporting.figures import (
+    COLOURS,
+    MOST_CAPTIONS,
+    STYLE,
+    colours_of,
+    draw,
+    draw_marks,
+    figure_bytes,
+    legend_of,
+    write_figures,
+)
 
 to_hex = pytest.importorskip("matplotlib.colors").to_hex
 

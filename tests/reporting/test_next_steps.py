@@ -5,8 +5,7 @@ from types import SimpleNamespace
 from builders.runs import make_manifest, make_metric, make_summary
 
 from harness.reporting.html.next_steps import look_next
-from harness.reporting.html.run_differences import Differences
-from harness.reporting.html.untested import Untested, untested_pairs
+from harness.reporting.html.run_differences import Differences, Untested, untested_pairs
 from harness.scoring.comparison import ComparisonDocument
 from harness.scoring.summary import RoleUse, StageSummary
 

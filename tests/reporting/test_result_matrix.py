@@ -12,8 +12,7 @@ from harness import Metric
 from harness.contracts.published import PublishedResult
 from harness.reporting.html.markup import page_html, section_html
 from harness.reporting.html.result_lines import Rule, Value, lines_of, matrix_html
-from harness.reporting.html.run_differences import Differences, Established
-from harness.reporting.html.untested import Untested
+from harness.reporting.html.run_differences import Differences, Established, Untested
 from harness.scoring.comparison import ComparisonDocument, OracleUse
 
 NOTHING = Differences(ComparisonDocument(comparisons=()))

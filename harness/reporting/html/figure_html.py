@@ -22,8 +22,8 @@ from harness.contracts.report import (
     Sheet,
     Spans,
 )
-from harness.reporting.figure_marks import grid_of
-from harness.reporting.html.markup import Html, element, joined, shown
+from harness.reporting.figures import grid_of
+from harness.reporting.html.markup import Html, details_html, element, joined, shown
 from harness.reporting.html.sheet_html import in_words, notes_html, sheet_html
 
 SVG = "http://www.w3.org/2000/svg"
@@ -59,8 +59,7 @@ def figure_html(figure: Figure | Panels) -> Html:
         element("p", in_words(figure.stamp), class_="stamp") if figure.stamp else None,
         drawn or element("p", missing, class_="note"),
         element("figcaption", element("strong", figure.title), " ", figure.note),
-        element("details", element("summary", f"The data of “{figure.title}”"), *data,
-                open=drawn is None) if data else None,
+        details_html(f"The data of “{figure.title}”", *data, open=drawn is None) if data else None,
         class_="light" if grid else None,
     )  # fmt: skip
 

@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from harness.contracts.stage import CANDIDATE
-from harness.reporting.comparison_tables import p_value
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.comparison_tables import p_value, size_of
+from harness.reporting.html.markup import Html, details_html, element, joined
 from harness.reporting.html.provenance import chosen_of
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, conditions_of, lines_of, matrix_html
-from harness.reporting.html.run_differences import Differences, Established
+from harness.reporting.html.run_differences import Differences, Established, untested_pairs
 from harness.reporting.html.sheet_html import in_words, notes_html
-from harness.reporting.html.untested import untested_pairs
 from harness.reporting.tables import data_name
-from harness.reporting.text import number
 from harness.scoring.differences import Difference
 from harness.scoring.grouping import grouped
 from harness.scoring.summary import TaskSummary, main_metrics
@@ -34,10 +32,9 @@ def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
     asked = element("p", "No task of these runs is finished.", class_="note")
     if measured := _measured(runs):
         pairs = (joined([element("dt", name), about]) for name, about in measured)
-        title = "What each task asks, and of whom"
-        asked = element("details", element("summary", title),
-                        element("dl", *pairs, class_="measured"),
-                        open=len(measured) <= FEW_TASKS)  # fmt: skip
+        about = element("dl", *pairs, class_="measured")
+        few = len(measured) <= FEW_TASKS
+        asked = details_html("What each task asks, and of whom", about, open=few)
     table = matrix_html(runs, lines, untested_pairs(found.untested))
     return joined([
         verdict_html(runs, lines, found), _stamp(runs),
@@ -245,9 +242,7 @@ def _why_not(runs: Sequence[ReportedRun], first: Sequence[str], sure: Sequence[E
 def _size(each: Difference) -> str:
     if each.value is None or each.interval is None:
         return each.no_interval or "the value of one is undefined"
-    ends = sorted(end if each.value > 0 else -end for end in each.interval)
-    p = "" if each.p_holm is None else f", p {p_value(each.p_holm)}"
-    return f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}]{p}"
+    return f"{size_of(each)}{'' if each.p_holm is None else f', p {p_value(each.p_holm)}'}"
 
 
 def _limits(

@@ -11,7 +11,7 @@ import msgspec
 
 from harness.contracts.outcomes import CAUSES
 from harness.contracts.stage import CANDIDATE
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, details_html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
@@ -70,8 +70,7 @@ class KeyWords(tuple[Word, ...]):
         )
         words = element("dl", *pairs, class_="key")
         if len(alike) > MOST_OPEN:
-            title = element("summary", f"What {len(found)} words here mean")
-            words = element("details", title, words, class_="words")
+            words = details_html(f"What {len(found)} words here mean", words, class_="words")
         return joined([part, words])
 
 

@@ -49,6 +49,11 @@ def element(name: str, /, *inside: Inside, **attributes: str | int | bool | None
     return Html(f"<{name}{start}>{joined(inside)}</{name}>")
 
 
+def details_html(title: str, *inside: Inside, **attributes: str | bool | None) -> Html:
+    """What a reader sees once they open its title."""
+    return element("details", element("summary", title), *inside, **attributes)
+
+
 def joined(parts: Iterable[Inside]) -> Html:
     """The parts one after another, each escaped unless it is HTML."""
     return Html("".join(one if isinstance(one, Html) else escaped(one or "") for one in parts))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.untested import reasons_untested
+from harness.reporting.html.run_differences import reasons_untested
 from harness.reporting.tables import failed_members, missing_share, thought_out
 from harness.reporting.text import number, reasons, share
 from harness.scoring.differences import is_established, least_shown

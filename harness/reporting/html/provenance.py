@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.base.redaction import redacted_spec
 from harness.contracts.report import Cell, Sheet
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, details_html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import sheet_html
 from harness.reporting.tables import data_name
@@ -116,7 +116,7 @@ def _run_html(run: ReportedRun) -> Html:
         "Models and judges": (("role", "name", "identity"), roles),
         "Stages": (("task", "stage", "key", "items", "digests of the prompts"), stages),
     }  # fmt: skip
-    details = element("details", element("summary", "Everything that the run stands on"), *(
+    details = details_html("Everything that the run stands on", *(
         sheet_html(Sheet(title=title, columns=columns, rows=tuple(rows)))
         for title, (columns, rows) in tables.items()
     ))  # fmt: skip

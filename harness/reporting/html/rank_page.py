@@ -12,6 +12,7 @@ from harness.reporting.html.figure_html import figure_html
 from harness.reporting.html.key_words import key_words
 from harness.reporting.html.markup import (
     Html,
+    details_html,
     element,
     joined,
     page_html,
@@ -21,7 +22,7 @@ from harness.reporting.html.markup import (
 from harness.reporting.html.reported_run import ReportedRun, made_of
 from harness.reporting.html.sheet_html import in_words, notes_html, sheet_html
 from harness.reporting.tables import metric_name
-from harness.reporting.text import number
+from harness.reporting.text import counted, number
 from harness.scoring.comparable import NoneComparable
 from harness.scoring.comparison import Comparison, compare, main_of
 from harness.scoring.differences import RankInterval, rank_intervals
@@ -83,7 +84,7 @@ def rank_page(
 ) -> str:
     """The page that ranks these runs by task; `unread` says which others could not be read."""
     read_secrets()
-    title = title or f"Ranks of {len(runs)} {'run' if len(runs) == 1 else 'runs'}"
+    title = title or f"Ranks of {counted(len(runs), 'run')}"
     repeated = [run.label for run in runs if any("@" in task.task.name for task in run.tasks)]
     problems = [f"{run.label}: {line}" for run in runs for line in run.problems]
     if repeated:
@@ -217,8 +218,7 @@ def _board_html(board: Board) -> Html:
     ]
     figure = Figure(title=_heading(board), x=Axis(label=board.metric), y=Axis(label=""),
                     marks=(spans,))  # fmt: skip
-    title = element("summary", "The difference of each two runs")
     return joined([
         notes_html(notes), sheet_html(ranks), figure_html(figure),
-        element("details", title, sheet_html(pairs)) if pairs.rows else None,
+        details_html("The difference of each two runs", sheet_html(pairs)) if pairs.rows else None,
     ])  # fmt: skip

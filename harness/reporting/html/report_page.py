@@ -31,6 +31,7 @@ from harness.reporting.html.run_sections import (
 )
 from harness.reporting.html.samples import RULE, Samples, pack, read_samples
 from harness.reporting.html.sheet_html import notes_html
+from harness.reporting.text import counted
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
@@ -66,7 +67,7 @@ def report_page(
     with that of `bases` which agrees with them, else with the best one.
     """
     read_secrets()
-    title = title or f"Report on {len(runs)} {'run' if len(runs) == 1 else 'runs'}"
+    title = title or f"Report on {counted(len(runs), 'run')}"
     samples = read_samples([task for run in runs for task in run.tasks])
     found = differences_of_runs(runs, by, bases)
     sections = list(_sections(runs, samples, plugins, labels, found))

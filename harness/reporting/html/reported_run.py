@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from harness.base.errors import HarnessError
+from harness.reporting.text import counted
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.scoring.comparable import comparison_set
@@ -80,8 +81,7 @@ def made_of(runs: Sequence[ReportedRun]) -> str:
     days = sorted({run.manifest.sessions[0].started[:10] for run in runs if run.manifest.sessions})
     when = f", made on {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
     named = f": {', '.join(models)}" if len(models) <= 12 else ""
-    many = f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}{named}"
-    return f"{many}; {len(tasks)} finished {'task' if len(tasks) == 1 else 'tasks'}{when}."
+    return f"{counted(len(runs), 'run')}{named}; {counted(len(tasks), 'finished task')}{when}."
 
 
 def runs_together(

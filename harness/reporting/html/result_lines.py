@@ -9,13 +9,13 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
-from harness.calls.pricing import Cost, together
+from harness.calls.pricing import together
 from harness.contracts.published import PublishedResult
+from harness.reporting.comparison_tables import better_of
 from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.run_differences import POOLED, Differences, Established
+from harness.reporting.html.run_differences import POOLED, Differences, Established, untested_pairs
 from harness.reporting.html.sheet_html import Entry, entries_html
-from harness.reporting.html.untested import untested_pairs
 from harness.reporting.run_lines import paid
 from harness.reporting.tables import missing_share
 from harness.reporting.text import NOTHING, duration, number, reasons, share
@@ -23,7 +23,7 @@ from harness.scoring.grouping import grouped
 from harness.scoring.means import MeanOverTasks, means_of
 from harness.scoring.run_costs import costs_of
 from harness.scoring.score_run import unfinished_stages
-from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
+from harness.scoring.summary import MetricResult, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 
@@ -179,12 +179,6 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
     return lines
 
 
-def cost_of(summaries: Sequence[TaskSummary]) -> Cost | None:
-    """The cost of all calls of these tasks; None if the run was given no prices."""
-    costs = costs_of(summaries)
-    return together("", costs) if costs else None
-
-
 _Found = tuple[str, str, set[str], Value, MetricResult | None]
 
 
@@ -299,9 +293,8 @@ def _ahead(found: Differences, line: Line) -> tuple[str, ...]:
     ahead: list[str] = []
     for task, each, higher in found.tested():
         if (task, each.metric) == (line.name, line.metric) and each.value:
-            pair = labels[each.first], labels[each.second]
-            winner, loser = pair if (each.value > 0) == higher else pair[::-1]
-            ahead += [winner] if loser == leader else []
+            better, worse = better_of(each, higher=higher)
+            ahead += [labels[better]] if labels[worse] == leader else []
     return tuple(ahead)
 
 
@@ -382,7 +375,8 @@ def matrix_html(
 
 def _foot(runs: Sequence[ReportedRun], columns: int) -> list[list[Entry]]:
     rows = {"the run took, min:s": [Entry(duration(run.seconds), run.seconds) for run in runs]}
-    costs = [cost_of(run.summaries) for run in runs]
+    # None if the run was given no prices.
+    costs = [together("", own) if (own := costs_of(run.summaries)) else None for run in runs]
     if any(cost is not None for cost in costs):
         currencies = sorted({cost.currency for cost in costs if cost is not None})
         rows[f"paid, {', '.join(currencies)}"] = [

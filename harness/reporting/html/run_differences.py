@@ -1,8 +1,10 @@
-"""The differences between the runs of a report, as `harness compare` computes them."""
+"""The differences between the runs of a report, as `harness compare` computes them, and which runs
+were not compared."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,20 +12,73 @@ from msgspec import UNSET
 
 from harness.base.errors import HarnessError, UsageError
 from harness.contracts.report import Cell, Sheet
-from harness.reporting.comparison_tables import missing_tests, p_value, slices_title
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.comparison_tables import (
+    better_of,
+    missing_tests,
+    p_value,
+    slices_title,
+    without_repeats,
+)
+from harness.reporting.html.markup import Html, details_html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import notes_html, sheet_html
-from harness.reporting.html.untested import Untested, untested_of
 from harness.reporting.tables import metric_name
-from harness.reporting.text import number
+from harness.reporting.text import counted, number
+from harness.scoring.comparable import named_differences, settings_of
 from harness.scoring.differences import Difference, is_established
 from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
-    from harness.scoring.comparison import Comparison, ComparisonDocument, WithoutLost
+    from harness.scoring.comparison import Compared, Comparison, ComparisonDocument, WithoutLost
     from harness.scoring.differences import ChangedUnits
+    from harness.scoring.finished_task import FinishedTask
+
+ALONE = "`harness compare` tests these two without the others"
+
+
+class Untested(NamedTuple):
+    """A run that was not compared with another one of a task, and why."""
+
+    task: str
+    run: str
+    other: str
+    because: tuple[str, ...]
+
+
+def untested_of(
+    tasks: Sequence[FinishedTask], found: Compared, against: str | None
+) -> Iterator[Untested]:
+    """The runs of a task that stand apart from those that were compared, each against the best of
+    those, which is `against`, and against each other."""
+    known = {task.run: task for task in tasks}
+    best = known[against or found.comparison.runs[0].run]
+    refused = found.comparison.refused
+    pairs = [(known[each.run], best, each.because) for each in refused]
+    agree_in = {run: settings_of(known[run]) for run in (best.run, *(one.run for one in refused))}
+    apart = [known[each.run] for each in refused if agree_in[each.run] != agree_in[best.run]]
+    for first, second in combinations(apart, 2):
+        why = named_differences(agree_in[second.run], agree_in[first.run])
+        pairs.append((second, first, why or (ALONE,)))
+    for run, other, because in pairs:
+        task = task_and_repeat(found.comparison.task)[0]
+        yield Untested(task=task, run=run.label, other=other.label, because=because)
+
+
+def untested_pairs(untested: Sequence[Untested]) -> dict[str, list[tuple[str, str]]]:
+    """By task the pairs of its runs that were not tested, each once."""
+    found = grouped((one.task, (one.run, one.other)) for one in untested)
+    return {task: list(dict.fromkeys(pairs)) for task, pairs in found.items()}
+
+
+def reasons_untested(untested: Sequence[Untested]) -> Mapping[str, list[str]]:
+    """Why runs were not compared, with the tasks that each reason is about."""
+    found = grouped(
+        (f"{one.run} is not compared with {one.other}: {'; '.join(one.because)}", one.task)
+        for one in untested
+    )
+    return {why: list(dict.fromkeys(tasks)) for why, tasks in found.items()}
+
 
 MOST_COMPARED = 12
 """More runs than this are compared with `harness compare`, as each pair takes its time."""
@@ -91,32 +146,22 @@ class Differences(NamedTuple):
 
         The mean over repeats of two runs stands for their repeats.
         """
-        means = self.document.mean_differences or ()
-        repeats = {
-            (task, one.difference.metric, frozenset((one.difference.first, one.difference.second)))
-            for one in means
-            if one.over == "repeats"
-            for task in one.tasks
-        }
-        for one in means:
+        for one in self.document.mean_differences or ():
             yield one.name, one.difference, one.higher_is_better
         for comparison in self.document.comparisons:
-            for each in comparison.differences:
-                pair = frozenset((each.first, each.second))
-                if (comparison.task, each.metric, pair) not in repeats:
-                    metric = comparison.runs[0].metrics[each.metric]
-                    yield comparison.task, each, metric.higher_is_better
+            for each in without_repeats(comparison, self.document):
+                metric = comparison.runs[0].metrics[each.metric]
+                yield comparison.task, each, metric.higher_is_better
 
     def established(self) -> Iterator[Established]:
         """The differences that are established, by the rule of `harness compare`."""
         labels = self.labels()
         for task, each, higher in self.tested():
             if is_established(each):
-                pair = labels[each.first], labels[each.second]
-                ahead = ((each.value or 0.0) > 0) == higher
+                better, worse = better_of(each, higher=higher)
                 without = self.without.get((task, each.metric, each.first, each.second))
                 yield Established(
-                    task, each.metric, *(pair if ahead else pair[::-1]), each.p_holm,
+                    task, each.metric, labels[better], labels[worse], each.p_holm,
                     1 - each.confidence,
                     _without(each, without, labels) if without else "",
                     holds=without is None or without.holds,
@@ -126,7 +171,7 @@ class Differences(NamedTuple):
 def _without(each: Difference, found: WithoutLost, labels: Mapping[str, str]) -> str:
     """What is left of a difference of two runs without the units that one of them lost."""
     lost = " and ".join(
-        f"the {many:,} {'unit' if many == 1 else 'units'} that {labels[run]} lost"
+        f"the {counted(many, 'unit')} that {labels[run]} lost"
         for run, many in found.lost.items()
         if many
     )
@@ -216,8 +261,7 @@ def differences_html(found: Differences) -> Html:
         if (own := [each for each in one.changed or () if each.metric in one.main[:1]])
     ]
     if changed:
-        title = element("summary", "The units that changed most, by task")
-        parts.append(element("details", title, *changed))
+        parts.append(details_html("The units that changed most, by task", *changed))
     notes = [*found.problems]
     if found.parts:
         notes.append(

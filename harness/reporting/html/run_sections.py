@@ -16,7 +16,7 @@ from harness.registry import ANY_BENCHMARK, made
 from harness.registry.data_tools import run_tool
 from harness.reporting.html.figure_html import report_html
 from harness.reporting.html.key_words import KeyWords
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, details_html, element, joined
 from harness.reporting.html.reported_run import ReportedRun, runs_together
 from harness.reporting.html.samples import Samples
 from harness.reporting.html.sheet_html import notes_html, sheet_html
@@ -108,9 +108,9 @@ def reading_html(runs: Sequence[ReportedRun]) -> Html:
     shown = sheet_html(Sheet(title="", columns=columns, rows=tuple(first)))
     if not rest:
         return joined([notes_html(notes), shown])
-    title = element("summary", f"{len(rest):,} stages of which each reply was read")
     folded = sheet_html(Sheet(title="", columns=columns, rows=tuple(rest)))
-    return joined([notes_html(notes), shown, element("details", title, folded)])
+    title = f"{len(rest):,} stages of which each reply was read"
+    return joined([notes_html(notes), shown, details_html(title, folded)])
 
 
 def judges_html(
@@ -242,8 +242,8 @@ def _group_html(
         named = element("span", f" ({registration.name})", class_="note")
         parts += [element("h3", title[:1].upper() + title[1:], named), report]
     if silent:
-        title = element("summary", f"{len(silent)} of {len(registrations)} analyses are not shown")
-        parts.append(element("details", title, element("ul", *silent)))
+        title = f"{len(silent)} of {len(registrations)} analyses are not shown"
+        parts.append(details_html(title, element("ul", *silent)))
     return joined(parts)
 
 

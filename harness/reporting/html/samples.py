@@ -19,7 +19,7 @@ from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import CallRecord, Judged
 from harness.reporting.html.markup import Html, all_shown, element, joined
 from harness.reporting.run_lines import describe_call
-from harness.runs.journal import JournalIndex, JournalRecords
+from harness.runs.journal import JournalIndex, JournalRecords, OutcomeTag
 from harness.runs.manifest import StageEntry
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
@@ -65,14 +65,9 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     judged: tuple[Judged, ...] = ()
 
 
-class _Outcome(msgspec.Struct, frozen=True, gc=False):
-    type: str
-    cause: str = ""
-
-
 class _Verdict(msgspec.Struct, frozen=True, gc=False):
     role: str
-    verdict: _Outcome
+    verdict: OutcomeTag
     votes: tuple[msgspec.Raw, ...] = ()
 
 
@@ -81,7 +76,7 @@ class _Bare(msgspec.Struct, frozen=True, gc=False):
 
     user: str
     id: str
-    outcome: _Outcome
+    outcome: OutcomeTag
     judged: tuple[_Verdict, ...] = ()
 
 

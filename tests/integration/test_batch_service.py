@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
+import msgspec
 import pytest
 from builders.requests import make_request
 from harness_models import openai_batches
@@ -231,22 +232,16 @@ def metrics_in(runs: Path) -> dict[str, Any]:
     return json.loads(file.read_text())["metrics"]
 
 
-def jobs(harness) -> list[dict[str, Any]]:
-    (folder,) = harness.folders
-    return [
-        job for file in folder.glob("batches/*/jobs.json") for job in json.loads(file.read_text())
-    ]
-
-
 def test_a_run_in_batches_asks_what_a_live_run_asks_and_comes_to_the_same(harness, service, run):
     judge = f"openai:base_url={harness.url},model=judge-model,thinking=false,batch=only"
     done = run(judge=judge, limit=12, batch="only").ok()
     assert "openai:candidate-model: 12 requests in batch-0" in done.err
     assert "openai:candidate-model: batch-0: completed, 12 of 12 done" in done.err
     assert service.live == []
-    noted = [(job["file_id"], job["batch_id"], job["ended"]) for job in jobs(harness)]
-    made = {one["input_file_id"]: name for name, one in service.batches.items()}
-    assert sorted(noted) == sorted((file, name, True) for file, name in made.items())
+    notes = [json.loads(one.read_text()) for one in harness.folder.rglob("batches/*/jobs.json")]
+    noted = {(job["file_id"], job["batch_id"], job["ended"]) for jobs in notes for job in jobs}
+    made = service.batches.items()
+    assert noted == {(one["input_file_id"], name, True) for name, one in made}
     assert {headers["authorization"] for _, _, headers in service.asked} == {f"Bearer {KEY}"}
     for content in harness.files(harness.folder).values():
         assert KEY.encode() not in content
@@ -431,7 +426,8 @@ def test_where_nothing_was_uploaded_no_batch_goes_on(service, run):
     assert "the batches go on" not in failed.err
 
 
-def test_a_service_that_does_not_answer_for_a_while_is_asked_again(service, run):
+def test_a_service_that_does_not_answer_for_a_while_is_asked_again(service, run, monkeypatch):
+    monkeypatch.setattr(openai_batches, "LONGEST_PAUSE", 60.0)  # which it does not reach
     place = ("GET", "batches/batch-0")
     service.refuse[place] = 503
 
@@ -442,6 +438,23 @@ def test_a_service_that_does_not_answer_for_a_while_is_asked_again(service, run)
 
     threading.Thread(target=wait, daemon=True).start()
     assert "HTTP 503: no *** here; it is tried again" in run().ok().err
+
+
+async def test_an_asker_that_gives_up_leaves_its_answer_to_the_next(service, tmp_path):
+    service.answer = lambda body: "yes"
+    args = {"model": "m", "batch": "true", "base_url": f"{service.address}/v1"}
+    model = make(ModelSettings(args=args | {"api_key_env": "TEAM_PASS"}))
+    model.folder = tmp_path
+    await model.open()
+    request = msgspec.structs.replace(make_request("a"), key="00")
+    first = asyncio.create_task(model.ask(request))
+    await asyncio.sleep(0)
+    model.gathered(live=True)
+    first.cancel()
+    assert model.holds("00")
+    assert (await model.ask(request)).text == "yes"
+    assert (len(service.sent), model.holds("00")) == (1, False)
+    await model.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -521,13 +534,11 @@ def test_a_stage_that_asks_in_sequence_is_asked_live_and_the_forecast_says_so(ha
     assert service.live and not service.batches
 
 
-def test_batches_are_sent_to_one_server_by_one_process(harness, service, run):
-    two = harness.here(
-        "--model", "openai", "--model_args",
-        "base_url=http://127.0.0.1:1/v1;http://127.0.0.1:2/v1,model=m,batch=true",
-        "--tasks", "interests", "--data", "sample", "--judge", "lexical",
-    )  # fmt: skip
-    assert (two.code, "a batch is sent to one server" in two.err) == (2, True)
+def test_batches_are_sent_to_one_server_by_one_process(run):
+    urls = "http://127.0.0.1:1/v1;http://127.0.0.1:2/v1"
+    with pytest.raises(UsageError, match="a batch is sent to one server") as caught:
+        batches_of(base_url=urls)
+    assert caught.value.found == f"base_url={urls}"
     elsewhere = run("--executor", "ray")
     assert elsewhere.code == 2
     assert "batches are asked by one process, not by workers elsewhere" in elsewhere.err
@@ -675,15 +686,6 @@ def test_azure_without_key_and_token_wants_a_key(service, monkeypatch):
     monkeypatch.setitem(sys.modules, "azure.identity", None)
     with pytest.raises(UsageError, match="AZURE_OPENAI_API_KEY is not set"):
         batches_of(azure_endpoint=service.address)
-
-
-def test_lines_for_azure_name_the_deployment(service):
-    args = {
-        "model": "m", "azure_endpoint": service.address, "azure_deployment": "mine",
-        "api_version": "1",
-    }  # fmt: skip
-    request = make_request("Hello")
-    assert make(ModelSettings(args=args)).batch_line(request)["body"]["model"] == "mine"
 
 
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "named by a file alone"])

@@ -22,7 +22,6 @@ import msgspec
 import pytest
 from builders.requests import make_request
 from harness_models import openai_batches
-from harness_models.openai_batches import OpenAIBatches, make
 
 from harness.base.errors import Interrupted, ModelError, UsageError
 from harness.calls import client
@@ -442,8 +441,7 @@ def test_a_service_that_does_not_answer_for_a_while_is_asked_again(service, run,
 
 async def test_an_asker_that_gives_up_leaves_its_answer_to_the_next(service, tmp_path):
     service.answer = lambda body: "yes"
-    args = {"model": "m", "batch": "true", "base_url": f"{service.address}/v1"}
-    model = make(ModelSettings(args=args | {"api_key_env": "TEAM_PASS"}))
+    model = batched(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
     model.folder = tmp_path
     await model.open()
     request = msgspec.structs.replace(make_request("a"), key="00")
@@ -498,8 +496,7 @@ def test_a_call_in_flight_takes_two_kilobytes_beside_what_the_stage_holds(tmp_pa
     requests = [make_request(f"{'x' * 10_000} {number}") for number in range(many)]
 
     async def measured() -> int:
-        args = {"model": "m", "batch": "true", "base_url": "http://127.0.0.1:9/v1"}
-        model = make(ModelSettings(args=args))
+        model = batched(base_url="http://127.0.0.1:9/v1")
         model.folder = tmp_path / "batches"
         asking = client.Client(store=None, run_id="r")
         first = asyncio.ensure_future(asking.ask(model, make_request("a"), role="c", stage="s"))
@@ -537,7 +534,7 @@ def test_a_stage_that_asks_in_sequence_is_asked_live_and_the_forecast_says_so(ha
 def test_batches_are_sent_to_one_server_by_one_process(run):
     urls = "http://127.0.0.1:1/v1;http://127.0.0.1:2/v1"
     with pytest.raises(UsageError, match="a batch is sent to one server") as caught:
-        batches_of(base_url=urls)
+        batched(base_url=urls)
     assert caught.value.found == f"base_url={urls}"
     elsewhere = run("--executor", "ray")
     assert elsewhere.code == 2
@@ -627,12 +624,12 @@ def test_what_a_service_says_of_a_batch_shows_no_key(service, said, shown):
     assert own(service).problem(own(service).batch("b")) == f"line 1: {shown}"
 
 
-def batches_of(**args: str) -> OpenAIBatches:
-    return make(ModelSettings(args={"model": "m", "batch": "true", **args})).batches()
+def batched(**args: str) -> openai_batches.BatchedModel:
+    return openai_batches.make(ModelSettings(args={"model": "m", "batch": "true", **args}))
 
 
-def own(service: Service) -> OpenAIBatches:
-    return batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
+def own(service: Service) -> openai_batches.OpenAIBatches:
+    return batched(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS").batches()
 
 
 @pytest.mark.parametrize(
@@ -648,7 +645,9 @@ def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed)
     if keyed:
         monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key")
     service.batches["b"] = {"id": "b", "status": "completed"}
-    assert batches_of(azure_endpoint=service.address, **args).batch("b").status == "completed"
+    assert (
+        batched(azure_endpoint=service.address, **args).batches().batch("b").status == "completed"
+    )
     ((_, _, headers),) = service.asked
     assert headers["target"] == target
     assert headers.get("api-key") == ("a-key" if keyed else None)
@@ -668,7 +667,7 @@ def identity(monkeypatch, token: Callable[[], str]) -> None:
 def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
     identity(monkeypatch, lambda: "its-token")
     service.file(b"")
-    assert batches_of(azure_endpoint=service.address).create("file-0", "/v1/x") == "batch-0"
+    assert batched(azure_endpoint=service.address).batches().create("file-0", "/v1/x") == "batch-0"
     assert [place for _, place, _ in service.asked] == ["files/file-0", "batches"]
     assert {headers["authorization"] for _, _, headers in service.asked} == {"Bearer its-token"}
 
@@ -678,14 +677,14 @@ def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
     identity(monkeypatch, refused)
     for args in ({}, {"api_version": "1"}):
         with pytest.raises(ModelError, match="Azure gave no token") as error:
-            batches_of(azure_endpoint=service.address, **args).batch("b")
+            batched(azure_endpoint=service.address, **args).batches().batch("b")
         assert error.value.found == "sign in first"
 
 
 def test_azure_without_key_and_token_wants_a_key(service, monkeypatch):
     monkeypatch.setitem(sys.modules, "azure.identity", None)
     with pytest.raises(UsageError, match="AZURE_OPENAI_API_KEY is not set"):
-        batches_of(azure_endpoint=service.address)
+        batched(azure_endpoint=service.address).batches()
 
 
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "named by a file alone"])
@@ -697,7 +696,7 @@ def test_headers_of_the_environment_go_to_a_trusted_service_alone(service, monke
     from harness_models.openai_screen import Screen
 
     args = OpenAIArgs(model="m", base_url=f"{service.address}/v1")
-    OpenAIBatches(args, "sk-1", None, Screen(), trusted=trusted).batch("b")
+    openai_batches.OpenAIBatches(args, "sk-1", None, Screen(), trusted=trusted).batch("b")
     ((_, _, headers),) = service.asked
     given = (headers.get("openai-organization"), headers.get("x-team"))
     assert given == (("org-1", "red") if trusted else (None, None))
@@ -707,6 +706,6 @@ def test_headers_of_the_environment_go_to_a_trusted_service_alone(service, monke
 
 def test_a_service_that_cannot_be_reached_is_named():
     with pytest.raises(ModelError) as refused:
-        batches_of(base_url="http://127.0.0.1:9/v1").batch("b")
+        batched(base_url="http://127.0.0.1:9/v1").batches().batch("b")
     assert refused.value.where == "http://127.0.0.1:9/v1"
     assert "nothing is submitted twice" in str(refused.value)

@@ -32,14 +32,6 @@ class Script(Model):
         self.concurrency = concurrency
         self.steps = list(steps)
         self.requests: list[Request] = []
-        self.opened = 0
-        self.closed = 0
-
-    async def open(self) -> None:
-        self.opened += 1
-
-    async def close(self) -> None:
-        self.closed += 1
 
     async def ask(self, request: Request) -> Reply:
         self.requests.append(request)

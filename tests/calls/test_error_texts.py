@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -198,9 +199,6 @@ to do: start the server, or check the address that the model uses\
 def test_errors_that_end_a_run(cause, raised):
     model = Failing(ask=CallError(cause, "said no", fatal=True))
     request = make_request("a")
-
-    async def ask(*asked):
-        return await Client(store=None, run_id="r1").ask(*asked, role="candidate", stage="extract")
-
+    ask = partial(Client(store=None, run_id="r1").ask, role="candidate", stage="extract")
     where, found = "fake:one", f"{cause}: said no"
     assert raised(ModelError, ask, model, request, where=where, found=found) == ENDS[cause]

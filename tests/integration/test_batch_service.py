@@ -18,10 +18,10 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
+import msgspec
 import pytest
 from builders.requests import make_request
 from harness_models import openai_batches
-from harness_models.openai_batches import OpenAIBatches, make
 
 from harness.base.errors import Interrupted, ModelError, UsageError
 from harness.calls import client
@@ -231,22 +231,16 @@ def metrics_in(runs: Path) -> dict[str, Any]:
     return json.loads(file.read_text())["metrics"]
 
 
-def jobs(harness) -> list[dict[str, Any]]:
-    (folder,) = harness.folders
-    return [
-        job for file in folder.glob("batches/*/jobs.json") for job in json.loads(file.read_text())
-    ]
-
-
 def test_a_run_in_batches_asks_what_a_live_run_asks_and_comes_to_the_same(harness, service, run):
     judge = f"openai:base_url={harness.url},model=judge-model,thinking=false,batch=only"
     done = run(judge=judge, limit=12, batch="only").ok()
     assert "openai:candidate-model: 12 requests in batch-0" in done.err
     assert "openai:candidate-model: batch-0: completed, 12 of 12 done" in done.err
     assert service.live == []
-    noted = [(job["file_id"], job["batch_id"], job["ended"]) for job in jobs(harness)]
-    made = {one["input_file_id"]: name for name, one in service.batches.items()}
-    assert sorted(noted) == sorted((file, name, True) for file, name in made.items())
+    notes = [json.loads(one.read_text()) for one in harness.folder.rglob("batches/*/jobs.json")]
+    noted = {(job["file_id"], job["batch_id"], job["ended"]) for jobs in notes for job in jobs}
+    made = service.batches.items()
+    assert noted == {(one["input_file_id"], name, True) for name, one in made}
     assert {headers["authorization"] for _, _, headers in service.asked} == {f"Bearer {KEY}"}
     for content in harness.files(harness.folder).values():
         assert KEY.encode() not in content
@@ -431,7 +425,8 @@ def test_where_nothing_was_uploaded_no_batch_goes_on(service, run):
     assert "the batches go on" not in failed.err
 
 
-def test_a_service_that_does_not_answer_for_a_while_is_asked_again(service, run):
+def test_a_service_that_does_not_answer_for_a_while_is_asked_again(service, run, monkeypatch):
+    monkeypatch.setattr(openai_batches, "LONGEST_PAUSE", 60.0)  # which it does not reach
     place = ("GET", "batches/batch-0")
     service.refuse[place] = 503
 
@@ -442,6 +437,22 @@ def test_a_service_that_does_not_answer_for_a_while_is_asked_again(service, run)
 
     threading.Thread(target=wait, daemon=True).start()
     assert "HTTP 503: no *** here; it is tried again" in run().ok().err
+
+
+async def test_an_asker_that_gives_up_leaves_its_answer_to_the_next(service, tmp_path):
+    service.answer = lambda body: "yes"
+    model = batched(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
+    model.folder = tmp_path
+    await model.open()
+    request = msgspec.structs.replace(make_request("a"), key="00")
+    first = asyncio.create_task(model.ask(request))
+    await asyncio.sleep(0)
+    model.gathered(live=True)
+    first.cancel()
+    assert model.holds("00")
+    assert (await model.ask(request)).text == "yes"
+    assert (len(service.sent), model.holds("00")) == (1, False)
+    await model.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -485,8 +496,7 @@ def test_a_call_in_flight_takes_two_kilobytes_beside_what_the_stage_holds(tmp_pa
     requests = [make_request(f"{'x' * 10_000} {number}") for number in range(many)]
 
     async def measured() -> int:
-        args = {"model": "m", "batch": "true", "base_url": "http://127.0.0.1:9/v1"}
-        model = make(ModelSettings(args=args))
+        model = batched(base_url="http://127.0.0.1:9/v1")
         model.folder = tmp_path / "batches"
         asking = client.Client(store=None, run_id="r")
         first = asyncio.ensure_future(asking.ask(model, make_request("a"), role="c", stage="s"))
@@ -521,13 +531,11 @@ def test_a_stage_that_asks_in_sequence_is_asked_live_and_the_forecast_says_so(ha
     assert service.live and not service.batches
 
 
-def test_batches_are_sent_to_one_server_by_one_process(harness, service, run):
-    two = harness.here(
-        "--model", "openai", "--model_args",
-        "base_url=http://127.0.0.1:1/v1;http://127.0.0.1:2/v1,model=m,batch=true",
-        "--tasks", "interests", "--data", "sample", "--judge", "lexical",
-    )  # fmt: skip
-    assert (two.code, "a batch is sent to one server" in two.err) == (2, True)
+def test_batches_are_sent_to_one_server_by_one_process(run):
+    urls = "http://127.0.0.1:1/v1;http://127.0.0.1:2/v1"
+    with pytest.raises(UsageError, match="a batch is sent to one server") as caught:
+        batched(base_url=urls)
+    assert caught.value.found == f"base_url={urls}"
     elsewhere = run("--executor", "ray")
     assert elsewhere.code == 2
     assert "batches are asked by one process, not by workers elsewhere" in elsewhere.err
@@ -616,12 +624,12 @@ def test_what_a_service_says_of_a_batch_shows_no_key(service, said, shown):
     assert own(service).problem(own(service).batch("b")) == f"line 1: {shown}"
 
 
-def batches_of(**args: str) -> OpenAIBatches:
-    return make(ModelSettings(args={"model": "m", "batch": "true", **args})).batches()
+def batched(**args: str) -> openai_batches.BatchedModel:
+    return openai_batches.make(ModelSettings(args={"model": "m", "batch": "true", **args}))
 
 
-def own(service: Service) -> OpenAIBatches:
-    return batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
+def own(service: Service) -> openai_batches.OpenAIBatches:
+    return batched(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS").batches()
 
 
 @pytest.mark.parametrize(
@@ -637,7 +645,9 @@ def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed)
     if keyed:
         monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key")
     service.batches["b"] = {"id": "b", "status": "completed"}
-    assert batches_of(azure_endpoint=service.address, **args).batch("b").status == "completed"
+    assert (
+        batched(azure_endpoint=service.address, **args).batches().batch("b").status == "completed"
+    )
     ((_, _, headers),) = service.asked
     assert headers["target"] == target
     assert headers.get("api-key") == ("a-key" if keyed else None)
@@ -657,7 +667,7 @@ def identity(monkeypatch, token: Callable[[], str]) -> None:
 def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
     identity(monkeypatch, lambda: "its-token")
     service.file(b"")
-    assert batches_of(azure_endpoint=service.address).create("file-0", "/v1/x") == "batch-0"
+    assert batched(azure_endpoint=service.address).batches().create("file-0", "/v1/x") == "batch-0"
     assert [place for _, place, _ in service.asked] == ["files/file-0", "batches"]
     assert {headers["authorization"] for _, _, headers in service.asked} == {"Bearer its-token"}
 
@@ -667,23 +677,14 @@ def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
     identity(monkeypatch, refused)
     for args in ({}, {"api_version": "1"}):
         with pytest.raises(ModelError, match="Azure gave no token") as error:
-            batches_of(azure_endpoint=service.address, **args).batch("b")
+            batched(azure_endpoint=service.address, **args).batches().batch("b")
         assert error.value.found == "sign in first"
 
 
 def test_azure_without_key_and_token_wants_a_key(service, monkeypatch):
     monkeypatch.setitem(sys.modules, "azure.identity", None)
     with pytest.raises(UsageError, match="AZURE_OPENAI_API_KEY is not set"):
-        batches_of(azure_endpoint=service.address)
-
-
-def test_lines_for_azure_name_the_deployment(service):
-    args = {
-        "model": "m", "azure_endpoint": service.address, "azure_deployment": "mine",
-        "api_version": "1",
-    }  # fmt: skip
-    request = make_request("Hello")
-    assert make(ModelSettings(args=args)).batch_line(request)["body"]["model"] == "mine"
+        batched(azure_endpoint=service.address).batches()
 
 
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "named by a file alone"])
@@ -695,7 +696,7 @@ def test_headers_of_the_environment_go_to_a_trusted_service_alone(service, monke
     from harness_models.openai_screen import Screen
 
     args = OpenAIArgs(model="m", base_url=f"{service.address}/v1")
-    OpenAIBatches(args, "sk-1", None, Screen(), trusted=trusted).batch("b")
+    openai_batches.OpenAIBatches(args, "sk-1", None, Screen(), trusted=trusted).batch("b")
     ((_, _, headers),) = service.asked
     given = (headers.get("openai-organization"), headers.get("x-team"))
     assert given == (("org-1", "red") if trusted else (None, None))
@@ -705,6 +706,6 @@ def test_headers_of_the_environment_go_to_a_trusted_service_alone(service, monke
 
 def test_a_service_that_cannot_be_reached_is_named():
     with pytest.raises(ModelError) as refused:
-        batches_of(base_url="http://127.0.0.1:9/v1").batch("b")
+        batched(base_url="http://127.0.0.1:9/v1").batches().batch("b")
     assert refused.value.where == "http://127.0.0.1:9/v1"
     assert "nothing is submitted twice" in str(refused.value)

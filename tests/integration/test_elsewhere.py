@@ -1,8 +1,10 @@
 """Runs whose questions go to files: an engine elsewhere answers these, and its answers are read."""
 
 import json
+import os
 import random
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -122,7 +124,8 @@ def test_answers_hold_in_any_order_in_parts_and_twice(harness, asked, serve):
     found = engine(harness, serve(answer=both), "asked/requests-1.jsonl", "all.out")
     random.Random(1).shuffle(found)
     write_json_lines(harness.folder / "first.out", found[:5])
-    write_json_lines(harness.folder / "last.out", found[3:])
+    os.mkfifo(pipe := harness.folder / "last.out")
+    threading.Thread(target=write_json_lines, args=(pipe, found[3:]), daemon=True).start()
     some = asked("first.out", "first.out").ok()
     assert "5 replies imported\nnot answered yet: 7\n" in some.err
     ids = {line["custom_id"] for line in found[5:]}

@@ -79,10 +79,12 @@ async def test_a_template_and_stops_of_its_own_take_the_place_of_the_plain_form(
     assert identity(given).details["form"]["variables"] == {"eos_token": "</s>"}
 
 
-def test_a_line_of_a_batch_names_the_endpoint():
+def test_a_line_of_a_batch_names_the_endpoint_and_on_azure_the_deployment():
     line = make(settings("model=m,endpoint=completions")).batch_line(request())
     assert line["url"] == "/v1/completions"
-    assert make(settings("model=m")).batch_line(request())["url"] == "/v1/chat/completions"
+    azure = "model=m,azure_endpoint=http://a,azure_deployment=mine,api_version=1"
+    sent = make(settings(azure)).batch_line(request())
+    assert (sent["url"], sent["body"]["model"]) == ("/v1/chat/completions", "mine")
     # OpenAI's own completions endpoint never took up the new name of the limit.
     assert line["body"]["max_tokens"] == 1024
 

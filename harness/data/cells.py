@@ -11,6 +11,7 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -98,8 +99,6 @@ def _integer(value: Any) -> int:
 
 
 def _integer_text(value: str) -> int:
-    if value.isdecimal() and value.isascii() and len(value) <= MOST_DIGITS:
-        return int(value)  # as nearly all are
     stripped = value.strip()
     if not _WHOLE.fullmatch(stripped):
         hint = None
@@ -107,6 +106,23 @@ def _integer_text(value: str) -> int:
             hint = "spreadsheets write long numbers like this and lose digits: export it as text"
         raise Unfit("not an integer", "a whole number, such as 42", hint)
     return int(stripped.partition(".")[0])
+
+
+def _usual_numbers(kind: str, texts: Sequence[str]) -> list[int] | list[float] | None:
+    """Texts as numbers, all at once; None if one of them must be looked at by itself.
+
+    `int` and `float` take what the patterns take, and underscores and digits of other scripts.
+    """
+    joined = "".join(texts)
+    if not joined.isascii() or "_" in joined:
+        return None
+    if kind == "integer" and joined.isdecimal() and max(map(len, texts)) <= MOST_DIGITS:
+        return [*map(int, texts)]
+    if kind == "number":
+        with suppress(ValueError):
+            numbers = [*map(float, texts)]
+            return numbers if all(map(isfinite, numbers)) else None
+    return None
 
 
 def _number(value: Any) -> float:
@@ -240,7 +256,7 @@ class Field:
             distinct = {cell: self.value(cell) for cell in {*cells}}
             return [distinct[cell] for cell in cells]
         if self.text and "" not in cells and not self.meanings:
-            return [*map(self.convert, cells)]
+            return _usual_numbers(column.type, cells) or [*map(self.convert, cells)]
         return [self.value(cell) for cell in cells]
 
     def error(self, cell: Any, unfit: Unfit, *, label: str, row: int) -> DataError:

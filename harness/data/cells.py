@@ -75,13 +75,6 @@ def converter(column: Column, *, text: bool) -> Convert:
 
 def _string(value: Any) -> str:
     if isinstance(value, str):
-        if not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise Unfit(
-                    "the text holds half of a surrogate pair", "text that can be written as UTF-8"
-                ) from None
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -240,7 +233,7 @@ class Field:
         return self.convert(cell)
 
     def values(self, cells: list[Any]) -> list[Any]:
-        """The values of the cells of this column, or Unfit."""
+        """The values of the cells of this column, as `value` gives them, or Unfit."""
         column, types = self.column, {*map(type, cells)}
         if not column.required:
             types.discard(type(None))

@@ -276,6 +276,7 @@ def _unread(path: Path, error: Exception) -> DataError:
 
 
 Cells = tuple[Sequence[Field], Mapping[str, list[Any]], int]
+"""Columns, the cells of some rows by the columns' names in a source, and the number of rows."""
 
 T = TypeVar("T")
 
@@ -400,7 +401,8 @@ class Table:
         for fields, columns, count in self._cells(source, names or self.columns):
             cells = [[None] * count if one.key is None else columns[one.key] for one in fields]
             values, error = converted(fields, cells, label=source.label, first=first)
-            yield values
+            if error is None or any(values.values()):
+                yield values
             if error is not None:
                 raise error
             first += count
@@ -426,11 +428,16 @@ class Table:
         self, objects: Iterator[dict[str, Any]], names: Collection[str], label: str
     ) -> Iterator[Cells]:
         first = 1
+        declared = [one for name, column in self.columns.items() for one in column.names(name)]
+        known: dict[tuple[str, ...], Sequence[Field]] = {}
         for part in _parts(objects, OBJECTS):
             for keys, alike in groupby(part, dict.keys):
                 rows = [*alike]
-                where = place(label, row=first)
-                fields = self.fields_of([*keys], names, text=False, where=where)
+                there = tuple(one for one in declared if one in keys)
+                if there not in known or not self.columns:
+                    where = place(label, row=first)
+                    known[there] = self.fields_of([*keys], names, text=False, where=where)
+                fields = known[there]
                 wanted = {one.key for one in fields if one.key is not None}
                 yield fields, {key: [row[key] for row in rows] for key in wanted}, len(rows)
                 first += len(rows)

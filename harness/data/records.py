@@ -142,7 +142,7 @@ def unpacked(path: Path) -> Iterator[Any]:
             with io.BufferedReader(pa.CompressedInputStream(stream, packing), CHUNK) as plain:
                 yield plain
     except OSError as error:
-        if error.errno is not None:
+        if packing is None or error.errno is not None:
             raise _unreadable(path, error) from error
         raise DataError(
             f"the file cannot be unpacked as {packing}",

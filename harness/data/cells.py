@@ -11,6 +11,7 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -74,13 +75,6 @@ def converter(column: Column, *, text: bool) -> Convert:
 
 def _string(value: Any) -> str:
     if isinstance(value, str):
-        if not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise Unfit(
-                    "the text holds half of a surrogate pair", "text that can be written as UTF-8"
-                ) from None
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -98,8 +92,6 @@ def _integer(value: Any) -> int:
 
 
 def _integer_text(value: str) -> int:
-    if value.isdecimal() and value.isascii() and len(value) <= MOST_DIGITS:
-        return int(value)  # as nearly all are
     stripped = value.strip()
     if not _WHOLE.fullmatch(stripped):
         hint = None
@@ -107,6 +99,23 @@ def _integer_text(value: str) -> int:
             hint = "spreadsheets write long numbers like this and lose digits: export it as text"
         raise Unfit("not an integer", "a whole number, such as 42", hint)
     return int(stripped.partition(".")[0])
+
+
+def _usual_numbers(kind: str, texts: Sequence[str]) -> list[int] | list[float] | None:
+    """Texts as numbers, all at once; None if one of them must be looked at by itself.
+
+    `int` and `float` take what the patterns take, and underscores and digits of other scripts.
+    """
+    joined = "".join(texts)
+    if not joined.isascii() or "_" in joined:
+        return None
+    if kind == "integer" and joined.isdecimal() and max(map(len, texts)) <= MOST_DIGITS:
+        return [*map(int, texts)]
+    if kind == "number":
+        with suppress(ValueError):
+            numbers = [*map(float, texts)]
+            return numbers if all(map(isfinite, numbers)) else None
+    return None
 
 
 def _number(value: Any) -> float:
@@ -224,7 +233,7 @@ class Field:
         return self.convert(cell)
 
     def values(self, cells: list[Any]) -> list[Any]:
-        """The values of the cells of this column, or Unfit."""
+        """The values of the cells of this column, as `value` gives them, or Unfit."""
         column, types = self.column, {*map(type, cells)}
         if not column.required:
             types.discard(type(None))
@@ -240,7 +249,7 @@ class Field:
             distinct = {cell: self.value(cell) for cell in {*cells}}
             return [distinct[cell] for cell in cells]
         if self.text and "" not in cells and not self.meanings:
-            return [*map(self.convert, cells)]
+            return _usual_numbers(column.type, cells) or [*map(self.convert, cells)]
         return [self.value(cell) for cell in cells]
 
     def error(self, cell: Any, unfit: Unfit, *, label: str, row: int) -> DataError:

@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -139,28 +139,16 @@ class FileSource:
     def _look(self) -> Look:
         return look_at(self.path, self.stamp, self.delimited.encoding)
 
-    def _records(self, delimiter: str) -> Iterator[list[str]]:
-        return records(self.path, self._look().encoding, self.delimited, delimiter)
+    def _records(self, delimiter: str, width: int | None = None) -> Iterator[list[str]]:
+        written = self.delimited
+        return records(self.path, self._look().encoding, written, delimiter, width=width)
 
     def texts(self, header: Sequence[str], delimiter: str) -> Iterator[list[str]]:
         """The cells of each row of delimited text, one for each column."""
-        width, last = len(header), self.delimited.surplus == "last"
-        rows = self._records(delimiter)
+        rows = self._records(delimiter, len(header))
         if not self.delimited.header:
             next(rows)
-        for row, cells in enumerate(rows, 1):
-            if len(cells) != width:
-                if len(cells) > width and last:
-                    cells[width - 1 :] = [delimiter.join(cells[width - 1 :])]
-                else:
-                    raise DataError(
-                        f"the row has {'more' if len(cells) > width else 'fewer'} cells than the "
-                        "header has columns",
-                        where=place(self.label, row=row),
-                        found=f"{len(cells)} cells, the last of which is {preview(cells[-1])}",
-                        expected=f"{width} cells, separated by {delimiter!r}",
-                    )
-            yield cells
+        return rows
 
     def batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """These columns of a Parquet file, some rows at a time."""
@@ -288,24 +276,23 @@ def _unread(path: Path, error: Exception) -> DataError:
 
 
 Cells = tuple[Sequence[Field], Mapping[str, list[Any]], int]
+"""Columns, the cells of some rows by the columns' names in a source, and the number of rows."""
 
 T = TypeVar("T")
 
 
-def _parts(rows: Iterable[T], most: int) -> Iterator[list[T]]:
+def _parts(rows: Iterator[T], most: int) -> Iterator[list[T]]:
     """Rows, many at a time; an error comes after the rows before it."""
-    part: list[T] = []
-    try:
-        for row in rows:
-            part.append(row)
-            if len(part) == most:
+    while True:
+        part: list[T] = []
+        try:
+            part.extend(islice(rows, most))  # which keeps what came before an error
+        except DataError:
+            if part:
                 yield part
-                part = []
-    except DataError:
-        if part:
-            yield part
-        raise
-    if part:
+            raise
+        if not part:
+            return
         yield part
 
 
@@ -414,7 +401,8 @@ class Table:
         for fields, columns, count in self._cells(source, names or self.columns):
             cells = [[None] * count if one.key is None else columns[one.key] for one in fields]
             values, error = converted(fields, cells, label=source.label, first=first)
-            yield values
+            if error is None or any(values.values()):
+                yield values
             if error is not None:
                 raise error
             first += count
@@ -440,11 +428,16 @@ class Table:
         self, objects: Iterator[dict[str, Any]], names: Collection[str], label: str
     ) -> Iterator[Cells]:
         first = 1
+        declared = [one for name, column in self.columns.items() for one in column.names(name)]
+        known: dict[tuple[str, ...], Sequence[Field]] = {}
         for part in _parts(objects, OBJECTS):
             for keys, alike in groupby(part, dict.keys):
                 rows = [*alike]
-                where = place(label, row=first)
-                fields = self.fields_of([*keys], names, text=False, where=where)
+                there = tuple(one for one in declared if one in keys)
+                if there not in known or not self.columns:
+                    where = place(label, row=first)
+                    known[there] = self.fields_of([*keys], names, text=False, where=where)
+                fields = known[there]
                 wanted = {one.key for one in fields if one.key is not None}
                 yield fields, {key: [row[key] for row in rows] for key in wanted}, len(rows)
                 first += len(rows)

@@ -142,7 +142,7 @@ def unpacked(path: Path) -> Iterator[Any]:
             with io.BufferedReader(pa.CompressedInputStream(stream, packing), CHUNK) as plain:
                 yield plain
     except OSError as error:
-        if error.errno is not None:
+        if packing is None or error.errno is not None:
             raise _unreadable(path, error) from error
         raise DataError(
             f"the file cannot be unpacked as {packing}",
@@ -242,12 +242,13 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
 
 
 def records(
-    path: Path, encoding: str, written: DelimitedSpec, delimiter: str
+    path: Path, encoding: str, written: DelimitedSpec, delimiter: str, *, width: int | None = None
 ) -> Iterator[list[str]]:
     """The cells of each record of a text file, with a header line and without blank lines.
 
     Quoting follows RFC 4180: a quote that is not closed, or that is followed by anything except a
-    delimiter, is an error. Only a line feed ends a line.
+    delimiter, is an error. Only a line feed ends a line. Without a `width`, records may have any
+    number of cells.
     """
     row = bool(written.header) - 1
     try:
@@ -257,6 +258,16 @@ def records(
                 lines = (_BARE_RETURN.sub(" ", line) if "\r" in line else line for line in lines)
             for cells in filter(None, _cells(path, lines, written, delimiter)):
                 row += 1
+                if len(cells) != width and width is not None:
+                    if len(cells) < width or written.surplus == "error":
+                        more = "more" if len(cells) > width else "fewer"
+                        raise DataError(
+                            f"the row has {more} cells than the header has columns",
+                            where=place(str(path), row=row),
+                            found=f"{len(cells)} cells, the last of which is {preview(cells[-1])}",
+                            expected=f"{width} cells, separated by {delimiter!r}",
+                        )
+                    cells[width - 1 :] = [delimiter.join(cells[width - 1 :])]
                 yield cells
     except csv.Error as error:
         raise _malformed(path, str(error), row + 1) from error

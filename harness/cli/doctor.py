@@ -226,10 +226,9 @@ async def _of_tasks(
     import asyncio
 
     from harness.base.threads import in_thread
-    from harness.pipeline.preflight import obstacles, players_of_stages
+    from harness.pipeline.preflight import obstacles, players_of_run
     from harness.pipeline.preparation import prepare
 
-    named_in = effective.named_in()
     error: HarnessError | None = None
     late = []
     if settings.tasks and settings.model:
@@ -241,11 +240,10 @@ async def _of_tasks(
         except HarnessError as failed:
             error = failed
         else:
-            contexts = [context for each in prepared.tasks for context in each.contexts("")]
             data = dict.fromkeys(f"{one.task.name}: {one.dataset.origin}" for one in prepared.tasks)
             found = [good("tasks", "; ".join(data)), *(good("tasks", n) for n in prepared.notes)]
-            return found, players_of_stages(contexts, settings, named_in), []
-    known, players, ways = await obstacles(settings, loaded, named_in, error, effective.with_source)
+            return found, players_of_run(prepared), []
+    known, players, ways = await obstacles(settings, loaded, error, effective.with_source)
     return [*late, *known], players, ways
 
 

@@ -62,9 +62,9 @@ def run(effective: EffectiveSettings, /, **options: Any) -> int:
                 expected="one process, which writes and reads the files",
             )
     if options["dry_run"]:
-        return _dry_run(settings, json=options["json"], named_in=effective.named_in())
+        return _dry_run(settings, json=options["json"])
     printed = {name: options[name] for name in ("quiet", "verbose", "json")}
-    return _run(settings, named_in=effective.named_in(), files=files, **printed)
+    return _run(settings, files=files, **printed)
 
 
 def raise_no_command() -> None:
@@ -85,7 +85,6 @@ def _run(
     quiet: bool,
     verbose: bool,
     json: bool,
-    named_in: Mapping[str, str],
     files: Mapping[str, Any],
 ) -> int:
     from harness.pipeline.run import arun
@@ -93,9 +92,7 @@ def _run(
 
     display = make_display(quiet=quiet, json=json)
     deliver = functools.partial(print_result, json=json, verbose=verbose)
-    started = arun(
-        settings, display=display, handle_signals=True, deliver=deliver, named_in=named_in, **files
-    )
+    started = arun(settings, display=display, handle_signals=True, deliver=deliver, **files)
     return asyncio.run(started).exit_code
 
 
@@ -132,13 +129,13 @@ def _with_answers() -> str:
     return f"{safe_text(shlex.join(['harness', *kept]))} --answers FILE"
 
 
-def _dry_run(settings: RunSettings, *, json: bool, named_in: Mapping[str, str]) -> int:
+def _dry_run(settings: RunSettings, *, json: bool) -> int:
     """Print the first prompt of every stage and role, and the expected calls; the exit code.
 
     Problems of models and disks are printed first, and are no error. No server is asked.
     """
     from harness.pipeline.forecast import rehearse
-    from harness.pipeline.preflight import findings_about, look_at_disks, looks, players_of_stages
+    from harness.pipeline.preflight import findings_about, look_at_disks, looks, players_of_run
     from harness.pipeline.preparation import prepare
     from harness.registry import load_plugins
     from harness.reporting.forecast_tables import print_forecast
@@ -148,8 +145,7 @@ def _dry_run(settings: RunSettings, *, json: bool, named_in: Mapping[str, str]) 
     forecast = asyncio.run(rehearse(settings, plugins, prepared))
     for note in prepared.notes:
         print(note, file=sys.stderr)
-    contexts = [context for each in prepared.tasks for context in each.contexts("")]
-    players = players_of_stages(contexts, settings, named_in)
+    players = players_of_run(prepared)
     looked = looks(findings_about(players, local=True), look_at_disks(settings))
     for one in asyncio.run(looked):
         if one.state != "good":

@@ -241,15 +241,9 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
     Options with entries or arguments may be mappings, as Python callers give them. With `whole`,
     the options that every run needs must be there.
     """
-    from harness.pipeline.settings import make_settings
+    from harness.pipeline.settings import BOUNDS, RunSettings, make_settings
 
-    unchanged = (
-        "tasks", "model", "model_args", "limit", "seed", "num_repeats", "structured",
-        "allow_self_judging", "prompts", "include_path", "output_path", "resume", "fresh",
-        "retry_failures", "concurrency", "one_engine_at_a_time", "executor", "ray_address",
-        "workers", "engines", "prices", "store",
-        "max_calls", "max_tokens", "max_cost", "name", "offline", "download",
-    )  # fmt: skip
+    alike = (*RunSettings.__struct_fields__, *BOUNDS)
     patience = {
         "attempts": options["attempts"],
         "attempt_timeout": options["timeout"],
@@ -257,7 +251,7 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         "start_timeout": options["start_timeout"],
     }
     given = {
-        **{name: options[name] for name in unchanged},
+        **{name: options[name] for name in alike if name in options},
         "roles": _roles(options),
         "tags": {name: str(value) for name, value in _mapping(options["tag"], tags_from).items()},
         "data": _data(options["data"]),
@@ -267,7 +261,6 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         "sampling": _mapping(options["gen_kwargs"], _sampling),
         "patience": {name: value for name, value in patience.items() if value is not None},
         "max_failures": options["max_failures"] or {},
-        "file_hosts": options.get("file_hosts", ()),
         "use_store": not options["no_store"],
     }
     return make_settings(given, whole=whole)

@@ -169,6 +169,7 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
         filled[one.option] = [*filled.get(one.option, ()), one.value] if entry else one.value
     ctx.params |= filled
     ctx.params["file_hosts"] = _file_hosts(effective)
+    ctx.params["named_in"] = effective.named_in()
     return replace(effective, named=replace_names(ctx.params, models))
 
 

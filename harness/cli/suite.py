@@ -128,6 +128,9 @@ def _planned(
     ctx = RunCommand("run").make_context("run", words)
     options = [*_options(suite, ctx)]
     ctx.params |= {name: value for name, value, _ in options}
+    ctx.params["named_in"] |= {"candidate": candidate.where}
+    if file.judge is not None:
+        ctx.params["named_in"] |= {"judge": suite.document.where(["judge"])}
     try:
         settings = settings_from({**ctx.params, "retry_failures": retry_failures})
     except UsageError as error:
@@ -135,15 +138,11 @@ def _planned(
         if ":" not in (error.where or ""):
             error.where = f"{candidate.where}, {error.where}" if error.where else candidate.where
         raise
-    places = {"candidate": candidate.where}
-    if file.judge is not None:
-        places["judge"] = suite.document.where(["judge"])
     return PlannedSuiteRun(
         name=candidate.name,
         entry=candidate.entry,
         seed=seed,
         settings=tagged(settings, suite=suite.name, entry=candidate.entry),
-        named_in={**ctx.obj.named_in(), **places},
     )
 
 
@@ -197,9 +196,9 @@ def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:
         if other is not each:
             raise UsageError(
                 f"{each.name} and {other.name} are the same model",
-                where=each.named_in[CANDIDATE],
+                where=each.settings.named_in[CANDIDATE],
                 found=bound.label,
-                expected=f"another model than in {other.named_in[CANDIDATE]}",
+                expected=f"another model than in {other.settings.named_in[CANDIDATE]}",
                 hint="revision= says which weights a server has under one name",
             )
 
@@ -209,7 +208,7 @@ def _bound(binder: RoleBinder, role: str, planned: PlannedSuiteRun) -> Binding |
     try:
         return binder.bind_given(role)
     except UsageError as error:
-        error.where = planned.named_in.get(role, error.where)
+        error.where = planned.settings.named_in.get(role, error.where)
         raise
     except HarnessError:
         return None

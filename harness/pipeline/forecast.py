@@ -287,7 +287,7 @@ async def _rehearse_task(
             limits=dict.fromkeys(FailureLimits.__struct_fields__, 1.0),
         )
         await executor.run()
-        rehearsed = {context.stage.name: _made(context, journals) for context in contexts}
+        rehearsed = {context.stage.name: _items_of(context, journals) for context in contexts}
     users: dict[str, _Users] = {}
     forecasts = []
     for context in contexts:
@@ -316,7 +316,7 @@ def _bind_baselines(
     return replace(part, bindings=bindings).contexts("rehearsal", (thoughtful,))
 
 
-def _made(context: StageContext, journals: Journals) -> list[Item]:
+def _items_of(context: StageContext, journals: Journals) -> list[Item]:
     """The items of a stage's records; PromptError if a prompt of it could not be rendered."""
     items = []
     for record in records_of(context, journals):
@@ -348,7 +348,7 @@ def _users(
             frozenset().union(*(each.rehearsed for each in shared)),
         )
     everything = list(stage.items({}, full.data, context.options))
-    counts = (len(everything), *_bounds(context, everything))
+    counts = (len(everything), *_call_bounds(context, everything))
     return _Users(frozenset(item.user for item in everything), seen, items=counts)
 
 
@@ -364,9 +364,9 @@ def _forecast(
     if stage_users.items is not None:
         items, least, most = stage_users.items
     else:
-        items = _scaled(seen, len(stage_users.everyone), len(stage_users.rehearsed))
-        bounds = _bounds(context, rehearsed)
-        least, most = (_scaled(calls, items, seen) for calls in bounds)
+        items = _scale(seen, len(stage_users.everyone), len(stage_users.rehearsed))
+        bounds = _call_bounds(context, rehearsed)
+        least, most = (_scale(calls, items, seen) for calls in bounds)
         of = Counter(item.user for item in rehearsed)
         many = [of[user] for user in stage_users.rehearsed]
         a_user = (min(many), max(many)) if any(many) else None
@@ -398,12 +398,12 @@ def _forecast(
         exact=stage_users.items is not None,
         least_calls=least,
         most_calls=most,
-        roles=_priced(full, roles, (least, most)),
+        roles=_with_costs(full, roles, (least, most)),
         a_user=a_user,
     )
 
 
-def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
+def _call_bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
     calls = [context.calls(item) for item in items]
     return sum(least for least, _ in calls), sum(most for _, most in calls)
 
@@ -411,13 +411,13 @@ def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
 def _scaled_role(role: RoleForecast, whole: int, part: int) -> RoleForecast:
     return msgspec.structs.replace(
         role,
-        calls=_scaled(role.calls, whole, part),
-        prompt_tokens=_scaled(role.prompt_tokens, whole, part),
-        most_completion_tokens=_scaled(role.most_completion_tokens, whole, part),
+        calls=_scale(role.calls, whole, part),
+        prompt_tokens=_scale(role.prompt_tokens, whole, part),
+        most_completion_tokens=_scale(role.most_completion_tokens, whole, part),
     )
 
 
-def _priced(
+def _with_costs(
     full: PreparedTask, roles: Sequence[RoleForecast], bounds: tuple[int, int]
 ) -> tuple[RoleForecast, ...]:
     """The roles of a stage with their costs, where prices were given.
@@ -449,5 +449,5 @@ def _priced(
     return tuple(priced)
 
 
-def _scaled(seen: int, whole: int, part: int) -> int:
+def _scale(seen: int, whole: int, part: int) -> int:
     return round(seen * whole / part) if part else 0

@@ -38,7 +38,7 @@ from harness.contracts.finding import (
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
-from harness.pipeline.preparation import data_problems, prepare
+from harness.pipeline.preparation import Prepared, data_problems, prepare
 from harness.pipeline.roles import JUDGE, Binding, RoleBinder, giving_option, option_of
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.specs import parse_args
@@ -105,18 +105,13 @@ async def preflight(
 
 
 async def why_not(
-    settings: RunSettings,
-    plugins: Plugins,
-    named_in: Mapping[str, str],
-    error: HarnessError,
-    *,
-    show: Callable[[str], None],
+    settings: RunSettings, plugins: Plugins, error: HarnessError, *, show: Callable[[str], None]
 ) -> HarnessError:
     """The error that prevents a run, or NotReady with all that does, if that is more.
 
     `error` is what ended the preparation. Data are looked for, and not fetched.
     """
-    known, players, ways = await obstacles(settings, plugins, named_in, error)
+    known, players, ways = await obstacles(settings, plugins, error)
     players = [one for one in players if not (settings.elsewhere and one.role == CANDIDATE)]
     try:
         await preflight(models_of(players), settings, show=show, known=known)
@@ -129,7 +124,6 @@ async def why_not(
 async def obstacles(
     settings: RunSettings,
     plugins: Plugins,
-    named_in: Mapping[str, str],
     error: HarnessError | None,
     placed: Callable[[HarnessError], HarnessError] = lambda error: error,
 ) -> tuple[list[Finding], list[Player], list[str]]:
@@ -138,16 +132,16 @@ async def obstacles(
 
     `placed` gives an error the place of the setting at fault.
     """
-    errors, players = await in_thread(lambda: players_one_by_one(settings, plugins, named_in))
-    known = [one for role, failed in errors.items() for one in _of_role(role, placed(failed))]
+    errors, players = await in_thread(lambda: players_one_by_one(settings, plugins))
+    known = [one for role, failed in errors.items() for one in _role_findings(role, placed(failed))]
     ways: list[str] = []
     if isinstance(error, DataError):
-        known.insert(0, _of_data(error))
+        known.insert(0, _data_finding(error))
     elif error is not None:
-        known += _of_role("tasks", placed(error))
+        known += _role_findings("tasks", placed(error))
     if isinstance(error, DataError | NotReady):
         data = await in_thread(partial(data_problems, settings, plugins))
-        known += map(_of_data, data)
+        known += map(_data_finding, data)
         if isinstance(error, NotReady):
             ways = await in_thread(partial(ways_out, settings, plugins, lacks_data=bool(data)))
     first: dict[str, Finding] = {}
@@ -188,13 +182,13 @@ def ways_out(settings: RunSettings, plugins: Plugins, *, lacks_data: bool) -> li
     return lines
 
 
-def _of_data(error: DataError) -> Finding:
+def _data_finding(error: DataError) -> Finding:
     """The finding of an error of data; in short where no source has them."""
     short = isinstance(error, Unavailable)
     return bad("data", error.problem, error.hint) if short else bad_by("data", error)
 
 
-def _of_role(roles: str, error: HarnessError) -> Iterator[Finding]:
+def _role_findings(roles: str, error: HarnessError) -> Iterator[Finding]:
     for one in error.findings if isinstance(error, NotReady) else [bad_by(roles, error)]:
         if one.about != WEIGHTS:
             yield one
@@ -253,14 +247,12 @@ async def looks(*several: Awaitable[list[Finding]]) -> list[Finding]:
     return list(chain(*await asyncio.gather(*several)))
 
 
-def players_of_stages(
-    contexts: Iterable[StageContext], settings: RunSettings, named_in: Mapping[str, str]
-) -> list[Player]:
-    """What plays the roles of these stages. `named_in` has places other than the command."""
+def players_of_stages(contexts: Iterable[StageContext], settings: RunSettings) -> list[Player]:
+    """What plays the roles of these stages."""
     return [
         Player(
             role=role,
-            source=source_of(role, context.task, settings, named_in),
+            source=source_of(role, context.task, settings),
             binding=context.bindings[role],
         )
         for context in contexts
@@ -268,8 +260,14 @@ def players_of_stages(
     ]
 
 
+def players_of_run(prepared: Prepared) -> list[Player]:
+    """What plays the roles of a run that was prepared."""
+    contexts = (context for each in prepared.tasks for context in each.contexts(""))
+    return players_of_stages(contexts, prepared.settings)
+
+
 def players_one_by_one(
-    settings: RunSettings, plugins: Plugins, named_in: Mapping[str, str]
+    settings: RunSettings, plugins: Plugins
 ) -> tuple[dict[str, HarnessError], list[Player]]:
     """The errors of tasks and roles that cannot be used, and the players of the other roles.
 
@@ -284,18 +282,18 @@ def players_one_by_one(
         errors["tasks"] = error, ["tasks"]
     by_settings = ((role, None, partial(binder.bind_given, role)) for role in binder.given)
     players = []
-    for role, task, bind in _by_tasks(binder, tasks, plugins) if tasks else by_settings:
+    for role, task, bind in _roles_of_tasks(binder, tasks, plugins) if tasks else by_settings:
         if role == CANDIDATE and not settings.model:
             continue
-        source = source_of(role, task, settings, named_in)
+        source = source_of(role, task, settings)
         try:
             players.append(Player(role=role, source=source, binding=bind()))
         except HarnessError as error:
             errors.setdefault(str(error), (error, []))[1].append(role)
-    return {_named(roles): error for error, roles in errors.values()}, players
+    return {_role_names(roles): error for error, roles in errors.values()}, players
 
 
-def _by_tasks(
+def _roles_of_tasks(
     binder: RoleBinder, tasks: Sequence[Task], plugins: Plugins
 ) -> Iterator[tuple[str, Task, Callable[[], Binding]]]:
     """Each role of the tasks, and what binds it."""
@@ -306,15 +304,13 @@ def _by_tasks(
             yield role, task, partial(binder.bind_role, role, task, as_judge=role in judges)
 
 
-def source_of(
-    role: str, task: Task | None, settings: RunSettings, named_in: Mapping[str, str]
-) -> str:
+def source_of(role: str, task: Task | None, settings: RunSettings) -> str:
     """Where a role's model was named: by the command or settings, or as the task's default."""
     if task is None or role == CANDIDATE or role in settings.roles:
-        return f"from {named_in.get(role, giving_option(role))}"
+        return f"from {settings.named_in.get(role, giving_option(role))}"
     named = task.named_by(role, settings.roles)
     if named != role:
-        return source_of(named, task, settings, named_in)
+        return source_of(named, task, settings)
     return f"{DEFAULT_OF} {task.name}"
 
 
@@ -364,7 +360,7 @@ async def ask_models(found: dict[Model, list[Finding]], client: Client, to_ask: 
     finally:
         await client.close()
     for model, answer in zip(asked, answers, strict=True):
-        found[model] = _settled(found[model], answer)
+        found[model] = _after_question(found[model], answer)
 
 
 def may_be_asked(model: Model) -> bool:
@@ -372,7 +368,7 @@ def may_be_asked(model: Model) -> bool:
     return model.identity.scope != "call" and model.occupies is None
 
 
-def _settled(found: Sequence[Finding], answer: Sequence[Finding]) -> list[Finding]:
+def _after_question(found: Sequence[Finding], answer: Sequence[Finding]) -> list[Finding]:
     """The findings of a look and of the question: an answer settles doubts, an error confirms them.
 
     Of the doubts about a model that answers, only those with advice remain.
@@ -396,19 +392,19 @@ def _lines(
     lines = []
     for model, own in found.items():
         players = models[model]
-        about = _named(one.role for one in players)
+        about = _role_names(one.role for one in players)
         name = ", ".join([model.identity.label, *dict.fromkeys(one.source for one in players)])
         fine = "; ".join(one.says for one in those(own, "good"))
         if not those(own, "bad") and (fine or not own):
             lines.append(good(about, f"{name}: {fine or 'can be used'}"))
         wrong = [*those(own, "bad"), *those(own, "doubtful")]
         for one in sorted(wrong, key=lambda one: (one.state, one.about != WEIGHTS)):
-            says, to_do = f"{name}: {one.says}", _to_do(one, model, players)
+            says, to_do = f"{name}: {one.says}", _advice(one, model, players)
             lines.append(replace(one, about=about, says=says, to_do=to_do))
     return lines
 
 
-def _named(roles: Iterable[str]) -> str:
+def _role_names(roles: Iterable[str]) -> str:
     """The roles that one model plays: the candidate and the judge come first."""
     first, *others = sorted(
         dict.fromkeys(roles), key=lambda role: (role != CANDIDATE, role != JUDGE)
@@ -418,7 +414,7 @@ def _named(roles: Iterable[str]) -> str:
     return " and ".join([first, *others])
 
 
-def _to_do(found: Finding, model: Model, players: Sequence[Player]) -> str | None:
+def _advice(found: Finding, model: Model, players: Sequence[Player]) -> str | None:
     """What to do about a finding; where other models could play these roles, how to name them."""
     roles = [one.role for one in players]
     option = option_of(JUDGE if JUDGE in roles else roles[0]).replace("SPEC", "")

@@ -165,11 +165,11 @@ def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
     if found is not None:
         found.lock()
         manifest = found.manifest()
-        if settings.resume is not None or not _stale(manifest, prepared, display, found.path):
+        if settings.resume is not None or not _is_stale(manifest, prepared, display, found.path):
             status = manifest.status.replace("_", " ")
             display.show_line(f"resuming {found.path} ({status} before)")
             for name, (before, now) in _differences(manifest, settings).items():
-                display.show_line(f"{name}: before {_shown(before)}; now {_shown(now)}")
+                display.show_line(f"{name}: before {_as_text(before)}; now {_as_text(now)}")
             manifest = msgspec.structs.replace(
                 manifest,
                 run_key=run_key,
@@ -220,16 +220,16 @@ def _folder_to_resume(
             done=settings.retry_failures,
             but=lambda run: _may_be_another(run, prepared),
         )
-        return same or _corrected(prepared, run_key, label, display)
+        return same or _corrected_run(prepared, run_key, label, display)
     folder = RunFolder(settings.resume)
     manifest = folder.manifest()
-    if manifest.run_key != run_key and (reasons := _unlike(folder, manifest, prepared)):
+    if manifest.run_key != run_key and (reasons := _obstacles(folder, manifest, prepared)):
         raise UsageError(
             "--resume: this command's settings differ from the run's",
             where=str(settings.resume),
-            found=", ".join(f"{name}: {_shown(now)}" for name, (_, now) in reasons.items()),
+            found=", ".join(f"{name}: {_as_text(now)}" for name, (_, now) in reasons.items()),
             expected=", ".join(
-                f"{name}: {_shown(before)}" for name, (before, _) in reasons.items()
+                f"{name}: {_as_text(before)}" for name, (before, _) in reasons.items()
             ),
             hint=_way_back(reasons) or "repeat the command that began the run, with --resume",
         )
@@ -250,7 +250,9 @@ def _may_be_another(manifest: Manifest, prepared: Prepared) -> bool:
     return any(model.identity.scope == "run" for model in models)
 
 
-def _corrected(prepared: Prepared, run_key: str, label: str, display: Display) -> RunFolder | None:
+def _corrected_run(
+    prepared: Prepared, run_key: str, label: str, display: Display
+) -> RunFolder | None:
     """The newest run that this command may continue with other players, locked.
 
     A finished one is reopened by the command that finished it, with `--retry_failures`.
@@ -262,7 +264,7 @@ def _corrected(prepared: Prepared, run_key: str, label: str, display: Display) -
             again = settings.retry_failures and manifest.run_key == run_key
             if manifest.status == "done" and not again:
                 continue
-            if _unlike(folder, manifest, prepared):
+            if _obstacles(folder, manifest, prepared):
                 continue
             if _may_be_another(manifest, prepared):
                 display.show_line(
@@ -318,7 +320,7 @@ def _way_back(different: Mapping[str, tuple[Any, Any]]) -> str | None:
     return f"make the server answer at {' and '.join(before)} and repeat the first command"
 
 
-def _unlike(
+def _obstacles(
     folder: RunFolder, manifest: Manifest, prepared: Prepared
 ) -> dict[str, tuple[Any, Any]]:
     """The settings that keep this command from continuing the run: then and now.
@@ -343,7 +345,7 @@ def _differences(manifest: Manifest, settings: RunSettings) -> dict[str, tuple[A
     }
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if not isinstance(value, Mapping):
         return str(value)
     return ", ".join(f"{name}={text}" for name, text in value.items()) or "not given"
@@ -369,7 +371,7 @@ def _answers_stay(folder: RunFolder, manifest: Manifest, prepared: Prepared) -> 
     return True
 
 
-def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path) -> bool:
+def _is_stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path) -> bool:
     if (path / BATCHES).exists():
         return False  # a batch may take a day
     if all(model.identity.scope != "run" for model in prepared.models):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -142,28 +142,25 @@ async def arun(
     write_requests: Path | None = None,
     answers: Sequence[Path] = (),
     deliver: Callable[[RunResult], None] = lambda result: None,
-    named_in: Mapping[str, str] | None = None,
     engines: SharedEngines | None = None,
 ) -> RunResult:
     """Run the tasks of these settings. Errors before the run begins are raised: no folder is left.
 
     The result goes to `deliver`. If that raises, or the process dies before it returns, the same
-    settings give the result of a run that was done again. `named_in` has the file or variable that
-    names a role's model, where that is not the command.
+    settings give the result of a run that was done again.
 
     With `write_requests`, the candidate's questions are written to files in that folder instead of
     being asked; `answers` are files of answers to them. Engines that are shared with other runs
     stay open; a run that leaves its judges for later ends as if it had been interrupted.
     """
-    plugins, named_in = load_plugins(), named_in or {}
+    plugins = load_plugins()
     if write_requests is not None or answers:
         settings = msgspec.structs.replace(settings, elsewhere=True)
     machines = machines_of(settings, plugins)
     try:
         prepared = prepare(settings, plugins, engines=engines, say=display.show_line)
     except (DataError, NotReady) as error:
-        show = display.show_line
-        raise await why_not(settings, plugins, named_in, error, show=show) from error
+        raise await why_not(settings, plugins, error, show=display.show_line) from error
     check_prices(prepared)
     written = None if write_requests is None else candidate_of(prepared, "--write_requests")
     taken = lock_folder(prepared, display=display)
@@ -173,7 +170,6 @@ async def arun(
             prepared=prepared,
             taken=taken,
             display=display,
-            named_in=named_in,
             answers=answers,
             engines=engines,
             machines=machines,
@@ -256,13 +252,13 @@ async def _find_out(session: Session) -> None:
         patience=PATIENCE,
         meter=Meter(settings.budget, settings.prices or taken.manifest.prices),
     )
-    wanted = models_of(players_of_stages(now, settings, session.named_in))
+    wanted = models_of(players_of_stages(now, settings))
     if engines is not None:
         await engines.make_room(session.asked, wanted)
     still = engines.open if engines is not None else []
     if not still:
         # No engine holds what the models of later stages need, so these are looked at as well.
-        wanted = models_of(players_of_stages(left, settings, session.named_in))
+        wanted = models_of(players_of_stages(left, settings))
     # Workers elsewhere look themselves at what the engines need that start there.
     elsewhere = session.machines is not None
     looked_at = {

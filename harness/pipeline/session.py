@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 class Session:
     """A run under way, and what this session found out.
 
-    `named_in` has the file or variable that names a role's model, where that is not the command.
     The questions to the model `written` go to files, by the `outbox`. On `machines` there are so
     many `workers`.
 
@@ -45,7 +44,6 @@ class Session:
     prepared: Prepared
     taken: LockedFolder
     display: Display
-    named_in: Mapping[str, str]
     answers: Sequence[Path] = ()
     engines: SharedEngines | None = None
     machines: Executor | None = None

@@ -26,6 +26,10 @@ OF_EXECUTOR = ("ray_address", "workers", "engines")
 """The settings that only executors of plugins read."""
 
 
+BOUNDS = {f"max_{name}": name for name in Budget.__struct_fields__}
+"""The options that bound a budget, each with its name there."""
+
+
 class FailureLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The largest share of items that may fail, by family, before the run counts as failed.
 
@@ -46,7 +50,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     `columns` and `values` say how the data names columns and writes values.
     `name` is the run's label in tables, and `tags` select the run among others. `file_hosts` are
     hosts of models that only settings files name, so that keys which no argument names are not
-    sent there. The candidate is asked `elsewhere` if its questions go to files. `executor` says
+    sent there; `named_in` has the file or variable that names a role's model, where that is not the
+    command. The candidate is asked `elsewhere` if its questions go to files. `executor` says
     what runs the stages; `ray_address`, `workers` and `engines` are for one that a plugin has.
     """
 
@@ -88,6 +93,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     store: Path | None = None
     use_store: bool = True
     file_hosts: tuple[str, ...] = ()
+    named_in: dict[str, str] = {}
     elsewhere: bool = False
 
     @property
@@ -116,7 +122,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The settings as JSON values, without the prices, for which a manifest has a field, and
         without what holds for one session."""
         values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
-        del values["prices"], values["elsewhere"]
+        del values["prices"], values["elsewhere"], values["named_in"]
         return values
 
 
@@ -169,9 +175,8 @@ def task_names(text: str) -> list[str]:
 
 def _with_budget(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with `max_calls`, `max_tokens` and `max_cost` moved into the budget."""
-    bounds = {name: f"max_{name}" for name in Budget.__struct_fields__}
-    alone = {name: given[option] for name, option in bounds.items() if option in given}
-    rest = {name: value for name, value in given.items() if name not in bounds.values()}
+    alone = {bound: given[option] for option, bound in BOUNDS.items() if option in given}
+    rest = {name: value for name, value in given.items() if name not in BOUNDS}
     if alone:
         budget = rest.get("budget") or {}
         rest["budget"] = {**msgspec.to_builtins(budget), **alone}

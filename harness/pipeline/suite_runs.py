@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -38,13 +38,12 @@ FIRST = (1, 3, 4)
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedSuiteRun:
-    """One run of a suite. `entry` is the model's entry in the file, `named_in` as in `arun`."""
+    """One run of a suite. `entry` is the model's entry in the file."""
 
     name: str
     entry: str
     seed: int
     settings: RunSettings
-    named_in: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -252,7 +251,6 @@ class SuiteRunner:
                 display=self._display(),
                 handle_signals=True,
                 deliver=deliver,
-                named_in=planned.named_in,
                 engines=engines,
             )
         except HarnessError as error:

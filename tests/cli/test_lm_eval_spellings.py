@@ -43,7 +43,7 @@ def asked(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = []
 
-    def instead(settings, *, quiet, verbose, json, named_in, files):
+    def instead(settings, *, quiet, verbose, json, files):
         found.append(settings)
         return 0
 

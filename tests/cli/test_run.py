@@ -18,8 +18,8 @@ LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {"dry_run", "quiet", "verbose", "json", "write_requests", "answers"}
 """The options that change what is shown or done, and nothing that a run is asked."""
 
-SOURCES = "file_hosts"
-"""What no option sets: it tells where the options' values come from."""
+SOURCES = {"file_hosts", "named_in"}
+"""What no option sets: where the options' values come from."""
 
 PRICE_FILE = Path(__file__).with_name("prices.toml")
 FIELDS = {
@@ -117,8 +117,8 @@ def test_an_option_reaches_its_setting_and_no_other(name):
 
 
 def test_every_option_is_a_setting_or_only_shows_something_and_every_setting_has_one():
-    assert parsed().keys() == OPTIONS.keys() | SHOWN_ONLY | {SOURCES}
-    assert {FIELDS.get(name, name) for name in OPTIONS} | {SOURCES, "elsewhere"} == set(
+    assert parsed().keys() == OPTIONS.keys() | SHOWN_ONLY | SOURCES
+    assert {FIELDS.get(name, name) for name in OPTIONS} | SOURCES | {"elsewhere"} == set(
         RunSettings.__struct_fields__
     )
 

@@ -36,7 +36,7 @@ def settings(tmp_path, monkeypatch):
             assert main([*arguments, "--quiet"]) == 0
             return asked.pop()
 
-    def instead(settings, *, quiet, verbose, json, named_in, files):
+    def instead(settings, *, quiet, verbose, json, files):
         asked.append(settings)
         return 0
 

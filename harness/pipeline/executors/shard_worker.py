@@ -28,7 +28,6 @@ from harness.pipeline.executors.lanes import Lanes, ends_gently, record_outcome
 from harness.pipeline.executors.shards import MOST_DEATHS, LogLine, Shard, ShardFiles, log_lines
 from harness.pipeline.executors.work_order import (
     RunKeys,
-    WorkOrder,
     read_order,
     share_concurrency,
 )
@@ -100,9 +99,9 @@ class ShardDone(msgspec.Struct, frozen=True, kw_only=True):
 class ShardQueue(Queue):
     """The items of a shard that no attempt has recorded.
 
-    `begun` counts the attempts before that began each, and `begun_alone` are those that one began
-    alone. `widen` has more of them worked at a time again, once those are done that may end their
-    worker. `ended` is set once no item is left or at work, and `closed` once the files are.
+    The `suspects` may have ended workers, and are worked alone, before the others; `killers` are
+    those that an attempt before began alone. Once no suspect is left, `widen` has several worked at
+    a time again. `ended` is set once no item is left or at work, and `closed` once the files are.
     """
 
     shard: Shard
@@ -111,8 +110,8 @@ class ShardQueue(Queue):
     logs: dict[str, JournalWriter]
     texts: Iterator[JobText]
     before: dict[bytes, LackingRecord | None]
-    begun: Counter[str]
-    begun_alone: set[str]
+    suspects: set[str]
+    killers: set[str]
     widen: Callable[[], None]
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     details: dict[str, str] = field(default_factory=dict)
@@ -130,16 +129,9 @@ class ShardQueue(Queue):
         for one in self.before.values():
             if one is not None and one.failed:
                 self.failures[one.type, one.cause] += 1
-        self.suspects = 0
-        if self.shard.alone:
-            texts = sorted(self.texts, key=self._suspected, reverse=True)
-            self.suspects = sum(self._suspected(text) for text in texts)
-            self.texts, self.alone = iter(texts), self.suspects > 0
-
-    def _suspected(self, text: JobText) -> bool:
-        """Whether the item may end its worker: it was at work at so many deaths."""
-        recorded = bytes.fromhex(text.key) in self.before
-        return not recorded and self.begun[text.key] >= MOST_DEATHS
+        if self.suspects:
+            self.alone = True
+            self.texts = iter(sorted(self.texts, key=lambda text: text.key not in self.suspects))
 
     async def next_text(self) -> JobText | None:
         """The next item to work on; None when no item is left."""
@@ -154,7 +146,8 @@ class ShardQueue(Queue):
         """The next item to work on, whose answers go to the log of this attempt."""
         while (job := await super().next()) is not None:
             self.given += 1
-            if job.key not in self.begun_alone:
+            self.suspects.discard(job.key)
+            if job.key not in self.killers:
                 if self.alone:
                     self.writer.flush()
                 self.log.note(LogLine(begun=job.key, alone=self.alone))
@@ -174,13 +167,6 @@ class ShardQueue(Queue):
         )
         record_outcome(self, job, died)
         self.failed(died)
-        self._end_suspect()
-
-    def _end_suspect(self) -> None:
-        self.suspects -= 1
-        if not self.suspects:
-            self.alone = False
-            self.widen()
 
     def failed(self, failure: Failure) -> None:
         """Count a failure; the command compares all of them with the limits."""
@@ -191,8 +177,9 @@ class ShardQueue(Queue):
         """An item is recorded, or there is none left."""
         if self.drained and not self.run.progress.in_flight:
             self.ended.set()
-        elif self.alone:
-            self._end_suspect()
+        elif self.alone and not self.suspects:
+            self.alone = False
+            self.widen()
 
     @property
     def broken_off(self) -> bool:
@@ -378,9 +365,9 @@ class ShardWorker:
 
     async def _prepare(self) -> None:
         order, self._contexts, self._engines = read_order(self._order)
-        settings = order.settings
+        self._run, settings = order, order.settings
         self._folder = RunFolder(Path(order.folder))
-        players = models_of(players_of_stages(self._contexts.values(), settings, {}))
+        players = models_of(players_of_stages(self._contexts.values(), settings))
         for model in players:
             model.require()
         engines = {one: played for one, played in players.items() if one.occupies is not None}
@@ -394,16 +381,17 @@ class ShardWorker:
         )
         nothing = {unit: 0 for unit, bound in msgspec.to_builtins(settings.budget).items() if bound}
         self._meter = Meter(Budget(**nothing), settings.prices)
-        self._make_client(order, list(players))
+        self._models = list(players)
+        self._make_client()
         self._begun = True
 
-    def _make_client(self, order: WorkOrder, models: list[Any]) -> None:
-        settings = order.settings
+    def _make_client(self) -> None:
+        order, settings = self._run, self._run.settings
         self._gate = EngineGate(
             one_at_a_time=settings.one_engine_at_a_time,
             announce=self._say,
             logs=self._folder.path / ENGINES / f"worker-{self._seat + 1}",
-            models=models,
+            models=self._models,
             shared=self._engines,
         )
         self._client = Client(
@@ -417,7 +405,6 @@ class ShardWorker:
             own=self._answers,
         )
         self._lanes = Lanes(self, client=self._client, memo=self._memory)
-        self._again = functools.partial(self._make_client, order, models)
 
     def _open_store(self, path: Path | None) -> Store | None:
         """The store of this machine; none where its place is on a disk that machines share."""
@@ -439,16 +426,24 @@ class ShardWorker:
         context = self._contexts[shard.task, shard.stage]
         before: dict[bytes, LackingRecord | None] = {}
         begun: Counter[str] = Counter()
-        begun_alone: set[str] = set()
+        killers: set[str] = set()
+        later: set[str] = set()
         learnt: list[str] = []
-        logs = [files.log(shard.number, one) for one in range(attempt)]
+        logs = {one: files.log(shard.number, one) for one in range(attempt)}
         for one in range(1, attempt):
             before = recorded(files.part(shard.number, one), context.key) | before
-        for line in (line for log in (files.earlier, *logs) for line in log_lines(log)):
+        lines = (
+            (one, line)
+            for one, log in ({-1: files.earlier} | logs).items()
+            for line in log_lines(log)
+        )
+        for one, line in lines:
             if line.begun is not None:
                 begun[line.begun] += 1
                 if line.alone:
-                    begun_alone.add(line.begun)
+                    killers.add(line.begun)
+                if one >= shard.first:
+                    later.add(line.begun)
             elif line.answer is not None:
                 self._answers.known[line.answer.answer.key] = line.answer
                 learnt.append(line.answer.answer.key)
@@ -457,6 +452,11 @@ class ShardWorker:
                 self._memory.learn(
                     name, {key: Entry(value, asker or None) for key, value in values.items()}
                 )
+        suspects: set[str] = set()
+        if shard.alone:  # those at work at so many deaths, or at one since
+            often = {key for key, times in begun.items() if times >= MOST_DEATHS}
+            left = often | later | killers
+            suspects = {key for key in left if bytes.fromhex(key) not in before}
         part = files.part(shard.number, attempt)
         return ShardQueue(
             run=StageRun(
@@ -473,8 +473,8 @@ class ShardWorker:
             attempt=attempt,
             texts=files.items(shard.number),
             before=before,
-            begun=begun,
-            begun_alone=begun_alone,
+            suspects=suspects,
+            killers=killers,
             widen=self._lanes.start,
             learnt=learnt,
         )
@@ -529,7 +529,7 @@ class ShardWorker:
             self._stop(self._known(error), at_once=True)
             return
         earlier = self._client
-        self._again()
+        self._make_client()
         self._client.follow(earlier)
         self._spent, self._ending = False, None
 

@@ -57,6 +57,10 @@ ROOM_SECONDS = 30.0
 ENDING_SECONDS = 60.0
 """How long a worker may take to close its engines."""
 
+MOST_CALLS = 2
+"""Calls with a shard during which workers may die again and again; in the second one, its items are
+worked alone where they may be the reason."""
+
 IN_HAND = 2
 """The shards of a worker: one fills its lanes as the other one drains."""
 
@@ -173,7 +177,7 @@ class RemoteWorkers:
         self._held = combined(operator.sub, self._left, self._left)
         self._killers = 0
         self._stages: dict[tuple[str, str], _Stage] = {}
-        self._again: deque[Shard] = deque()
+        self._returned: deque[Shard] = deque()
         self._seats: list[_Seat] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._opening: set[asyncio.Task[None]] = set()
@@ -283,13 +287,13 @@ class RemoteWorkers:
     def _tell(self, method: str, *given: Any) -> None:
         """Tell all workers something, of which an answer does not matter."""
         for seat in [one for one in self._seats if one.begun]:
-            self._begin(_told(seat.worker, method, *given))
+            self._begin(_tell_worker(seat.worker, method, *given))
 
     async def _hand_out(self) -> None:
         """Hand shards to workers that have room, until the run ends."""
         while not self._overseer.over:
             self._room.clear()
-            shard = self._again.popleft() if self._again else await self._next_shard()
+            shard = self._returned.popleft() if self._returned else await self._next_shard()
             if shard is None:
                 await self._room.wait()
                 continue
@@ -413,7 +417,7 @@ class RemoteWorkers:
             stage = self._stages[task, name]
             self._count(stage, number, counts)
             if stage.queue.run.state is not State.RUNNING:  # as for one that was started again
-                self._begin(_told(seat.worker, "give_up", task, name))
+                self._begin(_tell_worker(seat.worker, "give_up", task, name))
         for line, problem in news.lines:
             self._announce(line, problem=problem)
 
@@ -453,13 +457,14 @@ class RemoteWorkers:
         try:
             done: ShardDone = await seat.worker.call("work", shard)
         except WorkerDied as died:
-            if shard.alone:
+            stage.deaths[shard.number] += 1
+            if stage.deaths[shard.number] > MOST_CALLS:
                 raise
             line = f"{died.problem} ({died.found}): those at work are worked one by one"
             self._announce(line, problem=True)
             self._held = combined(operator.add, self._held, shard.share)
             attempts = stage.files.attempts(shard.number, shard.first)
-            self._again.append(msgspec.structs.replace(shard, alone=True, first=attempts + 1))
+            self._returned.append(msgspec.structs.replace(shard, alone=True, first=attempts + 1))
             return
         finally:
             seat.in_hand -= 1
@@ -477,7 +482,7 @@ class RemoteWorkers:
         elif done.spent:  # its worker died, with its share
             self._held = combined(operator.add, self._held, shard.share)
             stage.deaths[shard.number] += 1
-            self._again.append(msgspec.structs.replace(
+            self._returned.append(msgspec.structs.replace(
                 shard, first=done.attempts + 1,
                 alone=shard.alone or stage.deaths[shard.number] >= MOST_DEATHS,
             ))  # fmt: skip
@@ -499,7 +504,9 @@ class RemoteWorkers:
                 again = self._cut(stage, left, answers)
                 # With a little more, as sums of shares are rounded.
                 needed = Budget(cost=done.short.cost and done.short.cost * 1.000001)
-                self._again.append(msgspec.structs.replace(again, alone=shard.alone, share=needed))
+                self._returned.append(
+                    msgspec.structs.replace(again, alone=shard.alone, share=needed)
+                )
         elif lacking and queue.run.state is State.RUNNING:
             raise StorageError(
                 "records of a worker are missing",
@@ -557,7 +564,7 @@ class RemoteWorkers:
             self._overseer.worker_ended(error)
 
 
-async def _told(worker: Worker, method: str, *given: Any) -> None:
+async def _tell_worker(worker: Worker, method: str, *given: Any) -> None:
     try:
         await worker.call(method, *given)
     except HarnessError:

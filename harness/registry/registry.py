@@ -172,10 +172,9 @@ class Plugins:
 
     def data_tool(self, name: str, command: str = DATA) -> DataToolRegistration:
         """The registration of a data tool of a command."""
-        tools = {
-            one.name: one.key for one in self.data_tools.everything() if one.command == command
-        }
-        return self._registered(self.data_tools, tools.get(name, name), [*tools])
+        known = [one for owner, one in self.data_tools if owner == command]
+        key = (command, name) if name in known else name
+        return self._registered(self.data_tools, key, known)
 
     def tools_of(self, command: str) -> Registry[tuple[str, ...], DataToolRegistration]:
         """The tools of a command; empty where no plugin has that command."""

@@ -98,6 +98,8 @@ def test_tools_of_different_commands_may_have_one_name(site):
     assert plugins.problems == ()
     assert plugins.data_tool("describe", "films").origin.plugin == "films"
     assert plugins.data_tool("describe", "books").origin.plugin == "books"
+    with pytest.raises(PluginError, match="no plugin offers the tool 'describ'"):
+        plugins.data_tool("describ", "films")
 
 
 @pytest.mark.parametrize("command", ["score", "validate", "--films", "", "My films", "a.yaml"])

@@ -1,9 +1,10 @@
 """The respondents that stand in for a candidate and a profiler."""
 
+import json
 from random import Random
 
 import pytest
-from harness_perrecbench.baselines import liking, profile, words
+from harness_perrecbench.baselines import liking, profile, rate, words
 from harness_perrecbench.plugin import ASKED
 
 KETTLE = {"title": "Brelto Gothic Kettle with Raven Handle", "author": None}
@@ -36,6 +37,18 @@ def test_liking_is_of_shared_words_weighed_by_their_ratings():
     assert liking(INDIFFERENT, KETTLE) == 0
     fond = member(("Plain Socks", 5.0), profile="Likes what says raven, gothic or crypt.")
     assert liking(fond, KETTLE) == 0.5
+
+
+def test_a_rating_is_the_average_and_the_liking_within_the_scale():
+    liked = "brelto gothic kettle raven handle"
+    for one, stars in (
+        (FOND, 4.33),
+        (member(("Gothic Raven Lamp", 1.0), average=1.1), 1.03),
+        (member(("Socks", 5.0), average=4.5, profile=liked), 5),
+        (member(("Plain Socks", 5.0), average=None), 3),
+    ):
+        said = rate({"member": one, "query": KETTLE}, Random(1))
+        assert json.loads(said) == {"predicted_rating": stars}
 
 
 def test_a_profile_names_the_words_that_were_rated_above_the_average_the_furthest_first():

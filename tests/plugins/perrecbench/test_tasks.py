@@ -127,6 +127,16 @@ def test_the_folder_of_the_data_may_be_any_of_those_on_the_way_to_the_files(task
         assert dataset.has(table)
 
 
+def test_a_domain_of_one_s_own_is_read_from_its_folder(tasks, tmp_path):
+    shutil.copytree(SAMPLE / "all" / "all-processed", tmp_path / "beauty-processed")
+    task = tasks["perrec_hard_listwise"]
+    dataset = open_dataset(
+        task.data, data=str(tmp_path), limit=2, seed=0, package=None, task=task.name
+    )
+    own = msgspec.structs.replace(typed_options(task, Options), domain="beauty")
+    assert len(PERRECBENCH.load(dataset, own).groups) == 2
+
+
 def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published_ones(
     tasks, tmp_path
 ):

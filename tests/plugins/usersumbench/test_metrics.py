@@ -9,7 +9,6 @@ from harness_usersumbench.metrics import (
     notes,
     of_chance,
     quality,
-    run_values,
     score,
 )
 from harness_usersumbench.records import (
@@ -209,20 +208,6 @@ def test_marks_of_the_judge_are_columns_of_their_own():
     marks = {name: found["ann"].values[name] for name in ("coherence", "relevance", "autoeval")}
     assert marks == {"coherence": 4.0, "relevance": 3.0, "autoeval": 3.5}
     assert found["ben"].missing == dict.fromkeys(marks, "rate/schema")
-
-
-def test_runs_have_values_of_their_own():
-    results = [
-        UserResult(((True,) * 4, (True, False, False, False)), 100),
-        UserResult(((True, True, False, None), (True,) * 4), 50),
-        UserResult(((False,) * 4, (False,) * 4), None),
-        UserResult(),
-    ]
-    first, second = run_values(results, 3)
-    assert first.qm == pytest.approx(1 / 2)  # the second user's is not decided
-    assert first.idm == pytest.approx((1 / 100 + 2 / 3 / 50) / 2 * 1000)
-    assert second.qm == pytest.approx(1 / 3)
-    assert second.idm == pytest.approx((0.25 / 100 + 1 / 50) / 2 * 1000)
 
 
 def test_what_the_verifier_did_is_counted():

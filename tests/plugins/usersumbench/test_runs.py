@@ -68,26 +68,6 @@ def test_a_verifier_of_rubbish_ends_the_task_before_its_summaries_are_used(harne
     assert journals == ["2-segment.jsonl", "3-verify.jsonl"]
 
 
-def test_where_unread_checks_are_allowed_they_stand_next_to_the_numbers(harness_run, capsys):
-    def verify(request):
-        unread = "rum" in request.topic.variables.get("summary", "")
-        return "Lorem ipsum." if unread else answer(request)
-
-    roles = {"verifier": ScriptedModel(verify, name="verifier"), "predictor": "baseline"}
-    result = harness_run(
-        HC, model=ScriptedModel(answer), roles=roles, max_failures={"judging": 1.0}, **FEW
-    )
-
-    counts, verified = result.summaries[0].counts, result.summaries[0].stages["verify"]
-    # Each first summary is flagged, and nothing can be read of the check of each second one.
-    assert counts["segments undecided"] == counts["segments"] == verified.failures["unread_check"]
-    assert "segments flagged and fixed" not in counts
-    assert verified.items == 2 * counts["segments"]
-    said = f"{counts['segments']} of the verifier's {verified.items} checks of summaries"
-    assert result.summaries[0].notes[0] == f"{said} could not be read in full"
-    assert said in str(result)
-
-
 def test_a_verifier_of_rubbish_alone_measures_nothing_whatever_is_allowed(harness_run):
     result = harness_run(HC, max_failures=1.0, **RUBBISH)
     assert result.exit_code == 3

@@ -7,7 +7,6 @@ from builders.records import make_records
 from builders.usersumbench import a_question, activity, options, people, person, segment, work
 from harness_usersumbench.records import (
     TASKS,
-    Drawn,
     Past,
     Ratings,
     Refined,
@@ -149,14 +148,6 @@ def test_the_order_of_options_depends_on_the_seed_and_not_on_the_method():
     orders = [one.options for one in asked()]
     assert [one.options for one in asked("none", given={})] == orders
     assert [one.options for one in asked(data=people(ANN, seed=1))] != orders
-
-
-def test_of_equally_popular_options_the_right_one_is_not_preferred():
-    even = Drawn(("Next", "b", "c", "d", "e"), (1, 1, 1, 1, 1))
-    many = [person(f"u{number}", "Heat", activity=even) for number in range(300)]
-    items = asked("none", data=people(*many), given={}, runs=1)
-    right = sum(one.right == one.popular for one in items if one.task == "t1")
-    assert 30 < right < 90
 
 
 async def test_the_predictor_chooses_an_option_by_its_letter():

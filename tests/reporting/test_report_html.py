@@ -22,7 +22,6 @@ from harness.contracts.report import (
     Sheet,
     Spans,
 )
-from harness.reporting.html.figure_html import figure_html, report_html
 from harness.reporting.html.markup import (
     Html,
     all_shown,
@@ -34,8 +33,8 @@ from harness.reporting.html.markup import (
     shown,
 )
 from harness.reporting.html.provenance import command_of, provenance_html
+from harness.reporting.html.report_html import figure_html, report_html, sheet_html
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.sheet_html import sheet_html
 from harness.runs.run_folder import RunFolder
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b"

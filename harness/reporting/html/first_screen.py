@@ -9,10 +9,10 @@ from harness.contracts.stage import CANDIDATE
 from harness.reporting.comparison_tables import p_value, size_of
 from harness.reporting.html.markup import Html, details_html, element, joined
 from harness.reporting.html.provenance import chosen_of
+from harness.reporting.html.report_html import in_words, notes_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, conditions_of, lines_of, matrix_html
 from harness.reporting.html.run_differences import Differences, Established, untested_pairs
-from harness.reporting.html.sheet_html import in_words, notes_html
 from harness.reporting.tables import data_name
 from harness.scoring.differences import Difference
 from harness.scoring.grouping import grouped

@@ -10,8 +10,8 @@ from typing import Any
 from harness.base.redaction import redacted_spec
 from harness.contracts.report import Cell, Sheet
 from harness.reporting.html.markup import Html, details_html, element, joined
+from harness.reporting.html.report_html import sheet_html
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.sheet_html import sheet_html
 from harness.reporting.tables import data_name
 from harness.runs.manifest import Manifest
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from harness.base.errors import HarnessError
 from harness.contracts.report import Axis, Cell, Figure, Sheet, Spans
 from harness.registry import Plugins
-from harness.reporting.html.figure_html import figure_html
 from harness.reporting.html.key_words import key_words
 from harness.reporting.html.markup import (
     Html,
@@ -19,8 +18,8 @@ from harness.reporting.html.markup import (
     read_secrets,
     section_html,
 )
+from harness.reporting.html.report_html import figure_html, in_words, notes_html, sheet_html
 from harness.reporting.html.reported_run import ReportedRun, made_of
-from harness.reporting.html.sheet_html import in_words, notes_html, sheet_html
 from harness.reporting.tables import metric_name
 from harness.reporting.text import counted, number
 from harness.scoring.comparable import NoneComparable

@@ -17,6 +17,7 @@ from harness.reporting.html.markup import (
 )
 from harness.reporting.html.next_steps import look_next
 from harness.reporting.html.provenance import provenance_html
+from harness.reporting.html.report_html import notes_html
 from harness.reporting.html.reported_run import ReportedRun, made_of
 from harness.reporting.html.run_differences import (
     Differences,
@@ -30,7 +31,6 @@ from harness.reporting.html.run_sections import (
     repeats_html,
 )
 from harness.reporting.html.samples import RULE, Samples, pack, read_samples
-from harness.reporting.html.sheet_html import notes_html
 from harness.reporting.text import counted
 
 if TYPE_CHECKING:

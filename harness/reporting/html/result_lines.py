@@ -13,9 +13,9 @@ from harness.calls.pricing import together
 from harness.contracts.published import PublishedResult
 from harness.reporting.comparison_tables import better_of
 from harness.reporting.html.markup import Html, breakable, element, joined
+from harness.reporting.html.report_html import Entry, entries_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.run_differences import POOLED, Differences, Established, untested_pairs
-from harness.reporting.html.sheet_html import Entry, entries_html
 from harness.reporting.run_lines import paid
 from harness.reporting.tables import missing_share
 from harness.reporting.text import NOTHING, duration, number, reasons, share

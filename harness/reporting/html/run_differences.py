@@ -20,8 +20,8 @@ from harness.reporting.comparison_tables import (
     without_repeats,
 )
 from harness.reporting.html.markup import Html, details_html, element, joined
+from harness.reporting.html.report_html import notes_html, sheet_html
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.tables import metric_name
 from harness.reporting.text import counted, number
 from harness.scoring.comparable import named_differences, settings_of

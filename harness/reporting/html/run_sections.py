@@ -14,12 +14,11 @@ from harness.base.errors import HarnessError, PluginError
 from harness.contracts.report import Cell, Sheet
 from harness.registry import ANY_BENCHMARK, made
 from harness.registry.data_tools import run_tool
-from harness.reporting.html.figure_html import report_html
 from harness.reporting.html.key_words import KeyWords
 from harness.reporting.html.markup import Html, details_html, element, joined
+from harness.reporting.html.report_html import notes_html, report_html, sheet_html
 from harness.reporting.html.reported_run import ReportedRun, runs_together
 from harness.reporting.html.samples import Samples
-from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.tables import metric_name
 from harness.reporting.text import reasons
 from harness.scoring.summary import main_metrics, over_repeats

@@ -30,7 +30,6 @@ from harness.runs.journal import (
 from harness.runs.run_folder import RunFolder
 
 STAGE = "5" * 32
-OTHER = "6" * 32
 
 
 def key(number: int) -> str:

@@ -17,7 +17,7 @@ if __name__ == "__main__":
         report = run(Settings(source=Path(folder), out=Path(*out), **recipe))
         print(report.notes[0])
     else:
-        dataset = opened(domain, Path(folder))
+        dataset = opened(domain, Path(folder), option="FOLDER")
         prompts = [
             one
             for setting in ("a", "b", "c")

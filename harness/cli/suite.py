@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from harness.contracts.report import Report
     from harness.pipeline.roles import Binding, RoleBinder
     from harness.pipeline.settings import RunSettings
-    from harness.pipeline.suite_file import Candidate, Suite
-    from harness.pipeline.suite_runs import FinishedRuns, PlannedSuiteRun, SuiteRun
+    from harness.pipeline.suite import Candidate, FinishedRuns, PlannedSuiteRun, Suite, SuiteRun
     from harness.registry import Plugins
     from harness.registry.task_catalogue import Selection
     from harness.scoring.comparison import ComparisonDocument
@@ -57,8 +56,7 @@ def suite(*, file: Path, only: str | None, report: Path | None, **switches: bool
     """Run the models of a suite on its tasks, with each of its seeds. The same command continues
     where it stopped: what is done is not run again. A run that fails does not stop the others.
     """
-    from harness.pipeline.suite_file import read_suite
-    from harness.pipeline.suite_runs import FinishedRuns
+    from harness.pipeline.suite import FinishedRuns, read_suite
     from harness.registry import load_plugins
 
     with _sigterm_interrupts():
@@ -106,7 +104,7 @@ def _planned(
 ) -> PlannedSuiteRun:
     """One run of the suite, with the settings that `harness run` would have."""
     from harness.pipeline.settings import LOCAL
-    from harness.pipeline.suite_runs import PlannedSuiteRun, tagged
+    from harness.pipeline.suite import PlannedSuiteRun, tagged
 
     file = suite.file
     spec = candidate.spec
@@ -237,7 +235,7 @@ def _dry_run(planned: Sequence[PlannedSuiteRun], *, json: bool) -> int:
 
     from harness.pipeline.forecast import rehearse
     from harness.pipeline.preparation import prepare
-    from harness.pipeline.suite_runs import Players, players_of_suite, unlike_players
+    from harness.pipeline.suite import Players, players_of_suite, unlike_players
     from harness.registry import load_plugins
     from harness.reporting.forecast_tables import forecast_report, forecast_rows
     from harness.reporting.text import clean_text
@@ -277,7 +275,7 @@ def _run(
     import asyncio
     from functools import partial
 
-    from harness.pipeline.suite_runs import SuiteRun, SuiteRunner
+    from harness.pipeline.suite import SuiteRun, SuiteRunner
     from harness.reporting.display import make_display
 
     def say(text: str) -> None:
@@ -310,7 +308,7 @@ def _finish(
 ) -> int:
     """Compare the runs, write the report and print how the runs ended; the exit code of all."""
     from harness.cli.kept_runs import open_runs
-    from harness.pipeline.suite_runs import exit_code_of
+    from harness.pipeline.suite import exit_code_of
     from harness.reporting.forecast_tables import ending_report
     from harness.reporting.text import clean_text
 
@@ -386,7 +384,7 @@ def decided_gates(
     `bases` has by seed the folder of the run that the others are compared with. Without gates,
     tasks that cannot be compared are no errors: how each run ended says why.
     """
-    from harness.pipeline.suite_runs import exit_code_of
+    from harness.pipeline.suite import exit_code_of
 
     documents: list[ComparisonDocument] = []
     errors: list[HarnessError] = []

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from harness.contracts.report import Cell, Report, Sheet
 from harness.pipeline.forecast import ExpectedCost, Forecast, RoleForecast, all_together
-from harness.pipeline.suite_runs import SuiteRun
+from harness.pipeline.suite import SuiteRun
 from harness.reporting.grid import Row, plain_table, result_console
 from harness.reporting.run_lines import UNKNOWN, money
 from harness.reporting.text import clean_text, count

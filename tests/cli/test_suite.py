@@ -9,7 +9,7 @@ import pytest
 from builders.commands import run_cli
 
 from harness.cli.main import main
-from harness.pipeline.suite_file import read_suite
+from harness.pipeline.suite import read_suite
 from harness.runs.run_folder import RunFolder
 from harness.testing import ScriptedModel
 from harness.testing.scripted import offered

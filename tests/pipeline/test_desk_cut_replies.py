@@ -8,7 +8,7 @@ from harness.contracts.model import Reply, Sampling, Usage
 from harness.contracts.outcomes import Parsed, Unreadable
 from harness.contracts.task import RoleSpec
 from harness.parsing import JsonReader
-from harness.pipeline.cut_replies import why_cut
+from harness.pipeline.desk import why_cut
 from harness.pipeline.roles import Binding
 
 WIDE = Sampling(max_tokens=800, reasoning_tokens=4096)

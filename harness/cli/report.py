@@ -96,7 +96,12 @@ def report(**options: Any) -> int:
 
 
 def check_folder(page: Path, *, option: str = OPTION) -> None:
-    """Raise UsageError if the folder of a report, which `option` named, does not exist."""
+    """Raise UsageError if no page can be written to a file that `option` named."""
+    if page.suffix.lower() not in ("", ".html", ".htm"):
+        raise UsageError(
+            "a report is a page of HTML", where=option, found=str(page),
+            expected=f"a name that ends in .html, such as {page.with_suffix('.html')}",
+        )  # fmt: skip
     if not page.parent.is_dir():
         raise UsageError(
             "the folder of the report does not exist", where=option,

@@ -284,7 +284,9 @@ def tags_from(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not (name.strip() and equals and value.strip()):
-            raise UsageError("--tag needs KEY and VALUE", found=text, expected="--tag KEY=VALUE")
+            raise UsageError(
+                "--tag needs a name and a value", found=text, expected="--tag NAME=VALUE"
+            )
         found.append((name.strip(), value.strip()))
     return _without_repeats("--tag", found)
 

@@ -184,7 +184,7 @@ def new_plugin(name: str, into: Path, stages: bool) -> int:
             expected="--into DIR with a writable folder",
         ) from error
     print(f"{folder}: {len(texts)} files. Next:")
-    print(f"  pip install -e {shlex.quote(str(folder))}")
+    print(f"  pip install -e {shlex.quote(f'{folder}[test]')}")
     print(f"  {form.run.format(package=package)}")
     print(f"  python -m pytest {shlex.quote(str(folder))}")
     return 0

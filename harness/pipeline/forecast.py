@@ -6,6 +6,7 @@ are extrapolated to the whole data.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -317,17 +318,33 @@ def _bind_baselines(
 
 
 def _items_of(context: StageContext, journals: Journals) -> list[Item]:
-    """The items of a stage's records; PromptError if a prompt of it could not be rendered."""
-    items = []
+    """The items of a stage's records.
+
+    Raises PromptError if a prompt of the stage could not be rendered, and PluginError if the code
+    of the stage broke for all items.
+    """
+    where = f"{context.task.name}/{context.stage.name}"
+    items, broken = [], []
     for record in records_of(context, journals):
         outcome = record.outcome
         if isinstance(outcome, Broken) and outcome.cause == PromptError.__name__:
             raise PromptError(
                 "a prompt of this stage cannot be rendered",
-                where=f"{context.task.name}/{context.stage.name}",
+                where=where,
                 found=problem_in(outcome.detail),
             )
         items.append(record.item)
+        broken += [outcome] if isinstance(outcome, Broken) else []
+    if broken and len(broken) == len(items):
+        first = broken[0].detail
+        place = re.findall(r'File "(.*)", line (\d+)', first)
+        raise PluginError(
+            "the code of this stage breaks for every item of the rehearsal",
+            where=where,
+            found=problem_in(first) + (f", at {':'.join(place[-1])}" if place else ""),
+            expected="a value or a failure for each item",
+            hint="mend the code that the line names, or the rows that it reads",
+        )
     return items
 
 

@@ -22,7 +22,7 @@ def test_a_package_is_written_and_three_lines_say_what_to_do(tmp_path, capsys):
     }  # fmt: skip
     assert capsys.readouterr().out.splitlines() == [
         f"{folder}: 12 files. Next:",
-        f"  pip install -e {folder}",
+        f"  pip install -e '{folder}[test]'",
         "  harness --model baseline --tasks my_bench --data sample",
         f"  python -m pytest {folder}",
     ]

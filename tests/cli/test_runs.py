@@ -101,7 +101,9 @@ def test_runs_lists_what_show_lists_and_tags_choose(three, printed):
         (B, "step-2000"), (A, "step-1000"),
     ]  # fmt: skip
     assert f"runs/{C}" not in printed("show", "--tag", "week=47").out
-    assert "needs KEY and VALUE" in printed("runs", "--tag", "week", code=2).err
+    said = printed("runs", "--tag", "week", code=2).err
+    assert "--tag needs a name and a value" in said
+    assert "expected: --tag NAME=VALUE" in said
 
 
 def test_nothing_is_removed_unasked(three, printed, monkeypatch):

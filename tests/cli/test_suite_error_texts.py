@@ -142,6 +142,11 @@ to do: did you mean 'night-1'?\
 the folder of the report does not exist
 expected: an existing folder\
 """)
+    found = {"where": "--report", "found": "page.pdf"}
+    assert exits(2, UsageError, "suite s.yaml --report page.pdf", **found) == snapshot("""\
+a report is a page of HTML
+expected: a name that ends in .html, such as page.html\
+""")
     assert not Path("runs").exists()
 
 

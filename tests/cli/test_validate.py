@@ -5,7 +5,9 @@ import pytest
 from harness.cli.main import main
 
 PLUGIN = """
-    from harness import Benchmark, Item, Metric, Parsed, Select, Stage, TextReader, hookimpl
+    from harness import (
+        Benchmark, Item, Metric, Parsed, Select, Selected, Stage, TextReader, hookimpl,
+    )
     import msgspec
 
     class Options(msgspec.Struct):
@@ -30,7 +32,8 @@ PLUGIN = """
         return [item for item, _ in upstreams["guess"].values()]
 
     async def check(item, desk):
-        return await desk.judge(Select(prompt="check", subject="x", options=("y",)))
+        verdict = await desk.judge(Select(prompt="check", subject="x", options=("y",)))
+        return str(verdict.chosen) if isinstance(verdict, Selected) else verdict
 
     @hookimpl
     def register_benchmarks(register):
@@ -237,6 +240,11 @@ REHEARSED = {
         ("plugin.py", ', after=("guess",)', ""),
         "stage 'check' reads the records of a stage that is not in its `after`",
         "write after=('guess',) in the Stage",
+    ),
+    "a stage whose code breaks": (
+        ("plugin.py", '{"history": item.history}', '{"history": item.histories}'),
+        "one/guess: the code of this stage breaks for every item of the rehearsal",
+        "AttributeError: 'Reader' object has no attribute 'histories', at ",
     ),
     "data that cannot be loaded": (
         ("plugin.py", "return dataset.choose(", "return 1 / 0, dataset.choose("),

@@ -237,6 +237,8 @@ class Field:
         column, types = self.column, {*map(type, cells)}
         if not column.required:
             types.discard(type(None))
+        if not (types or self.meanings):
+            return cells
         held = _HELD_AS.get(column.type)
         fits = type(None) not in types if held is None else types <= {held}
         if fits and not (self.meanings or column.one_of):

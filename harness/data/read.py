@@ -431,7 +431,8 @@ class Table:
         declared = [one for name, column in self.columns.items() for one in column.names(name)]
         known: dict[tuple[str, ...], Sequence[Field]] = {}
         for part in _parts(objects, OBJECTS):
-            for keys, alike in groupby(part, dict.keys):
+            every = {} if self.columns else dict.fromkeys(key for row in part for key in row)
+            for keys, alike in groupby(part, dict.keys) if self.columns else [(every, part)]:
                 rows = [*alike]
                 there = tuple(one for one in declared if one in keys)
                 if there not in known or not self.columns:
@@ -439,7 +440,7 @@ class Table:
                     known[there] = self.fields_of([*keys], names, text=False, where=where)
                 fields = known[there]
                 wanted = {one.key for one in fields if one.key is not None}
-                yield fields, {key: [row[key] for row in rows] for key in wanted}, len(rows)
+                yield fields, {key: [row.get(key) for row in rows] for key in wanted}, len(rows)
                 first += len(rows)
 
     def layout(self, source: Source) -> tuple[tuple[str, ...], str]:
@@ -475,9 +476,9 @@ class Table:
         if not self.columns:
             plain = Column(type="any", required=False)
             return [
-                Field(name=name, key=name, column=plain)
+                Field(name=name, key=name if name in present else None, column=plain)
                 for name in names or present
-                if name in present and name
+                if name
             ]
         if missing := self._missing(present):
             raise self._without(missing, present, where)

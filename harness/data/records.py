@@ -271,6 +271,14 @@ def records(
                 yield cells
     except csv.Error as error:
         raise _malformed(path, str(error), row + 1) from error
+    except UnicodeDecodeError as error:  # of UTF-16, which `look_at` does not read through
+        raise DataError(
+            f"the text is not {encoding.upper()}",
+            where=str(path),
+            found=error.reason,
+            expected=f"{encoding.upper()} text",
+            hint="the file may have been cut off: fetch or write it again, best as UTF-8",
+        ) from None
 
 
 def _cells(

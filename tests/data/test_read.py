@@ -211,6 +211,7 @@ BAD_TEXT = [
     (b"PAR1abc", {}, "t.csv", "name it with .parquet at the end"),
     (b"PK\x03\x04rest", {}, "t.csv", "a ZIP archive or a spreadsheet"),
     ("a::b\n\ufdd0::5\n".encode(), {"delimiter": "::"}, "t.csv, line 2", "U+FDD0"),
+    ("a,b\n1,é\n".encode("utf-16")[:-1], {}, "t.csv", "the file may have been cut off"),
 ]
 BAD_JSON = [
     (b'"x"', {}, "t.json", "the file has no rows"),
@@ -400,11 +401,13 @@ def test_only_what_is_asked_for_is_checked_in_every_format(tmp_path, ending):
     columns = {
         "user": Column(), "kind": Column(one_of=("liked", "skipped")),
         "when": Column(type="any", required=False),
+        "tags": Column(type="list", required=False, one_of=("[]",)),
     }  # fmt: skip
     path = written(tmp_path / f"a.{ending}", {"user": ["u", "v"], "kind": ["liked", None]})
     of = table(path, columns)
     assert [batch.columns for batch in of.batches("user")] == [{"user": ["u", "v"]}]
     assert [batch.columns for batch in of.batches("when")] == [{"when": [None, None]}]
+    assert [batch.columns for batch in of.batches("tags")] == [{"tags": [None, None]}]
     with pytest.raises(DataError, match="row 2, column 'kind': the value is missing"):
         list(of.batches("user", "kind"))
     with pytest.raises(DataError, match="column 'more' is missing"):
@@ -418,6 +421,14 @@ def test_without_declared_columns_batches_have_what_the_rows_have(tmp_path, endi
     assert (batch.first, len(batch)) == (1, 2)
     assert batch.columns == {"x": ["1", "2"], "y": ["" if ending == "csv" else None, "3"]}
     assert [one.columns for one in table(path).batches("x")] == [{"x": ["1", "2"]}]
+    assert [one.columns for one in table(path).batches("z")] == [{"z": [None, None]}]
+
+
+def test_without_declared_columns_a_batch_has_all_columns_of_its_objects(tmp_path):
+    path = made(tmp_path, "a.jsonl", '{"x": 1}\n{}\n{"y": 2, "x": 3}\n')
+    [batch] = table(path).batches()
+    assert batch.columns == {"x": [1, None, 3], "y": [None, None, 2]}
+    assert [one.columns for one in table(path).batches("y")] == [{"y": [None, None, 2]}]
 
 
 def test_a_column_missing_in_one_object_names_the_row(tmp_path):

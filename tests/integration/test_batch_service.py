@@ -455,6 +455,25 @@ async def test_an_asker_that_gives_up_leaves_its_answer_to_the_next(service, tmp
     await model.close()
 
 
+async def test_an_answer_that_nobody_took_is_left_to_the_next_session(service, tmp_path):
+    service.answer = lambda body: "yes"
+    model = batched(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
+    model.folder = tmp_path
+    await model.open()
+    one, other = (msgspec.structs.replace(make_request("a"), key=key) for key in ("00", "01"))
+    gone, stays = (asyncio.create_task(model.ask(each)) for each in (one, other))
+    await asyncio.sleep(0)
+    model.gathered(live=True)
+    gone.cancel()
+    assert (await stays).text == "yes"
+    await model.close()
+    await model.open()
+    assert model.holds("00"), "else it is asked again, and paid twice"
+    assert (await model.ask(one)).text == "yes"
+    await model.close()
+    assert len(service.sent) == 2
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_session_at_once_and_the_same_command_takes_the_batches_up(
     service, run, number

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence, Sized
-from typing import Literal, TypeAlias
+from itertools import chain
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -243,14 +244,16 @@ def _check_columns(
     """Raise ValueError unless the columns are of one length and their numbers can be drawn."""
     what = f"the {mark.__struct_config__.tag} {mark.label!r}"
     first = getattr(mark, columns[0])
-    cells: list[object] = []
+    numbers: list[Any] = []
     for name in (*columns, *optional):
         column = getattr(mark, name)
-        if column or name in columns:
+        if name in columns or len(column):
             _same_length(f"{what}: {columns[0]} and {name}", first, column)
-        for one in column:
-            cells += one if isinstance(one, tuple) else (one,)
-    _drawable(what, [cell for cell in cells if isinstance(cell, (int, float))])
+        if name not in ("names", "texts"):
+            numbers.extend(chain.from_iterable(column) if isinstance(mark, Boxes) else column)
+    if isinstance(mark, Spans):
+        numbers = [one for one in numbers if one is not None]
+    _drawable(what, numbers)
 
 
 def _same_length(what: str, one: Sized, other: Sized) -> None:

@@ -78,6 +78,13 @@ class Registration(Generic[F]):
     description: str
     origin: Origin
 
+    def __post_init__(self) -> None:
+        """Raise PluginError for what would break the lists of all plugins."""
+        arguments = getattr(self, "arguments", {})
+        for text in (self.name, self.description, *arguments, *arguments.values()):
+            if not isinstance(text, str):
+                raise PluginError(f"{self.name!r} was registered with {text!r}, which is no text")
+
     @property
     def key(self) -> Any:
         """The key in the registry."""
@@ -195,6 +202,7 @@ class DataToolRegistration(Registration[Callable[[], "DataTool"]]):
     origin: Origin = OWN
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.command in TAKEN or not COMMAND.fullmatch(self.command):
             taken = "a command of the harness itself, " if self.command in TAKEN else ""
             raise PluginError(

@@ -252,7 +252,8 @@ def made(registration: Registration[Callable[P, T]], *given: P.args, **named: P.
             f"{registration.name!r} cannot be made",
             where=str(registration.origin),
             found=line_of(error),
-            hint=hint_for(error, registration.origin.distribution),
+            hint=hint_for(error, registration.origin.distribution)
+            or "fix the plugin, or report this to its developers",
         ) from error
 
 
@@ -337,7 +338,9 @@ def _load(point: EntryPoint, plugins: Plugins) -> LoadedPlugin:
     registered: list[tuple[str, Registration[Any]]] = []
 
     def register(kind: str, *given: Any, **named: Any) -> None:
-        registered.append((kind, KINDS[kind](*given, **named, origin=origin)))
+        # None is what a plugin writes for arguments that its kind does not have.
+        given_by_name = {name: value for name, value in named.items() if value is not None}
+        registered.append((kind, KINDS[kind](*given, **given_by_name, origin=origin)))
 
     try:
         manager.register(plugin, name=str(origin))

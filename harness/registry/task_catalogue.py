@@ -447,6 +447,7 @@ class Catalogue:
                 where=document.where(["task"]),
                 found="; ".join(map(str, self._plugins.broken)),
                 expected="a working plugin that offers it",
+                hint=did_you_mean(benchmark, self._plugins.benchmarks),
             )
 
 

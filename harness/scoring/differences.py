@@ -117,13 +117,13 @@ def _difference(
             statistic=metric.statistic,
         )
     value = statistic_of(first, metric.statistic) - statistic_of(second, metric.statistic)
-    return measured(
+    return difference_from(
         name, runs, interval, drawn, test, n=len(pairs), users=len(set(users)),
         value=value if math.isfinite(value) else None,
     )  # fmt: skip
 
 
-def measured(
+def difference_from(
     metric: str,
     runs: tuple[str, str],
     how: IntervalSpec,

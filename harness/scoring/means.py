@@ -15,7 +15,7 @@ from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
-from harness.scoring.differences import Difference, Units, measured
+from harness.scoring.differences import Difference, Units, difference_from
 from harness.scoring.finished_task import FinishedTask, finished_task
 from harness.scoring.grouping import grouped
 from harness.scoring.summary import TaskSummary, main_metrics
@@ -247,14 +247,14 @@ def difference_of_mean(
             method=how.method,
         )
         test = _p_value(*parts, seed=stable_int("exchanged together", seed, mean.name, metric))
-        difference = measured(
+        difference = difference_from(
             metric, runs, how, drawn, test, value=ours - theirs,
             n=sum(len(part.values) for part in parts[0]),
             users=len(np.unique(np.concatenate([part.clusters for part in parts[0]]))),
         )  # fmt: skip
     else:
         why = "a repeat has a value in one of the runs alone"
-        difference = measured(
+        difference = difference_from(
             metric, runs, how, NoInterval(why), Undefined(why), value=None, n=0, users=0
         )
     spread = {run: stdev(one.values()) for run, one in values.items() if len(one) > 1}

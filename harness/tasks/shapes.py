@@ -56,13 +56,15 @@ class Misfit:
 def bare(shape: inspect.Type) -> inspect.Type:
     """A type without its description, with the bounds that files alone must keep."""
     if not isinstance(shape, inspect.Metadata):
-        return shape
+        # A struct that is written as a list is left to msgspec.
+        is_list = isinstance(shape, inspect.StructType) and shape.array_like
+        return inspect.AnyType() if is_list else shape
     extra = shape.extra or {}
     if "keys" in extra:
         return inspect.type_info(extra["keys"])
     if isinstance(shape.type, inspect.UnionType) and extra:
         return inspect.UnionType(tuple(_bounded(bare(one), extra) for one in shape.type.types))
-    return _bounded(shape.type, extra)
+    return _bounded(bare(shape.type), extra)
 
 
 def _bounded(shape: inspect.Type, extra: Mapping[str, Any]) -> inspect.Type:
@@ -82,7 +84,11 @@ def keys(shape: inspect.Type) -> dict[str, inspect.Field] | None:
         fields = {one.encode_name: one for one in shape.fields}
         return {name: fields[name] for name in shape.cls.__annotations__}
     if isinstance(shape, inspect.StructType):
-        return {one.encode_name: one for one in shape.fields}
+        fields = {one.encode_name: one for one in shape.fields}
+        if (tag := shape.tag_field) is not None:
+            only = inspect.LiteralType((shape.tag,))
+            fields = {tag: inspect.Field(tag, tag, only, required=False), **fields}
+        return fields
     if isinstance(shape, inspect.DictType) and (names := choices(shape.key_type)):
         return {name: inspect.Field(name, name, shape.value_type, required=False) for name in names}
     return None
@@ -143,9 +149,16 @@ def misfits(
             known=choices(shape),
         )
     if len(alternatives) > 1 and fitting:
-        # Which of several structs it is, msgspec finds by their tags.
-        if len(fitting) == 1 or not isinstance(value, dict):
-            yield from misfits(fitting[0], value, path, about)
+        if len(fitting) > 1 and isinstance(value, dict):
+            # Several structs differ by their tags; a tag of none of them is left to msgspec.
+            fitting = [
+                one
+                for one in fitting
+                if isinstance(struct := bare(one), inspect.StructType)
+                and value.get(struct.tag_field) == struct.tag
+            ]
+        for one in fitting[:1]:
+            yield from misfits(one, value, path, about)
     elif fitting:
         yield from _misfits_inside(shape, value, path)
 
@@ -194,7 +207,7 @@ def _values(shape: inspect.Type) -> Sequence[Any]:
 def _takes(shape: inspect.Type, value: Any) -> bool:
     """Whether a value is of the kind that a type has in a file, whatever its bounds."""
     if listed := _values(shape):
-        return value in listed
+        return any(one == value and type(one) is type(value) for one in listed)
     kind, _ = PLAIN.get(type(shape), (object, ""))
     is_bool = isinstance(value, bool) and kind is not object
     return isinstance(value, kind) and is_bool == isinstance(shape, inspect.BoolType)

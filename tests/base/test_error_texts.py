@@ -215,7 +215,10 @@ def test_factories_that_break_and_settings_of_another_type(site, raised):
     found = "ZeroDivisionError: integer division or modulo by zero"
     assert raised(
         PluginError, bind, "candidate", where="plugin 'broken' of broken-models", found=found
-    ) == snapshot("'broken' cannot be made")
+    ) == snapshot("""\
+'broken' cannot be made
+to do: fix the plugin, or report this to its developers\
+""")
     found = "Expected `int | null`, got `str` - at `$.limit`"
     assert raised(UsageError, make_settings, {**given, "limit": "many"}, found=found) == snapshot(
         "a setting cannot be used"

@@ -143,6 +143,15 @@ def test_a_missing_respondent_names_those_there_are(site):
             "Argument(s) {'registre'} are declared in the hookimpl but can not be found in the "
             "hookspec",
         ),
+        *(
+            (f"from harness import hookimpl\n@hookimpl\ndef register_models(register):\n    {call}",
+             f"PluginError: {line}, which is no text")
+            for call, line in (
+                ("register(5, str)", "5 was registered with 5"),
+                ("register('x', str, description=7)", "'x' was registered with 7"),
+                ("register('x', str, arguments={'n': 7})", "'x' was registered with 7"),
+            )
+        ),
         (
             "from harness import hookimpl\n@hookimpl\ndef register_models(register):\n"
             "    register('half', str)\n    1 / 0",
@@ -182,8 +191,18 @@ def register_respondents(register):
         plugins.benchmark("x")
     assert str(caught.value) == (
         "plugin 'wrong' of wrong-one: 'x' cannot be made\n"
-        "  found:    TypeError: 'NoneType' object is not callable"
+        "  found:    TypeError: 'NoneType' object is not callable\n"
+        "  to do:    fix the plugin, or report this to its developers"
     )
+
+
+def test_a_kind_of_model_may_say_with_none_that_it_has_no_arguments(site):
+    plugins = plugins_of(site, kinds="""
+        @hookimpl
+        def register_models(register):
+            register("reel", str, arguments=None)
+    """)  # fmt: skip
+    assert plugins.model("reel").arguments == {}
 
 
 def test_what_a_broken_plugin_says_holds_no_secret(site, monkeypatch):

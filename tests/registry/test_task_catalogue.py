@@ -164,6 +164,13 @@ def test_a_task_of_a_broken_plugin_tells_why(site, monkeypatch):
             "bad/task_configs/worse.yaml": "task: worse\nversion: 1\nbenchmark: other\n",
         },
     )
+    site.install("otters", {"otters": "otters"}, {"otters.py": """
+from harness import hookimpl
+
+@hookimpl
+def register_benchmarks(register):
+    register("otter", None)
+"""})  # fmt: skip
     monkeypatch.chdir(site.folder / "bad")
     why = (
         "plugin 'bad' of bad-benchmark could not be loaded: "
@@ -178,6 +185,7 @@ def test_a_task_of_a_broken_plugin_tells_why(site, monkeypatch):
         "task_configs/worse.yaml:1:7",
         why,
     )
+    assert error.hint == "did you mean 'otter'?"
     assert error_of(found, "worst").hint == "did you mean 'worse'?"
     assert error_of(found, "elsewhere").found == f"these could not be read: {why}"
 

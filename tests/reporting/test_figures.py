@@ -3,6 +3,7 @@
 import math
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from builders.processes import run_here, run_python
 
@@ -346,6 +347,8 @@ def test_the_largest_numbers_that_are_taken_can_be_drawn():
         lambda: Rule(label="a", at=float("inf")),
         lambda: Bars(label="a", names=("x",), values=()),
         lambda: Boxes(label="a", names=("x",), values=((1.0, float("nan")),)),
+        lambda: Boxes(label="a", names=("x",), values=[[1.0, float("nan")]]),
+        lambda: Line(label="a", x=np.array([1, 2]), y=np.array([1, np.nan])),
         lambda: Spans(label="a", names=("x",), low=(1,), value=(1,), high=()),
         lambda: Grid(label="a", across=("x",), down=("z",), values=()),
         lambda: Grid(label="a", across=("x",), down=("z",), values=((1,),), deepest=0),

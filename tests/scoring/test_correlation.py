@@ -109,9 +109,10 @@ def test_draws_without_a_value_leave_no_interval():
     found = kappa_interval("yn", "yn", "ab", seed=0, draws=50)
     assert isinstance(found, NoInterval)
     assert found.reason.startswith("κ has no value in ")
-    assert kappa_interval("yn", "yn", "aa", seed=0) == NoInterval(
-        "fewer than two users: there is nothing to draw from"
-    )
+    for given in ("yn", "yn", "aa"), ("", "", ""):
+        assert kappa_interval(*given, seed=0) == NoInterval(
+            "fewer than two users: there is nothing to draw from"
+        )
     found = relation_interval([1, 2], [1, 2], "ab", spearman, seed=0, draws=50)
     assert isinstance(found, NoInterval)
     assert found.reason.startswith("the statistic has no value in ")

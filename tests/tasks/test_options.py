@@ -95,3 +95,46 @@ def test_an_ill_typed_option_is_told_with_its_place(task, line, where, found, ex
 
 def test_a_benchmark_without_options_says_so(task):
     assert refused(task("window: 1"), Nothing).expected == "no options: this benchmark has none"
+
+
+class Circle(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="circle"):
+    radius: float = 1.0
+
+
+class Square(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="square"):
+    side: float = 1.0
+
+
+class Point(msgspec.Struct, frozen=True, array_like=True):
+    x: int = 0
+    y: int = 0
+
+
+class Drawn(msgspec.Struct, frozen=True):
+    shape: Circle | Square = Circle()
+    hole: Circle = Circle()
+    at: Point = Point()
+    corners: Literal[3, 4] = 4
+
+
+def test_structs_with_a_tag_and_structs_as_lists_are_taken(task):
+    given = task("shape: {type: square, side: 2}", "hole: {type: circle}", "at: [1, 2]")
+    assert typed_options(given, Drawn) == Drawn(shape=Square(side=2.0), at=Point(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("line", "problem", "expected"),
+    [
+        (
+            "shape: {type: square, sides: 2}",
+            "unknown option `shape.sides` of the benchmark 'films'",
+            "one of type, side",
+        ),
+        ("shape: {type: square, side: x}", "the option `shape.side` is invalid", "a number"),
+        ("hole: {type: square}", "the option `hole.type` is invalid", "one of circle"),
+        ("corners: true", "the option `corners` is invalid", "one of 3, 4"),
+    ],
+)
+def test_options_that_fit_none_of_their_structs_or_values_are_told(task, line, problem, expected):
+    error = refused(task(line), Drawn)
+    assert (error.problem, error.expected) == (problem, expected)

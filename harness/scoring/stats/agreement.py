@@ -100,7 +100,7 @@ def kappa_interval(
     for one, other, user in zip(first, second, users, strict=True):
         tables[numbers[user], place[one], place[other]] += 1.0
     cost = 1.0 - np.eye(len(place))
-    flat = tables.reshape(len(numbers), -1)
+    flat = tables.reshape(len(numbers), len(place) ** 2)
 
     def drawn(random: np.random.Generator) -> Floats:
         found = []

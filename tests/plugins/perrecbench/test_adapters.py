@@ -7,7 +7,7 @@ import pytest
 from harness_perrecbench.tuning.adapters import Options, run
 from safetensors.numpy import load_file, save_file
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, UsageError
 
 MODULE = "base_model.model.layers.0.self_attn.q_proj"
 KEY_A, KEY_B = f"{MODULE}.lora_A.weight", f"{MODULE}.lora_B.weight"
@@ -108,3 +108,8 @@ def test_what_cannot_be_merged_is_refused_and_nothing_is_written(three, tmp_path
     with pytest.raises(DataError, match=next(iter(config))):
         run(Options(**three, out=tmp_path / "merged"))
     assert not (tmp_path / "merged").exists()
+
+
+def test_a_full_folder_is_refused(three):
+    with pytest.raises(UsageError, match="the folder for the merged adapter is not empty"):
+        run(Options(**three, out=three["listwise"]))

@@ -140,6 +140,12 @@ def test_the_pointwise_thought_prompt_gives_the_published_steps_and_asks_to_thin
     }
 
 
+def test_without_profile_mode_and_average_are_gone_too():
+    assert rate(profile="none")["user"].startswith(
+        "[User History]\n<|The Start of User Data|>\n\n### Item Title\nCup\n"
+    )
+
+
 PAIR_USER = f"""\
 [User A]
 <|The Start of User Data|>

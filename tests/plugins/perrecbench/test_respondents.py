@@ -4,7 +4,7 @@ import json
 from random import Random
 
 import pytest
-from harness_perrecbench.baselines import liking, profile, rate, words
+from harness_perrecbench.baselines import compare, liking, profile, rank, rate, words
 from harness_perrecbench.plugin import ASKED
 
 KETTLE = {"title": "Brelto Gothic Kettle with Raven Handle", "author": None}
@@ -49,6 +49,14 @@ def test_a_rating_is_the_average_and_the_liking_within_the_scale():
     ):
         said = rate({"member": one, "query": KETTLE}, Random(1))
         assert json.loads(said) == {"predicted_rating": stars}
+
+
+def test_equal_likings_are_told_apart_by_chance_alone():
+    asked = {"query": KETTLE, "members": [FOND, FOND]}
+    assert {compare(asked, Random(seed)) for seed in range(9)} == {"[User A]", "[User B]"}
+    orders = {rank(asked, Random(seed)) for seed in range(9)}
+    assert orders == {'{"predicted_ranking": [1, 2]}', '{"predicted_ranking": [2, 1]}'}
+    assert rank(asked, Random(1)) == rank(asked, Random(1))
 
 
 def test_a_profile_names_the_words_that_were_rated_above_the_average_the_furthest_first():

@@ -20,19 +20,11 @@ import msgspec
 from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
 from harness.base.redaction import without_query
-from harness.data.fetch import (
-    VARIABLE,
-    BuildTool,
-    Fetching,
-    downloads_folder,
-    fetched,
-    locked,
-)
+from harness.data.fetch import VARIABLE, BuildTool, Fetching, downloads_folder, fetched, locked
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 
 if TYPE_CHECKING:
     from harness.contracts.task import BuildSpec, InputSpec
-
 
 REPORT_SECONDS = 60.0
 

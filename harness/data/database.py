@@ -210,11 +210,8 @@ def _by_sql(
     if not isinstance(source, FileSource) or source.objects() is not None:
         return None
     if source.format == "parquet":
-        made, number, rows = (
-            "VIEW",
-            ", file_row_number AS rowid",
-            parquet(source.path, numbered=True),
-        )
+        made, number = "VIEW", ", file_row_number AS rowid"
+        rows = parquet(source.path, numbered=True)
         stored = parquet_types(source, connection)
         if "file_row_number" in stored:
             return None

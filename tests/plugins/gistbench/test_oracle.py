@@ -27,6 +27,12 @@ def score(user, *verified, unverified=(), **more):
     return Score(id=user, user=user, details=details, **more)
 
 
+def test_the_runs_verify_together_what_any_of_them_verified():
+    found = gather([score("ada", 31, 5), score("ben", 7), score("ada", 5, 110)])
+
+    assert found == Categories({"ada": frozenset({31, 5, 110}), "ben": frozenset({7})})
+
+
 def test_a_file_and_the_runs_are_united_its_users_first_and_the_new_ones_in_natural_order():
     known = Categories({"9": frozenset({1}), "2": frozenset()}, {"dataset": "toy"})
 

@@ -16,7 +16,9 @@ from builders.horizon import (
 )
 from harness_horizon.curation import build
 from harness_horizon.curation.engine import engine
+from harness_horizon.curation.ledger import read_manifest
 from harness_horizon.curation.sources import raw_rows
+from harness_horizon.recommenders.training_data import read_training, validation_cases
 
 DAY = 86_400_000
 PEOPLE = [f"p{number:02}" for number in range(20)]
@@ -171,11 +173,16 @@ LIVES = {
 """When somebody buys, for each kind of user that the authors' scripts treat differently."""
 
 
+def published(folder, lives=LIVES, *, many=30, **options):
+    """The folder of a published build of many users of each kind."""
+    rows = [(f"{kind}-{number}", f"b{place}", time) for kind, times in lives.items()
+            for number in range(many) for place, time in enumerate(times)]  # fmt: skip
+    write_log(folder, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
+    return built(folder, published=True, **options)
+
+
 def test_published_draws_users_as_the_authors_scripts(tmp_path):
-    rows = [(f"{kind}-{number}", f"b{place}", time) for kind, times in LIVES.items()
-            for number in range(30) for place, time in enumerate(times)]  # fmt: skip
-    write_log(tmp_path, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
-    made = read_build(built(tmp_path, published=True, held_out=70))
+    made = read_build(published(tmp_path, held_out=70))
     roles = ("held_out", "trained", "tested", "validating")
     kinds = {role: {one.partition("-")[0] for one in made[role]} for role in roles}
     assert kinds["held_out"] <= {"tests", "short", "new"}
@@ -186,6 +193,26 @@ def test_published_draws_users_as_the_authors_scripts(tmp_path):
     assert len(made["held_out"]) == 9
     assert made["tested"] | made["validating"] <= made["trained"]
     assert {user.partition("-")[0] for user, *_ in made["1b"]} <= {"tests", "new"}
+
+
+def test_published_sets_users_aside_who_need_no_item_before_2019(tmp_path):
+    early = [TAU - 500 * DAY + place for place in range(5)]
+    lives = {"late": [LAST, LAST + 1, LAST + 2, TAU, TAU + DAY], "old": early}
+    made = read_build(published(tmp_path, lives, many=100))
+    # Ten of 100 users of 2020 are held out, and nine of the 90 who are left are set aside.
+    left = set(made["histories"]) - made["held_out"] - made["trained"]
+    assert len(made["held_out"]) == 10
+    assert (len(left), {user.partition("-")[0] for user in left}) == (9, {"late"})
+
+
+def test_published_validates_with_every_item_of_2019(tmp_path):
+    out = published(tmp_path, {"p": [OLD, LAST, LAST + 1, LAST + 2, OF_2020]})
+    data = read_training(out)
+    [(histories, targets)] = validation_cases(data).batches(10**6, 9)
+    # Only b0 is trained on: it is the history of b1 and b2, which nobody can recommend.
+    assert histories.tolist() == [[1]] * len(targets) and not targets.any()
+    assert len(targets) == 2 * len(read_build(out)["tested"]) > 0
+    assert read_manifest(out).totals["audit"]["looked_for_validation_targets"] == len(targets)
 
 
 def test_fewer_are_tested_where_fewer_are_trained_on(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
@@ -45,7 +45,8 @@ class TaskData:
     task's number of units, `limit` the run's; `seed` decides which ones are chosen. `absent` are
     the optional tables that this data lacks, each with the files that were looked for.
     `known` are facts about the published data, and `settled` says that the source is known to have
-    it, by a digest or a commit. With `of_run`, errors about columns propose options of a run.
+    it, by a digest or a commit. `named` are in a run the columns that the command names in the data, by
+    table; errors about columns then propose options of a run.
 
     State: `chosen` counts the chosen ids, `notes` holds the noted facts, `shared` the results of
     `once` for all tasks with the same `shared`.
@@ -63,15 +64,18 @@ class TaskData:
     absent: Mapping[str, str] = field(default_factory=dict)
     known: Sequence[KnownFact] = ()
     settled: bool = False
-    of_run: bool = False
+    named: Mapping[str, Collection[str]] | None = None
     chosen: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: dict[str, int] = field(default_factory=dict)
     shared: dict[Any, Any] = field(default_factory=dict)
     _hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.of_run:
-            self.tables = {name: replace(one, of_run=True) for name, one in self.tables.items()}
+        if self.named is not None:
+            self.tables = {
+                name: replace(one, named=self.named.get(name, ()))
+                for name, one in self.tables.items()
+            }
 
     @property
     def built(self) -> bool:

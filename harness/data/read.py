@@ -13,7 +13,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -319,13 +319,14 @@ class Table:
     no declared columns it holds all cells unchanged. An optional column that is absent, null or an
     empty cell is None; for a required column this is an error.
 
-    With `of_run`, errors propose options of a run.
+    `named` are in a run the columns that the command names in the data; a header must have these,
+    and errors propose options of a run.
     """
 
     name: str
     columns: Mapping[str, Column]
     sources: Sequence[Source]
-    of_run: bool = False
+    named: Collection[str] | None = None
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Number and values of each row; each call reads from the start.
@@ -428,6 +429,8 @@ class Table:
         self, objects: Iterator[dict[str, Any]], names: Collection[str], label: str
     ) -> Iterator[Cells]:
         first = 1
+        # An object may leave out an optional column, whoever named it.
+        plain = replace(self, named=None if self.named is None else ())
         declared = [one for name, column in self.columns.items() for one in column.names(name)]
         known: dict[tuple[str, ...], Sequence[Field]] = {}
         for part in _parts(objects, OBJECTS):
@@ -437,7 +440,7 @@ class Table:
                 there = tuple(one for one in declared if one in keys)
                 if there not in known or not self.columns:
                     where = place(label, row=first)
-                    known[there] = self.fields_of([*keys], names, text=False, where=where)
+                    known[there] = plain.fields_of([*keys], names, text=False, where=where)
                 fields = known[there]
                 wanted = {one.key for one in fields if one.key is not None}
                 yield fields, {key: [row.get(key) for row in rows] for key in wanted}, len(rows)
@@ -461,11 +464,12 @@ class Table:
         return source.header(best), best
 
     def _missing(self, present: Collection[str]) -> list[str]:
-        """The required columns without a name among those present."""
+        """The columns that must be there and have no name among those present."""
         return [
             name
             for name, column in self.columns.items()
-            if column.required and not any(one in present for one in column.names(name))
+            if (column.required or name in (self.named or ()))
+            and not any(one in present for one in column.names(name))
         ]
 
     def fields_of(
@@ -488,7 +492,7 @@ class Table:
                 key=next((known for known in column.names(name) if known in present), None),
                 column=column,
                 text=text,
-                table=self.name if self.of_run else None,
+                table=self.name if self.named is not None else None,
             )
             for name, column in self.columns.items()
             if name in names
@@ -503,11 +507,11 @@ class Table:
             wanted = self.columns[name].names(name)
             near = next((found for one in wanted if (found := nearest(one, free))), None)
             option = "--columns " + shlex.quote(f"{self.name}.{name}={near or 'NAME'}")
-            if near and self.of_run:
+            if near and self.named is not None:
                 hints.append(f"'{near}' is the nearest name: if it is '{name}', give {option}")
             elif near:
                 hints.append(f"'{near}' is the nearest name: rename it if it is '{name}'")
-            elif self.of_run and free:
+            elif self.named is not None and free:
                 hints.append(f"if '{name}' has another name: {option}")
         if len(present) == 1 and (mark := next((m for m in ";\t|," if m in present[0]), None)):
             hints = [f"the header seems to be separated by {mark!r}; CSV needs commas, TSV tabs"]

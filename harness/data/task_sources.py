@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,14 +44,14 @@ def open_dataset(
     task: str,
     shared: dict[Any, Any] | None = None,
     fetching: Fetching | None = None,
-    of_run: bool = False,
+    named: Mapping[str, Collection[str]] | None = None,
 ) -> TaskData:
     """The opened data of a task; no row is read yet.
 
     `data` is the value of `--data`: None for the task's own sources, "build" for those that build
     the data, "sample" for the sample in `package`, the folder of the benchmark's code, else a file
     or folder. Datasets with the same `shared` share the results of `TaskData.once`. `fetching` is
-    what may be fetched. With `of_run`, errors about columns propose options of a run.
+    what may be fetched. `named` are in a run the columns that the command names in the data.
     """
     if limit is not None and limit < 1:
         raise UsageError("the limit is too small", found=f"--limit {limit}", expected="1 or more")
@@ -63,7 +63,7 @@ def open_dataset(
         seed=seed,
         shared={} if shared is None else shared,
         known=spec.known,
-        of_run=of_run,
+        named=named,
     )
     opener = _Opener(spec, task, make, fetching or Fetching())
     if data is None:

@@ -39,7 +39,7 @@ from harness.tasks.changes import apply_changes, changes_in, format_changes
 from harness.tasks.check import mismatches
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
-from harness.tasks.own_columns import own_columns_of, with_own_columns
+from harness.tasks.own_columns import named_columns, own_columns_of, with_own_columns
 from harness.tasks.repeats import repeat_of, task_and_repeat
 
 if TYPE_CHECKING:
@@ -508,5 +508,5 @@ class _Loader:
             task=task.name,
             shared=self._shared,
             fetching=self._fetching,
-            of_run=True,
+            named=named_columns(task, self._settings.columns),
         )

@@ -77,6 +77,15 @@ def own_columns_of(
     )
 
 
+def named_columns(task: Task, columns: Mapping[str, str]) -> dict[str, set[str]]:
+    """The columns of a task that --columns names in the data, by table."""
+    found: dict[str, set[str]] = {}
+    for written in columns:
+        for place in _found(task, written, "--columns"):
+            found.setdefault(place.table, set()).add(place.column)
+    return found
+
+
 def _places(tasks: Sequence[Task], written: str, option: str) -> list[_Place]:
     """The columns that a path names; UsageError if there is none, or several in one task."""
     places = []

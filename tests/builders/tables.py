@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,13 @@ from harness.data.records import stamp_of
 
 
 def table_of(
-    *paths: Path, columns: Mapping[str, Column], name: str = "people", of_run: bool = False,
-    **written: Any,
+    *paths: Path, columns: Mapping[str, Column], name: str = "people",
+    named: Collection[str] | None = None, **written: Any,
 ) -> Table:  # fmt: skip
     """The table in these files, which are delimited as written."""
     delimited = DelimitedSpec(**written)
     sources = [FileSource(path=path, stamp=stamp_of(path), delimited=delimited) for path in paths]
-    return Table(name=name, columns=columns, sources=sources, of_run=of_run)
+    return Table(name=name, columns=columns, sources=sources, named=named)
 
 
 def refused(table: Table) -> DataError:

@@ -20,8 +20,8 @@ ROWS = [
 ]
 
 
-def table(path, columns=COLUMNS, *, of_run=True):
-    return table_of(path, columns=columns, name="engagements", of_run=of_run)
+def table(path, columns=COLUMNS, *, named=()):
+    return table_of(path, columns=columns, name="engagements", named=named)
 
 
 def three(folder, name):
@@ -82,27 +82,43 @@ KIND = {"kind": Column(one_of=KINDS)}
 
 
 @pytest.mark.parametrize(
-    ("text", "columns", "of_run", "hint"),
+    ("text", "columns", "named", "hint"),
     [
-        ("customer_id,kind\nc1,like\n", MISSING, True, "'customer_id' is the nearest name: if it "
+        ("customer_id,kind\nc1,like\n", MISSING, (), "'customer_id' is the nearest name: if it "
          "is 'user_id', give --columns engagements.user_id=customer_id"),
-        ("who,kind\nc1,like\n", MISSING, True,
+        ("who,kind\nc1,like\n", MISSING, (),
          "if 'user_id' has another name: --columns engagements.user_id=NAME"),
-        ("users id,kind\nc1,like\n", MISSING, True, "'users id' is the nearest name: if it is "
+        ("users id,kind\nc1,like\n", MISSING, (), "'users id' is the nearest name: if it is "
          "'user_id', give --columns 'engagements.user_id=users id'"),
-        ("kind\nexplicit\n", KIND, True,
+        ("kind\nexplicit\n", KIND, (),
          "if it stands for one of these: --values engagements.kind.explicit=MEANING"),
-        ("kind\na dislike\n", KIND, True,
+        ("kind\na dislike\n", KIND, (),
          "if it stands for one of these: --values 'engagements.kind.a dislike=MEANING'"),
         # Tables of tools have no options of a run.
-        ("customer_id,kind\nc1,view\n", {"customer": Column(), **KIND}, False,
+        ("customer_id,kind\nc1,view\n", {"customer": Column(), **KIND}, None,
          "'customer_id' is the nearest name: rename it if it is 'customer'"),
-        ("customer_id,kind\nc1,view\n", KIND, False, None),
+        ("customer_id,kind\nc1,view\n", KIND, None, None),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_proposes_the_option_of_a_run(tmp_path, text, columns, of_run, hint):
+def test_what_does_not_fit_proposes_the_option_of_a_run(tmp_path, text, columns, named, hint):
     (tmp_path / "a.csv").write_text(text)
-    assert refused(table(tmp_path / "a.csv", columns, of_run=of_run)).hint == hint
+    assert refused(table(tmp_path / "a.csv", columns, named=named)).hint == hint
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_a_header_has_the_columns_that_a_command_names(tmp_path, name):
+    """An object may leave out an optional column, whoever named it."""
+    columns = {**COLUMNS, "time": Column(called="wan", required=False)}
+    path = three(tmp_path, name)
+    assert all(row["time"] is None for _, row in table(path, columns).rows())
+    of = table(path, columns, named=("user", "time"))
+    if name == "a.jsonl":
+        assert all(row["time"] is None for _, row in of.rows())
+        return
+    assert refused(of).problem == "column 'time' is missing"
+    assert refused(of).expected == "'wan'"
+    with pytest.raises(DataError, match="column 'time' is missing"):
+        in_database(of)
 
 
 def test_a_column_has_no_name_but_the_one_it_is_called_by(tmp_path):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.base.errors import PromptError, TaskError, UsageError
+from harness.base.errors import DataError, PromptError, TaskError, UsageError
 from harness.contracts.stage import Item, Stage
 from harness.data import TaskData
 from harness.pipeline import preparation
@@ -92,6 +92,21 @@ def test_own_columns_are_read_and_named_as_a_reason(tmp_path):
         "judged by rule: lexical",
     )
     assert make_settings({**BASELINE, **own}).asked() != make_settings(BASELINE).asked()
+
+
+def test_a_column_that_a_command_names_must_be_there(tmp_path):
+    text = BARE.format(name="timed", options="{}")
+    (tmp_path / "timed.yaml").write_text(
+        text.replace("user: {}", "user: {}, at: {required: false}")
+    )
+    (tmp_path / "log.csv").write_text("user,title,action,Wann\n" + "u,t,liked,1\n" * 9)
+    timed = {"tasks": str(tmp_path / "timed.yaml"), "data": str(tmp_path / "log.csv")}
+    assert prepared(**timed, columns={"at": "Wann"}).tasks
+    with pytest.raises(DataError, match="column 'at' is missing") as caught:
+        prepared(**timed, columns={"at": "Wan"})
+    assert caught.value.hint == (
+        "'Wann' is the nearest name: if it is 'at', give --columns engagements.at=Wann"
+    )
 
 
 def test_a_change_to_what_a_task_has_is_none_of_the_settings():

@@ -45,8 +45,8 @@ class TaskData:
     task's number of units, `limit` the run's; `seed` decides which ones are chosen. `absent` are
     the optional tables that this data lacks, each with the files that were looked for.
     `known` are facts about the published data, and `settled` says that the source is known to have
-    it, by a digest or a commit. `named` are in a run the columns that the command names in the data, by
-    table; errors about columns then propose options of a run.
+    it, by a digest or a commit. `named` are in a run the columns, by table, that the command names
+    in the data; errors about columns then propose options of a run.
 
     State: `chosen` counts the chosen ids, `notes` holds the noted facts, `shared` the results of
     `once` for all tasks with the same `shared`.

@@ -108,8 +108,15 @@ def _places(tasks: Sequence[Task], written: str, option: str) -> list[_Place]:
             for column in spec.columns
         )
         form = "TABLE.COLUMN=NAME" if option == "--columns" else "TABLE.COLUMN.VALUE=MEANING"
+        if option == "--values" and any(any(_found(task, written, "--columns")) for task in tasks):
+            raise UsageError(
+                f"{written!r} names a column and no value of it",
+                where=option,
+                expected=form,
+                hint=f"put a value of your data behind it: {option} {written}.VALUE=MEANING",
+            )
         raise UsageError(
-            f"no chosen task has the column of {written!r}",
+            f"no chosen task has the column that {written!r} names",
             where=option,
             expected=f"{form} with one of: {', '.join(known) or 'no column'}",
             hint=did_you_mean(".".join(written.split(".")[:2]), known),

@@ -59,12 +59,15 @@ def test_a_path_may_name_its_task(tasks):
 @pytest.mark.parametrize(
     ("given", "problem", "expected", "hint"),
     [
-        (({"seen.usr": "x"}, {}), "no chosen task has the column of 'seen.usr'",
+        (({"seen.usr": "x"}, {}), "no chosen task has the column that 'seen.usr' names",
          "TABLE.COLUMN=NAME with one of: seen.user, seen.kind, films.user, films.film.id, "
          "seen.film.id", "did you mean 'seen.user'?"),
-        (({}, {"kind": "x"}), "no chosen task has the column of 'kind'",
+        (({}, {"knd.view": "x"}), "no chosen task has the column that 'knd.view' names",
          "TABLE.COLUMN.VALUE=MEANING with one of: seen.user, seen.kind, films.user, "
-         "films.film.id, seen.film.id", "did you mean 'seen.kind'?"),
+         "films.film.id, seen.film.id", None),
+        (({}, {"kind": "x"}), "'kind' names a column and no value of it",
+         "TABLE.COLUMN.VALUE=MEANING",
+         "put a value of your data behind it: --values kind.VALUE=MEANING"),
         (({"user": "x"}, {}), "several tables of task 'one' have the column 'user'",
          "the table too, as seen.user", None),
         (({}, {"seen.kind.view": "skiped"}), "no value of column 'kind' is 'skiped'",

@@ -17,6 +17,8 @@ from harness.contracts.stage import CANDIDATE, Calls, Item, Stage
 from harness.contracts.task import Task
 from harness.pipeline.roles import Binding, players_of
 from harness.prompts import Template
+from harness.tasks.shapes import misfits
+from harness.tasks.task_schema import shape_of, short
 
 MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh", "repeat")
 """The components of a stage's key that enter the keys of its memos."""
@@ -191,15 +193,15 @@ def sampling_of(task: Task, stage: Stage, role: str, given: Mapping[str, Any]) -
     wanted.update(task.stages.get(stage.name, {}).get(role, {}))
     if role == CANDIDATE:
         wanted.update(given)
-    try:
-        return msgspec.convert(wanted, Sampling, strict=True)
-    except msgspec.ValidationError as error:
-        names = Sampling.__struct_fields__
-        unknown = [name for name in wanted if name not in names]
-        kind = UsageError if role == CANDIDATE and given else TaskError
+    for one in misfits(shape_of(Sampling), wanted):
+        name, unknown = str(one.path[0]), one.kind == "unknown"
+        by_command = role == CANDIDATE and name in given
+        kind = UsageError if by_command else TaskError
         raise kind(
             f"the sampling of role {role!r} in stage {stage.name!r} of {task.name} cannot be used",
-            found=str(error),
-            expected=", ".join(names),
-            hint=did_you_mean(unknown[0], names) if unknown else None,
-        ) from error
+            where="--gen_kwargs" if by_command else None,
+            found=name if unknown else f"{name}={short(one.found)}",
+            expected=f"one of {', '.join(one.known)}" if unknown else one.expected,
+            hint=did_you_mean(name, one.known) if unknown else None,
+        )
+    return msgspec.convert(wanted, Sampling, strict=True)

@@ -180,10 +180,23 @@ def test_sampling_comes_from_role_then_stage_then_for_the_candidate_from_the_com
     assert weigh.sampling("judge", model) == Sampling(temperature=0.2)
 
 
-def test_a_misspelt_sampling_is_the_commands_fault_or_the_tasks(made):
-    with pytest.raises(UsageError, match="'candidate'") as caught:
-        made(sampling={"temprature": 0.5})
-    assert "did you mean 'temperature'?" in str(caught.value)
-    assert type(caught.value) is UsageError
-    with pytest.raises(TaskError, match="'judge' in stage 'weigh' of t"):
-        made(roles={"judge": RoleSpec(sampling={"max_token": 5})})
+@pytest.mark.parametrize(
+    ("given", "found", "expected", "hint"),
+    [
+        ({"temprature": 0.5}, "temprature",
+         "one of temperature, max_tokens, top_p, top_k, presence_penalty, stop, reasoning_tokens",
+         "did you mean 'temperature'?"),
+        ({"temperature": "hot"}, 'temperature="hot"', "a number", None),
+        ({"max_tokens": 1.5}, "max_tokens=1.5", "a whole number", None),
+    ],
+)  # fmt: skip
+def test_a_wrong_sampling_is_the_commands_fault_or_the_tasks(made, given, found, expected, hint):
+    with pytest.raises(UsageError, match="role 'candidate' in stage 'ask' of") as caught:
+        made(sampling=given)
+    error = caught.value
+    assert (error.where, error.found, error.expected, error.hint) == (
+        "--gen_kwargs", found, expected, hint,
+    )  # fmt: skip
+    with pytest.raises(TaskError, match="role 'judge' in stage 'weigh' of") as caught:
+        made(sampling={"temperature": 0.5}, roles={"judge": RoleSpec(sampling=given)})
+    assert (caught.value.where, caught.value.found) == (None, found)

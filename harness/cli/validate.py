@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import DataError, HarnessError, PromptError, TaskError
+from harness.base.errors import DataError, HarnessError, PromptError, TaskError, UsageError
 from harness.cli.command import argument, command
 from harness.cli.output import errors_to, print_error
 from harness.cli.run_options import include_path_option, task_folders
@@ -58,8 +58,8 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
             wrong += bool(found)
             verdict = f"{len(found)} wrong" if found else "ok"
             print(f"{document.name}: {verdict} ({shown(document.file)})", flush=True)
-            if not found and (misfit := checker.misfits.get(document.key)) is not None:
-                print(f"  not rehearsed: its base's sample does not fit its data: {misfit.problem}")
+            if not found and document.key in checker.unrehearsed:
+                print(f"  not rehearsed: {checker.unrehearsed[document.key]}")
             for one in found:
                 # An error in a base or a matrix is found in many tasks and printed once.
                 if str(one) not in printed:
@@ -71,7 +71,7 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
 class Checker:
     """Checks task files, each once, and everything that they refer to.
 
-    State: `misfits` holds what is wrong with the sample that a task with files of its own inherits.
+    State: `unrehearsed` says of correct tasks why they cannot be rehearsed.
     """
 
     def __init__(self, plugins: Plugins, catalogue: Catalogue) -> None:
@@ -83,7 +83,7 @@ class Checker:
         self._templates = Templates(folders)
         self._seen: set[Any] = set()
         self._rehearsed: dict[str, list[HarnessError]] = {}
-        self.misfits: dict[tuple[Path, str], HarnessError] = {}
+        self.unrehearsed: dict[tuple[Path, str], str] = {}
 
     def documents(self, target: str) -> list[Document]:
         """The files of a target, with the members of groups, except files returned before."""
@@ -121,7 +121,7 @@ class Checker:
         if document.is_group or self._catalogue.resolved(document).values.get("abstract"):
             return []
         task = self._catalogue.task(document)
-        if task.data.sample is None or document.key in self.misfits:
+        if task.data.sample is None or document.key in self.unrehearsed:
             return []
         benchmark = self._plugins.benchmark(task.benchmark)
         options = typed_options(task, benchmark.options)
@@ -132,7 +132,12 @@ class Checker:
             self._rehearsed[key] = []
             with errors_to(self._rehearsed[key].append):
                 _rehearse(task, benchmark, self._plugins)
-        return self._held(document, self._rehearsed[key])
+        found = self._rehearsed[key]
+        if benchmark.suits is not None and any(type(one) is UsageError for one in found):
+            # A baseline plays every role of a rehearsal.
+            self.unrehearsed[document.key] = f"no baseline suits its roles: {found[0].problem}"
+            return []
+        return self._held(document, found)
 
     def _collect(self, documents: tuple[Document, ...]) -> Iterator[Document]:
         for document in documents:
@@ -159,7 +164,8 @@ class Checker:
             return errors
         about_data = [error for error in errors if isinstance(error, DataError)]
         if about_data:
-            self.misfits[document.key] = about_data[0]
+            misfit = f"its base's sample does not fit its data: {about_data[0].problem}"
+            self.unrehearsed[document.key] = misfit
         return [error for error in errors if error not in about_data]
 
     def _task_errors(self, document: Document) -> list[HarnessError]:

@@ -266,6 +266,22 @@ def test_what_is_wrong_in_the_code_of_a_benchmark_is_found(what, books, printed)
     assert part in said.err
 
 
+def test_a_task_whose_roles_no_baseline_suits_is_not_rehearsed(books, printed):
+    text = (books / "plugin.py").read_text()
+    suits = """
+def suits(data, options, identities):
+    from harness.base.errors import UsageError
+    raise UsageError(f"{identities['candidate'].kind} is no candidate")
+"""
+    (books / "plugin.py").write_text(
+        suits + text.replace("score=None,", "score=None, suits=suits,")
+    )
+    assert printed("validate", "one").out == (
+        "one: ok (task_configs/one.yaml)\n"
+        "  not rehearsed: no baseline suits its roles: baseline is no candidate\n"
+    )
+
+
 def test_tasks_that_ask_the_same_share_a_rehearsal(books, validated, monkeypatch):
     from harness.pipeline import forecast
 

@@ -82,7 +82,11 @@ def open_run(
         expected="the folder or the name of a run",
         where=str(parent),
         hint=did_you_mean(path.name, [*names, *labels])
-        or (f"the newest run is {parent / names[-1]}" if names else None),
+        or (
+            f"the newest run is {parent / names[-1]}"
+            if names
+            else "there are no runs in this folder; `harness --model SPEC --tasks TASK` makes one"
+        ),
     )
 
 

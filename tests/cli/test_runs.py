@@ -71,6 +71,11 @@ def test_a_label_goes_before_a_folder_that_is_no_run_and_a_misspelt_one_is_answe
     with pytest.raises(DataError, match="this run does not exist") as caught:
         open_run("setp-1000")
     assert caught.value.hint == "did you mean 'step-1000'?"
+    with pytest.raises(DataError, match="this run does not exist") as caught:
+        open_run("latest", among=Path("none"))
+    assert caught.value.hint == (
+        "there are no runs in this folder; `harness --model SPEC --tasks TASK` makes one"
+    )
 
 
 def test_tags_select_among_the_runs(three):

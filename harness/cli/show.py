@@ -169,7 +169,8 @@ def _heading(
         yield f"in {counted(len(manifest.sessions), 'session')}: {cost}"
     yield from rate_limited(each.limits for each in manifest.sessions)
     for name, stages in unfinished.items():
-        why = f"not finished: {', '.join(stages)}" if stages else "not scored: use `harness score`"
+        left = f"not finished: {', '.join(stages)}"
+        why = left if stages else "not scored: use `harness score RUN`"
         yield clean_text(f"task {name}: {why}")
 
 

@@ -80,7 +80,7 @@ def _result(task: ListedTask) -> str:
     if task.problem is not None:
         return clean_text(task.problem.splitlines()[0])
     if not task.scored:
-        return "not scored: run `harness score`"
+        return "not scored: run `harness score RUN`"
     if task.metric is None:
         return "no metric"
     arrow = "↑" if task.higher_is_better else "↓"

@@ -583,7 +583,7 @@ def _against_oracle(
         raise PluginError(
             f"benchmark {runs.reference.benchmark.name!r} failed to compare runs",
             found=traceback.format_exc(limit=-4).strip(),
-            hint="the scores are kept: fix the benchmark, then run `harness score`",
+            hint="the scores are kept: fix the benchmark, then run `harness score RUN`",
         ) from error
 
 

@@ -71,7 +71,7 @@ class FinishedTask:
                         "a score cannot be read",
                         where=f"{path}:{number}",
                         found=str(error),
-                        hint="run `harness score` to write the scores again",
+                        hint="run `harness score RUN` to write the scores again",
                     ) from error
                 yield score
 

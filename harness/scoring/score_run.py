@@ -215,7 +215,7 @@ def read_summary(path: Path) -> TaskSummary | None:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
-    hint = "run `harness score` to write it again"
+    hint = "run `harness score RUN` to write it again"
     return read_sealed(data, TaskSummary, path, what="summary", version=FORMAT, hint=hint)
 
 
@@ -346,7 +346,7 @@ def _scores(benchmark: _Scorer, records: Mapping[str, Records[Any, Any]]) -> Ite
         raise PluginError(
             f"benchmark {benchmark.name!r} failed to score its records",
             found=traceback.format_exc(limit=-4).strip(),
-            hint="the records are kept: fix the benchmark, then run `harness score`",
+            hint="the records are kept: fix the benchmark, then run `harness score RUN`",
         ) from error
 
 

@@ -32,7 +32,7 @@ def test_results_and_what_is_not_finished(scored_run, shown):
 
 
 def test_a_finished_task_without_a_summary_says_what_makes_one(kept_run, shown):
-    assert "task toy: not scored: use `harness score`" in shown(str(kept_run.path))
+    assert "task toy: not scored: use `harness score RUN`" in shown(str(kept_run.path))
 
 
 def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(scored_run, shown):

@@ -118,7 +118,7 @@ def test_a_benchmark_that_fails_to_compare(folder, benchmark, raised):
     )
     assert raised(PluginError, compare, [broken], found=found) == snapshot("""\
 benchmark 'interests' failed to compare runs
-to do: the scores are kept: fix the benchmark, then run `harness score`\
+to do: the scores are kept: fix the benchmark, then run `harness score RUN`\
 """)
 
 

@@ -161,7 +161,7 @@ def usage_error(error: click.UsageError) -> UsageError:
     """The error of click as a UsageError: which option is wrong, and the nearest known name."""
     ctx = error.ctx
     hint = f"`{ctx.command_path} --help` lists the options" if ctx else None
-    message, where = error.message.rstrip("."), None
+    message, where, expected = error.message.rstrip("."), None, None
     problem = message[:1].lower() + message[1:]
     if isinstance(error, click.NoSuchOption):
         params = ctx.command.get_params(ctx) if ctx else ()
@@ -172,9 +172,11 @@ def usage_error(error: click.UsageError) -> UsageError:
         hint = moved.get(spelled) or did_you_mean(error.option_name, options) or hint
     elif isinstance(error, click.MissingParameter) and error.param is not None:
         problem = f"{_name(error.param)} is missing"
+        if isinstance(kind := error.param.type, click.Choice):
+            expected = f"one of {', '.join(map(str, kind.choices))}"
     elif isinstance(error, click.BadParameter) and error.param is not None:
         where = _name(error.param)
-    return UsageError(problem, where=where, hint=hint)
+    return UsageError(problem, where=where, expected=expected, hint=hint)
 
 
 def _name(param: click.Parameter) -> str:

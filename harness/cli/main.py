@@ -45,6 +45,7 @@ RENAMED = {
     "replies": "`harness run --answers FILE` reads the answers",
     "leaderboard": "`harness report RUN… --rank` writes a page of ranks",
     "ls": "`harness tasks` lists the tasks",
+    "list": "`harness tasks` lists the tasks, `harness runs` the runs",
 }
 """The hint for each former name of a command."""
 

@@ -107,6 +107,11 @@ to do: json-bench is valid\
 expected: --executor ray, which runs on a Ray cluster
 to do: give --executor ray, or leave --workers out\
 """)),
+    "export latest": (2, UsageError, None, None, snapshot("""\
+--format is missing
+expected: one of csv, parquet, lm-eval, hf-eval
+to do: `harness export --help` lists the options\
+""")),
 }  # fmt: skip
 
 MISSPELT = {

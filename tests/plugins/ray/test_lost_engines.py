@@ -56,6 +56,7 @@ def register_models(register):
 """
 
 SERVED = """
+import os
 import signal
 import sys
 import time
@@ -67,6 +68,7 @@ GO = Path(__file__).parent / "go"
 
 
 def stand_still(asked):
+    GO.with_name(f"asked-{os.getpid()}").touch()
     while asked.number == 4 and not GO.exists():
         time.sleep(0.05)
 
@@ -74,7 +76,10 @@ def stand_still(asked):
 with FaultyServer(faults=stand_still, latency=0.05, port=int(sys.argv[1])):
     signal.pause()
 """
-"""An engine that stands still at its fifth question until there is a file that says go."""
+"""An engine that stands still at its fifth question until there is a file that says go.
+
+A file of its own says that it was asked, and so that it has started.
+"""
 
 FILES = {
     "acme_standin/__init__.py": "",
@@ -140,12 +145,13 @@ def test_a_node_without_the_weights_is_named_before_anything_is_asked(run, nodes
 def test_an_engine_that_ends_or_whose_worker_does_is_started_again(run, nodes, package, killed):
     run.start(*ON_ENGINES)
     run.wait_until(lambda: len(servers_of(nodes)) == 2)
-    first = servers_of(nodes)
+    first, place = servers_of(nodes), package.parent / "acme_standin"
+    run.wait_until(lambda: all((place / f"asked-{process}").exists() for process in first))
     run.wait_until(run.on_disk)
     with_signal(min(nodes.workers() if killed == "worker" else first), signal.SIGKILL)
     run.wait_until(lambda: len(servers_of(nodes) - first) == 1)
-    (package.parent / "acme_standin" / "go").touch()
+    (place / "go").touch()
     run.ended()
-    (package.parent / "acme_standin" / "go").unlink()
+    (place / "go").unlink()
     assert not engines_of(nodes)
     assert len(current_lines(run.folder, "say")) == len(WORDS)

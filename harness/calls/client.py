@@ -234,6 +234,7 @@ class Client:
         self._over = asyncio.Event()
         self._in_flight = 0
         self._waiting_long = 0
+        self._retrying = 0
         self._came = 0.0
         self._short = False
         self._quiet: asyncio.TimerHandle | None = None
@@ -462,8 +463,12 @@ class Client:
         wait = delay_before_retry(error, tries.sent, self._patience, draw=self._rng)
         if deadline is not None and _now() + wait >= deadline:
             return False
-        with suppress(TimeoutError):
-            await asyncio.wait_for(state.over.wait(), wait)
+        self._retrying += state.model.patient
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(state.over.wait(), wait)
+        finally:
+            self._retrying -= state.model.patient
         return True
 
     async def _admit(self, state: ModelState, request: Request) -> Claim:
@@ -599,7 +604,9 @@ class Client:
 
     def _look_whether_all_came(self) -> None:
         self._quiet = None
-        if self._in_flight > self._waiting_long or _now() - self._came < QUIET:
+        # A call that is about to be sent again belongs to those that come.
+        coming = self._retrying or self._in_flight > self._waiting_long
+        if coming or _now() - self._came < QUIET:
             loop = asyncio.get_running_loop()
             self._quiet = loop.call_later(QUIET / 4, self._look_whether_all_came)
             return

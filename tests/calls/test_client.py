@@ -508,3 +508,37 @@ async def test_one_who_gave_up_keeps_nobody_waiting():
     await asyncio.wait_for(stays, 60)
     await asyncio.wait_for(turns.wait(), 60)
     assert gone.cancelled()
+
+
+class Gathering(Script):
+    """A model that answers what it gathered at once; the first of its answers are failures."""
+
+    patient = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[asyncio.Future[Reply]] = []
+        self.sent: list[int] = []
+
+    async def ask(self, request: Request) -> Reply:
+        self.places.append(asyncio.get_running_loop().create_future())
+        return await self.places[-1]
+
+    def gathered(self, *, live: bool) -> None:
+        for place in self.places:
+            if self.sent:
+                place.set_result(Reply(text="ok"))
+            else:
+                place.set_exception(retryable("expired"))
+        self.sent += [len(self.places)] if self.places else []
+        self.places = []
+
+
+async def test_what_failed_together_is_gathered_again_together(monkeypatch):
+    monkeypatch.setattr("harness.calls.client.QUIET", 0.01)
+    waits = iter((0.0, 0.2))
+    monkeypatch.setattr("harness.calls.client.delay_before_retry", lambda *_, **__: next(waits))
+    to, model = client(), Gathering()
+    answers = await asyncio.gather(*(ask(to, model, make_request(text)) for text in "ab"))
+    assert [answer.reply.text for answer in answers] == ["ok", "ok"]
+    assert model.sent == [2, 2]

@@ -156,9 +156,9 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
 def _heading(
     folder: RunFolder, manifest: Manifest, unfinished: dict[str, list[str]]
 ) -> Iterator[str]:
-    from harness.reporting.run_lines import rate_limited, session_line, status_text
+    from harness.reporting.run_lines import begun_text, rate_limited, session_line, status_text
 
-    began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
+    began = begun_text(manifest.sessions[0].started if manifest.sessions else None)
     status = status_text(manifest.status, folder.at_work())
     yield clean_text(f"run {folder.path}: {manifest.label}, begun {began}, {status}")
     if manifest.problem:

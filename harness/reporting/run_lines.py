@@ -46,8 +46,12 @@ def status_text(status: str, at_work: bool | None) -> str:
     return status.replace("_", " ")
 
 
+def begun_text(begun: str | None) -> str:
+    """When a run was begun, to the second."""
+    return f"{begun[:19].replace('T', ' ')} UTC" if begun else "at an unknown time"
+
+
 def _run(run: ListedRun) -> Iterator[str]:
-    began = run.begun.replace("T", " ").replace("Z", " UTC") if run.begun else "at an unknown time"
     tags = [f"{name}={value}" for name, value in run.tags.items()]
     working = status_text(run.status, run.at_work)
     scored = sum(task.scored for task in run.tasks)
@@ -55,7 +59,7 @@ def _run(run: ListedRun) -> Iterator[str]:
     if run.status == "done" and scored == len(run.tasks):
         finished = ""
     about = [
-        began,
+        begun_text(run.begun),
         run.model,
         *tags,
         *([] if run.limit is None else [f"limit {run.limit}"]),

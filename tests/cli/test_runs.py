@@ -6,15 +6,17 @@ import os
 import shutil
 import socket
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import pytest
 from builders.runs import make_manifest
 
+from harness.base import clock
 from harness.base.errors import DataError
 from harness.cli.kept_runs import named_runs, open_run
-from harness.runs.manifest import Session, now
+from harness.runs.manifest import Session, now, session_started
 from harness.runs.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -51,6 +53,17 @@ def three():
 def test_a_run_is_named_by_folder_beginning_label_or_latest(three, named, meant):
     folder, manifest = open_run(named)
     assert (folder.path, manifest.run_id) == (Path("runs", meant), meant)
+
+
+def test_of_two_runs_begun_within_a_second_the_later_one_is_the_latest(monkeypatch):
+    for run, milliseconds in (("x-0000000b", 250), ("x-0000000a", 750)):
+        begun = datetime(2026, 3, 1, 0, 0, 0, milliseconds * 1000, tzinfo=UTC)
+        monkeypatch.setattr(clock, "utc", lambda begun=begun: begun)
+        folder = kept(f"20260301T000000-{run}", sessions=())
+        folder.write_manifest(session_started(folder.manifest()))
+    folder, manifest = open_run("latest")
+    assert folder.path.name == "20260301T000000-x-0000000a"
+    assert manifest.sessions[0].started == "2026-03-01T00:00:00.750Z"
 
 
 @pytest.mark.parametrize("named", ["202603", "step-2000", "2026"])

@@ -220,10 +220,7 @@ class Client:
         self._fresh = fresh
         self._outbox = outbox
         self._own = own or OwnAnswers()
-        self._sources = (
-            self._from_own, self._from_store, self._from_others, self._from_elsewhere,
-            self._from_flight,
-        )  # fmt: skip
+        self._lookups = (self._from_own, self._from_store, self._from_others)
         self._given: set[str] = set()
         self._announce = announce or (lambda text: None)
         self._flights: dict[str, asyncio.Future[Answer] | None] = {}
@@ -281,8 +278,14 @@ class Client:
         call.began = _now()
         if call.model.identity.scope == "call":
             return await self._held(call)
-        for source in self._sources:
-            if (answer := await source(call)) is not None:
+        for look_up in self._lookups:
+            if (answer := look_up(call)) is not None:
+                return answer
+        if self._outbox is not None:
+            await self._write(call, self._outbox)
+        # Identical calls wait for the one in flight; where that was cancelled, the first flies.
+        while call.key in self._flights:
+            if (answer := await self._from_flight(call)) is not None:
                 return answer
         return await self._from_model(call)
 
@@ -325,7 +328,7 @@ class Client:
         """Close every model that was opened."""
         await self._engines.close()
 
-    async def _from_own(self, call: Call) -> Answer | None:
+    def _from_own(self, call: Call) -> Answer | None:
         """What an earlier session answered this item, with what it cost."""
         own = self._own.earlier(call.key)
         if own is None or own.asker != call.asker or call.key in self._given:
@@ -335,7 +338,7 @@ class Client:
         call.use.save(own.answer.reply)
         return own.answer
 
-    async def _from_store(self, call: Call) -> Answer | None:
+    def _from_store(self, call: Call) -> Answer | None:
         """The answer that any run stored."""
         if self._store is None or call.refresh:
             return None
@@ -349,7 +352,7 @@ class Client:
         call.use.save(reply)
         return Answer(reply=reply, key=call.key, source="store", seconds=_now() - call.began)
 
-    async def _from_others(self, call: Call) -> Answer | None:
+    def _from_others(self, call: Call) -> Answer | None:
         """What an earlier session answered another item, or what came in a file."""
         own = None if call.refresh else self._own.earlier(call.key)
         if own is None:
@@ -364,10 +367,9 @@ class Client:
             self._share(call.key, reply)
         return _answered(call, tries, reply or own.answer.failure)
 
-    async def _from_elsewhere(self, call: Call) -> None:
-        """Nothing, but the end of the session once the questions for elsewhere are written."""
-        box = self._outbox
-        if box is not None and box.write(call.model, call.key, call.request):
+    async def _write(self, call: Call, outbox: Outbox) -> None:
+        """Write a question that is asked elsewhere; it waits for the end of the session."""
+        if outbox.write(call.model, call.key, call.request):
             call.use.calls -= 1
             self._gather()
             await self._over.wait()
@@ -375,15 +377,14 @@ class Client:
             raise self._stopped.with_traceback(None)
 
     async def _from_flight(self, call: Call) -> Answer | None:
-        """The answer of an identical call in flight; None if this call has to fly."""
-        while call.key in self._flights:
-            flight = self._flights[call.key]
-            if flight is None:  # nobody has waited so far
-                flight = self._flights[call.key] = asyncio.get_running_loop().create_future()
-            await asyncio.wait((flight,))
-            if not flight.cancelled():  # else the first that waits flies in its place
-                return _shared(flight.result(), call.use, _now() - call.began)
-        return None
+        """The answer of the identical call in flight; None if it was cancelled."""
+        flight = self._flights[call.key]
+        if flight is None:  # nobody has waited so far
+            flight = self._flights[call.key] = asyncio.get_running_loop().create_future()
+        await asyncio.wait((flight,))
+        if flight.cancelled():
+            return None
+        return _shared(flight.result(), call.use, _now() - call.began)
 
     async def _from_model(self, call: Call) -> Answer:
         """The model's answer, which is also that of all identical calls until it comes."""
@@ -597,7 +598,7 @@ class Client:
         return state
 
     def _gather(self) -> None:
-        """Tell those that gather questions that they have all, once no more come."""
+        """Have models that gather questions send what they have, once no more come."""
         self._came = _now()
         if self._quiet is None:
             self._quiet = asyncio.get_running_loop().call_later(QUIET, self._look_whether_all_came)

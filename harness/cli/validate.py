@@ -75,12 +75,12 @@ class Checker:
     """
 
     def __init__(self, plugins: Plugins, catalogue: Catalogue) -> None:
+        from harness.pipeline.preparation import prompt_folders
         from harness.prompts import Templates
 
-        folders = [bundle.prompts for bundle in plugins.bundles if bundle.prompts is not None]
         self._plugins = plugins
         self._catalogue = catalogue
-        self._templates = Templates(folders)
+        self._templates = Templates(prompt_folders(plugins))
         self._seen: set[Any] = set()
         self._rehearsed: dict[str, list[HarnessError]] = {}
         self.unrehearsed: dict[tuple[Path, str], str] = {}

@@ -7,7 +7,6 @@ floats. An empty cell of delimited text counts as absent, because it cannot dist
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property, partial
-from math import isfinite
+from math import inf, isfinite, isnan
 from typing import Any
 
 import msgspec
@@ -123,10 +122,10 @@ def _number(value: Any) -> float:
         try:
             result = float(value)
         except OverflowError:
-            result = math.inf
+            result = inf
         if isfinite(result):
             return result
-        if math.isnan(result):
+        if isnan(result):
             raise Unfit("not a number", "a finite number or null", "write a missing number as null")
     raise Unfit("not a number", "a finite number, such as 3.5")
 

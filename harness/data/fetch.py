@@ -71,8 +71,8 @@ class BuildTool:
     """A data tool with all its options, except its inputs and its folder.
 
     `run` writes the data into a folder that does not exist yet, from the files of each input, and
-    calls its last argument with what is done. If it `continues`, it goes on in a folder that it
-    left unfinished.
+    calls its last argument with what is done. If it `continues`, it completes a folder that it left
+    unfinished.
     """
 
     plugin: str
@@ -116,7 +116,7 @@ class Fetching:
 
 @dataclass(kw_only=True)
 class Watch:
-    """Shows how a download goes on, and ends one that must not be made.
+    """Shows the progress of a download, and ends one that has no room or is not agreed to.
 
     It is called with the bytes that lie in `folder`, and with the size of the file if known. It
     raises if the disk has no room, or if a large file is not agreed to; a person is asked once.

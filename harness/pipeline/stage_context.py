@@ -9,7 +9,14 @@ from typing import Any
 
 import msgspec
 
-from harness.base.errors import PluginError, PromptError, TaskError, UsageError, did_you_mean
+from harness.base.errors import (
+    HarnessError,
+    PluginError,
+    PromptError,
+    TaskError,
+    UsageError,
+    did_you_mean,
+)
 from harness.base.hashing import digest
 from harness.contracts.judge import Judge
 from harness.contracts.model import Model, Sampling
@@ -17,8 +24,8 @@ from harness.contracts.stage import CANDIDATE, Calls, Item, Stage
 from harness.contracts.task import Task
 from harness.pipeline.roles import Binding, players_of
 from harness.prompts import Template
-from harness.tasks.shapes import misfits
-from harness.tasks.task_schema import shape_of, short
+from harness.tasks.shapes import Misfit
+from harness.tasks.task_schema import short, typed
 
 MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh", "repeat")
 """The components of a stage's key that enter the keys of its memos."""
@@ -193,15 +200,17 @@ def sampling_of(task: Task, stage: Stage, role: str, given: Mapping[str, Any]) -
     wanted.update(task.stages.get(stage.name, {}).get(role, {}))
     if role == CANDIDATE:
         wanted.update(given)
-    for one in misfits(shape_of(Sampling), wanted):
+
+    def unfit(one: Misfit) -> HarnessError:
         name, unknown = str(one.path[0]), one.kind == "unknown"
         by_command = role == CANDIDATE and name in given
         kind = UsageError if by_command else TaskError
-        raise kind(
+        return kind(
             f"the sampling of role {role!r} in stage {stage.name!r} of {task.name} cannot be used",
             where="--gen_kwargs" if by_command else None,
             found=name if unknown else f"{name}={short(one.found)}",
             expected=f"one of {', '.join(one.known)}" if unknown else one.expected,
             hint=did_you_mean(name, one.known) if unknown else None,
         )
-    return msgspec.convert(wanted, Sampling, strict=True)
+
+    return typed(wanted, Sampling, unfit)

@@ -70,13 +70,19 @@ OWN = Origin(
 )  # fmt: skip
 
 
-class Registration(Generic[F]):
-    """A name with the factory that a plugin registered for it; the harness adds the origin."""
+class Named(Generic[F]):
+    """A name with the factory that a plugin registered for it."""
 
     name: str
     factory: F
-    description: str
-    origin: Origin
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration(Named[F]):
+    """What a plugin registered, with its description; the harness adds the origin."""
+
+    description: str = ""
+    origin: Origin = OWN
 
     def __post_init__(self) -> None:
         """Raise PluginError for what would break the lists of all plugins."""
@@ -97,9 +103,6 @@ class BenchmarkRegistration(Registration[Callable[[], "Benchmark"]]):
 
     name: str
     factory: Callable[[], Benchmark]
-    _: KW_ONLY
-    description: str = ""
-    origin: Origin = OWN
 
 
 @dataclass(frozen=True)
@@ -112,10 +115,8 @@ class ModelRegistration(Registration[Callable[["ModelSettings"], "Model"]]):
     name: str
     factory: Callable[[ModelSettings], Model]
     _: KW_ONLY
-    description: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
     shared: Collection[str] = ()
-    origin: Origin = OWN
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,7 @@ class JudgeRegistration(Registration[Callable[["JudgeParts"], "Judge"]]):
     factory: Callable[[JudgeParts], Judge]
     _: KW_ONLY
     on: JudgeInput = "alone"
-    description: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    origin: Origin = OWN
 
 
 @dataclass(frozen=True)
@@ -138,9 +137,7 @@ class EmbedderRegistration(Registration[Callable[["EmbedderSettings"], "Embedder
     name: str
     factory: Callable[[EmbedderSettings], Embedder]
     _: KW_ONLY
-    description: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    origin: Origin = OWN
 
 
 @dataclass(frozen=True)
@@ -149,9 +146,6 @@ class ExecutorRegistration(Registration[Callable[["ExecutorSettings"], "Executor
 
     name: str
     factory: Callable[[ExecutorSettings], Executor]
-    _: KW_ONLY
-    description: str = ""
-    origin: Origin = OWN
 
 
 @dataclass(frozen=True)
@@ -165,8 +159,6 @@ class RespondentRegistration(Registration[Callable[[], Respondent]]):
     _: KW_ONLY
     name: str = "default"
     version: int = 1
-    description: str = ""
-    origin: Origin = OWN
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -185,9 +177,7 @@ class AnalysisRegistration(Registration[Callable[[], "Analysis"]]):
     name: str
     factory: Callable[[], Analysis]
     _: KW_ONLY
-    description: str = ""
     report: bool = False
-    origin: Origin = OWN
 
 
 @dataclass(frozen=True)
@@ -197,9 +187,7 @@ class DataToolRegistration(Registration[Callable[[], "DataTool"]]):
     name: str
     factory: Callable[[], DataTool]
     _: KW_ONLY
-    description: str = ""
     command: str = DATA
-    origin: Origin = OWN
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -11,27 +11,15 @@ from harness.base.errors import TaskError, did_you_mean
 from harness.contracts.task import Task
 from harness.tasks.load import value_at
 from harness.tasks.locate import locate
-from harness.tasks.shapes import Misfit, misfits
-from harness.tasks.task_schema import dotted, shape_of, short
+from harness.tasks.shapes import Misfit
+from harness.tasks.task_schema import dotted, short, typed
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 
 def typed_options(task: Task, options_type: type[S]) -> S:
     """A task's options as the benchmark's type, missing ones at their defaults."""
-    for one in misfits(shape_of(options_type), task.options):
-        raise _unfit(task, one)
-    try:
-        return msgspec.convert(task.options, options_type, strict=True)
-    except msgspec.ValidationError as error:
-        # A struct's own checks, and values of types that no file has.
-        problem, _, written = str(error).removesuffix("`").partition(" - at `$")
-        steps = re.findall(r"\.(\w+)|\[(\d+)\]", written)
-        path = tuple(name or int(index) for name, index in steps)
-        found = value_at(task.options, path)
-        raise _unfit(
-            task, Misfit(kind="invalid", path=path, found=found, expected=problem)
-        ) from error
+    return typed(task.options, options_type, partial(_unfit, task))
 
 
 def _unfit(task: Task, one: Misfit) -> TaskError:

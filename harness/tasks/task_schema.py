@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import inspect
 
-from harness.base.errors import TaskError, did_you_mean
+from harness.base.errors import HarnessError, TaskError, did_you_mean
 from harness.contracts.task import GroupFile, TaskFile
-from harness.tasks.load import Document
+from harness.tasks.load import Document, value_at
 from harness.tasks.shapes import Misfit, keys, misfits
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 SHOWN = 80
 """The most characters of a value in an error."""
@@ -66,6 +70,22 @@ def part_errors(part: str, value: Any, where: Where) -> list[TaskError]:
     """All violations of the schema in one part of a task, such as `data`."""
     shape = (keys(shape_of(TaskFile)) or {})[part].type
     return _errors([*misfits(shape, value, (part,))], where)
+
+
+def typed(value: Any, kind: type[S], error_of: Callable[[Misfit], HarnessError]) -> S:
+    """A value as the type of it; raises the error of the first thing in it that does not fit."""
+    for one in misfits(shape_of(kind), value):
+        raise error_of(one)
+    try:
+        return msgspec.convert(value, kind, strict=True)
+    except msgspec.ValidationError as error:
+        # A struct's own checks, and values of types that no file has.
+        problem, _, written = str(error).removesuffix("`").partition(" - at `$")
+        steps = re.findall(r"\.(\w+)|\[(\d+)\]", written)
+        path = tuple(name or int(index) for name, index in steps)
+        found = value_at(value, path)
+        misfit = Misfit(kind="invalid", path=path, found=found, expected=problem)
+        raise error_of(misfit) from error
 
 
 def raise_first(errors: Sequence[TaskError]) -> None:

@@ -188,6 +188,7 @@ def test_sampling_comes_from_role_then_stage_then_for_the_candidate_from_the_com
          "did you mean 'temperature'?"),
         ({"temperature": "hot"}, 'temperature="hot"', "a number", None),
         ({"max_tokens": 1.5}, "max_tokens=1.5", "a whole number", None),
+        ({"top_p": 10**400}, f"top_p=1{'0' * 79}…", "Number out of range", None),
     ],
 )  # fmt: skip
 def test_a_wrong_sampling_is_the_commands_fault_or_the_tasks(made, given, found, expected, hint):

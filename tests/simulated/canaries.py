@@ -112,7 +112,7 @@ CANARIES = {
         (score_run,),
     ),
     "equal questions that are asked side by side": Canary(
-        client.Client, "_from_flight", "while call.key in self._flights:", "while False:",
+        client.Client, "_answer", "while call.key in self._flights:", "while False:",
     ),
     "a stage that does not wait at the barrier": Canary(
         plan.Plan, "_ready",

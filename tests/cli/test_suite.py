@@ -271,7 +271,7 @@ def test_models_are_compared_with_the_one_of_against_also_without_gates(suite, c
     assert "each run − poor, on the units that both share" in said
     assert "good is better than poor in interests (support higher by" in said
     assert "no difference of bad and poor is shown in interests (support, p 1.000)" in said
-    assert "each run against poor, on the n units" in Path("s.html").read_text()
+    assert "Each run minus poor, over the people" in Path("s.html").read_text()
 
 
 @pytest.mark.parametrize(("limit", "code", "holds"), [(2, 0, [True]), (1, 1, [None])])

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 from builders.runs import make_manifest, make_metric, make_summary
 
+from harness.comparison.document import ComparisonDocument
 from harness.reporting.html.next_steps import look_next
 from harness.reporting.html.run_differences import Differences, Untested, untested_pairs
-from harness.scoring.comparison import ComparisonDocument
 from harness.scoring.summary import RoleUse, StageSummary
 
 

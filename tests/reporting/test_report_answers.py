@@ -8,10 +8,10 @@ from builders.comparisons import make_compared, make_comparison, make_difference
 from builders.report_lines import BY_RULE, make_line, make_run
 from builders.runs import make_metric, make_summary
 
+from harness.comparison.compare_runs import WithoutLost
+from harness.comparison.document import ComparisonDocument, MeanDifference
 from harness.reporting.html.first_screen import UNDECIDED, first_screen, verdict, verdict_html
 from harness.reporting.html.run_differences import Differences
-from harness.scoring.comparison import ComparisonDocument, WithoutLost
-from harness.scoring.means import MeanDifference
 
 
 def compared(task, *differences, higher=True, labels=("old", "new")):

@@ -9,11 +9,11 @@ from builders.report_pages import ReportPage
 from builders.runs import make_metric, make_summary
 
 from harness import Metric
+from harness.comparison.document import ComparisonDocument, OracleUse
 from harness.contracts.published import PublishedResult
 from harness.reporting.html.markup import page_html, section_html
 from harness.reporting.html.result_lines import Rule, Value, lines_of, matrix_html
 from harness.reporting.html.run_differences import Differences, Established, Untested
-from harness.scoring.comparison import ComparisonDocument, OracleUse
 
 NOTHING = Differences(ComparisonDocument(comparisons=()))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from harness.comparison.document import Difference
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.comparison_tables import p_value, size_of
 from harness.reporting.html.markup import Html, details_html, element, joined
@@ -14,7 +15,6 @@ from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, conditions_of, lines_of, matrix_html
 from harness.reporting.html.run_differences import Differences, Established, untested_pairs
 from harness.reporting.tables import data_name
-from harness.scoring.differences import Difference
 from harness.scoring.grouping import grouped
 from harness.scoring.summary import TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat

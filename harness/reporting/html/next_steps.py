@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.comparison.document import is_significant, least_shown
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.run_differences import reasons_untested
 from harness.reporting.tables import failed_members, missing_share, thought_out
 from harness.reporting.text import number, reasons, share
-from harness.scoring.differences import is_established, least_shown
 from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
 
@@ -131,7 +131,7 @@ def _troubles(run: ReportedRun) -> Iterator[Trouble]:
 
 def _undecided(found: Differences) -> Iterator[Doubt]:
     every = [(task, each) for task, each, _ in found.tested() if each.interval is not None]
-    undecided = [(task, each) for task, each in every if not is_established(each)]
+    undecided = [(task, each) for task, each in every if not is_significant(each)]
     can_show = [
         f"{each.users:,} people can show {number(least)} in {each.metric} on {task}"
         for task, each in undecided

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import UNSET
 
 from harness.base.errors import HarnessError, UsageError
+from harness.comparison.document import Difference, is_significant
+from harness.comparison.matching import named_differences, settings_of
 from harness.contracts.report import Cell, Sheet
 from harness.reporting.comparison_tables import (
     better_of,
@@ -24,14 +26,12 @@ from harness.reporting.html.report_html import notes_html, sheet_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.tables import metric_name
 from harness.reporting.text import counted, number
-from harness.scoring.comparable import named_differences, settings_of
-from harness.scoring.differences import Difference, is_established
 from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
-    from harness.scoring.comparison import Compared, Comparison, ComparisonDocument, WithoutLost
-    from harness.scoring.differences import ChangedUnits
+    from harness.comparison.compare_runs import Compared, WithoutLost
+    from harness.comparison.document import ChangedUnits, Comparison, ComparisonDocument
     from harness.scoring.finished_task import FinishedTask
 
 ALONE = "`harness compare` tests these two without the others"
@@ -157,7 +157,7 @@ class Differences(NamedTuple):
         """The differences that are established, by the rule of `harness compare`."""
         labels = self.labels()
         for task, each, higher in self.tested():
-            if is_established(each):
+            if is_significant(each):
                 better, worse = better_of(each, higher=higher)
                 without = self.without.get((task, each.metric, each.first, each.second))
                 yield Established(
@@ -191,15 +191,15 @@ def differences_of_runs(
     runs: Sequence[ReportedRun], by: str | None = None, bases: Collection[str] = ()
 ) -> Differences:
     """The comparisons of all runs with one of `bases`, else with the best one by each metric."""
-    from harness.scoring.comparison import (
+    from harness.comparison.compare_runs import (
         ComparedTasks,
-        ComparisonDocument,
         best_runs,
         check_slice,
         compare,
         main_of,
         without_lost,
     )
+    from harness.comparison.document import ComparisonDocument
     from harness.scoring.score_run import chosen_metrics
 
     if by is not None and len(runs) < 2:
@@ -243,7 +243,7 @@ def differences_of_runs(
     without = {
         (task, each.metric, each.first, each.second): left
         for task, each, _ in differences.tested()
-        if is_established(each)
+        if is_significant(each)
         and (left := without_lost(each, task, found.compared, document)) is not None
     }
     return differences._replace(without=without, bases=bases)

@@ -140,7 +140,7 @@ def figure(title: str, rows: Sequence[Row]) -> Figure:
 
 def unlike(tasks: Sequence[FinishedTask]) -> Iterator[str]:
     """A note for each run of a task that was not asked or judged as the others."""
-    from harness.scoring.comparable import comparison_set
+    from harness.comparison.matching import comparison_set
 
     for name, of_task in grouped((task.task.name, task) for task in tasks).items():
         for refused in comparison_set(of_task).refused:

@@ -29,8 +29,9 @@ from harness.reporting.text import counted
 from harness.runs.atomic_files import atomic_write
 
 if TYPE_CHECKING:
-    from harness.scoring.comparison import ComparedTasks, ComparisonDocument
-    from harness.scoring.gates import Gate, GatedRun
+    from harness.comparison.compare_runs import ComparedTasks
+    from harness.comparison.document import ComparisonDocument
+    from harness.comparison.gates import Gate, GatedRun
 
 GATE_FAILED = 4
 
@@ -102,7 +103,7 @@ def compare(**options: Any) -> int:
 
 def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
     """The comparison that the options ask for, and the errors of runs and tasks left out of it."""
-    from harness.scoring.gates import with_gates
+    from harness.comparison.gates import with_gates
 
     tags = tags_from(args.tag)
     runs = open_runs(named_runs(args.runs, tags), args.task, tags)
@@ -137,7 +138,7 @@ def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> i
 
 
 def _methods(args: SimpleNamespace) -> int:
-    from harness.scoring.comparison import ComparedTasks, check_slice, compare_methods
+    from harness.comparison.compare_runs import ComparedTasks, check_slice, compare_methods
 
     names = list(dict.fromkeys(filter(None, map(str.strip, args.tasks.split(",")))))
     fits = {"--task": args.task, "--gate": args.gate, "--oracle": args.oracle,
@@ -179,7 +180,7 @@ def _methods(args: SimpleNamespace) -> int:
 
 
 def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
-    from harness.scoring.gates import check_base, gates_of
+    from harness.comparison.gates import check_base, gates_of
 
     if not args.gate:
         return ()
@@ -197,7 +198,7 @@ def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
 
 
 def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
-    from harness.scoring.gates import GatedRun
+    from harness.comparison.gates import GatedRun
 
     labels = labels_of_runs(runs)
     return [
@@ -239,8 +240,8 @@ def _compared(
     args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None, gates: Sequence[Gate]
 ) -> ComparedTasks:
     """The comparison of each task that can be compared; writes the oracle if that is asked for."""
-    from harness.scoring.comparison import compare_tasks
-    from harness.scoring.gates import metrics_by_task
+    from harness.comparison.compare_runs import compare_tasks
+    from harness.comparison.gates import metrics_by_task
 
     given = (args.oracle, args.export_oracle, args.output)
     found = compare_tasks(
@@ -279,7 +280,7 @@ def _compared(
 
 
 def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
-    from harness.scoring.comparison import write_comparisons
+    from harness.comparison.document import write_comparisons
 
     if args.output is not None and document.comparisons:
         write_comparisons(args.output, document)

@@ -25,13 +25,13 @@ from harness.runs.manifest import Manifest, TaskEntry, task_definition
 if TYPE_CHECKING:
     import click
 
+    from harness.comparison.document import ComparisonDocument
     from harness.contracts.report import Report
     from harness.pipeline.roles import Binding, RoleBinder
     from harness.pipeline.settings import RunSettings
     from harness.pipeline.suite import Candidate, FinishedRuns, PlannedSuiteRun, Suite, SuiteRun
     from harness.registry import Plugins
     from harness.registry.task_catalogue import Selection
-    from harness.scoring.comparison import ComparisonDocument
 
 OWN = ("model", "model_args", "tasks", "judge", "seed", "limit", "name")
 """The options of a run that have keys of their own in a suite."""
@@ -353,7 +353,7 @@ CODES = {True: 0, False: GATE_FAILED, None: 1}
 
 def check_gates(suite: Suite, selection: Selection, plugins: Plugins) -> None:
     """Raise UsageError, with its place, for a gate that the tasks of the suite cannot have."""
-    from harness.scoring.gates import GatedRun, gates_of
+    from harness.comparison.gates import GatedRun, gates_of
 
     tasks = {
         task.name: TaskEntry(

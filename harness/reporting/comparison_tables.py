@@ -14,6 +14,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from harness.comparison.differences import FEW, LEAST_USERS, MOST_KEPT
+from harness.comparison.document import Comparison, ComparisonDocument, Difference
 from harness.reporting.grid import (
     INDENT,
     SCREEN,
@@ -50,8 +52,6 @@ from harness.reporting.text import (
     signed,
     wrapped_whole,
 )
-from harness.scoring.comparison import Comparison, ComparisonDocument, tested_differences
-from harness.scoring.differences import FEW, LEAST_USERS, MOST_KEPT, Difference
 from harness.scoring.grouping import grouped
 from harness.scoring.means import MeanOverTasks
 from harness.tasks.repeats import task_and_repeat
@@ -95,7 +95,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     below = wrapped(_below(document.comparisons, runs), width)
     shown = [each for each in measures if each.differences]
     bases = {each.second for measure in shown for each in measure.differences}
-    tests = sum(1 for _ in tested_differences(document))
+    tests = len(document.tested())
     pairs = list(_pairs(shown, runs, tests, width)) if len(bases) == 1 else []
     if shown:
         said = wrapped_whole(verdict(shown, runs), width)

@@ -15,6 +15,9 @@ from rich.console import Console
 
 from harness.analysis.run_tables import METRICS, metric_rows
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
+from harness.comparison.compare_runs import compare_tasks
+from harness.comparison.document import ComparisonDocument
+from harness.comparison.gates import GatedRun, check_base, gates_of, metrics_by_task, with_gates
 from harness.contracts.outcomes import Failure
 from harness.contracts.records import Done, JournalLine
 from harness.pipeline.run import EXIT_CODES, RunResult
@@ -25,9 +28,7 @@ from harness.reporting.tables import print_short_table
 from harness.runs.journal import JournalIndex, JournalRecords, part_numbers
 from harness.runs.manifest import Manifest, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.comparison import ComparisonDocument, compare_tasks
 from harness.scoring.finished_task import finished_task, labels_of
-from harness.scoring.gates import GatedRun, check_base, gates_of, metrics_by_task, with_gates
 from harness.scoring.means import means_of_run
 from harness.scoring.score_run import read_summary, unfinished_stages
 

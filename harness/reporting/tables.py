@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.calls.pricing import Cost, costs_by_model, together
+from harness.comparison.matching import THE_CANDIDATE
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.grid import (
     INDENT,
@@ -47,7 +48,6 @@ from harness.reporting.text import (
     share,
 )
 from harness.runs.manifest import Manifest
-from harness.scoring.comparable import THE_CANDIDATE
 from harness.scoring.grouping import grouped
 from harness.scoring.means import MeanOverTasks, tasks_of_group
 from harness.scoring.run_costs import costs_of
@@ -64,9 +64,9 @@ from harness.scoring.summary import (
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
+    from harness.comparison.document import Comparison
     from harness.contracts.benchmark import Metric
     from harness.contracts.report import Sheet
-    from harness.scoring.comparison import Comparison
 
 MISSING, LEFT_OUT = "missing ", "missing left out"
 """What the columns for the value by the policy that a metric does not use begin with, and the one

@@ -1,1 +1,1 @@
-"""From records to numbers: scores, metrics, intervals, comparisons of runs."""
+"""From records to numbers: scores, metrics, intervals."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
-from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, Literal
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -15,7 +12,6 @@ from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
-from harness.scoring.differences import Difference, Units, difference_from
 from harness.scoring.finished_task import FinishedTask, finished_task
 from harness.scoring.grouping import grouped
 from harness.scoring.summary import TaskSummary, main_metrics
@@ -183,140 +179,3 @@ def _with_interval(
             mean, interval=(drawn.low, drawn.high), confidence=how.confidence
         )
     return msgspec.structs.replace(mean, no_interval=drawn.reason)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CommonUnits(FinishedTask):
-    """A compared task of a run, of which by metric the units count that all runs share."""
-
-    common: Mapping[str, Units]
-
-    def units(self, metric: str) -> Units:
-        """By the id of each common unit of the metric its user and its number."""
-        return self.common[metric]
-
-
-class MeanDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference of two runs in a mean over these tasks, on the units that all runs share.
-
-    The interval draws the same users in all tasks and both runs; `n` of the difference counts the
-    units of all tasks. `deviations` are, over repeats, the standard deviation of each run.
-    """
-
-    name: str
-    over: Literal["tasks", "repeats"]
-    tasks: tuple[str, ...]
-    higher_is_better: bool
-    difference: Difference
-    deviations: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
-
-
-def difference_of_mean(
-    mean: MeanOverTasks,
-    runs: tuple[str, str],
-    first: Mapping[str, CommonUnits],
-    second: Mapping[str, CommonUnits],
-) -> MeanDifference:
-    """The difference of two runs in a mean, by the units of each one's tasks."""
-    import numpy as np
-
-    from harness.scoring.stats import NoInterval, Undefined, interval_together, statistic_of
-
-    metric = mean.metric
-    values = {run: _values(tasks, metric) for run, tasks in zip(runs, (first, second), strict=True)}
-    parts: tuple[list[Part], list[Part]] = ([], [])
-    if values[runs[0]].keys() == values[runs[1]].keys():
-        # Each task counts the same, a repeated one as the mean of its repeats.
-        repeats = grouped((task_and_repeat(name)[0], name) for name in values[runs[0]])
-        weights = {name: 1 / (len(repeats) * len(own)) for own in repeats.values() for name in own}
-        parts = (_parts(first, metric, weights), _parts(second, metric, weights))
-    reference = next(iter(first.values()))
-    how = reference.task.interval
-    seed = reference.manifest.seed
-    if parts[0]:
-        ours, theirs = (
-            math.fsum(part.weight * statistic_of(part.values, part.statistic) for part in side)
-            for side in parts
-        )
-        taken = [dataclasses.replace(part, weight=-part.weight) for part in parts[1]]
-        drawn = interval_together(
-            [*parts[0], *taken],
-            seed=stable_int("paired together", seed, mean.name, metric),
-            draws=how.draws,
-            confidence=how.confidence,
-            method=how.method,
-        )
-        test = _p_value(*parts, seed=stable_int("exchanged together", seed, mean.name, metric))
-        difference = difference_from(
-            metric, runs, how, drawn, test, value=ours - theirs,
-            n=sum(len(part.values) for part in parts[0]),
-            users=len(np.unique(np.concatenate([part.clusters for part in parts[0]]))),
-        )  # fmt: skip
-    else:
-        why = "a repeat has a value in one of the runs alone"
-        difference = difference_from(
-            metric, runs, how, NoInterval(why), Undefined(why), value=None, n=0, users=0
-        )
-    spread = {run: stdev(one.values()) for run, one in values.items() if len(one) > 1}
-    return MeanDifference(
-        name=mean.name,
-        over=mean.over,
-        tasks=mean.tasks,
-        higher_is_better=mean.higher_is_better,
-        difference=difference,
-        deviations=(spread if mean.over == "repeats" else {}) or msgspec.UNSET,
-    )
-
-
-def _values(tasks: Mapping[str, CommonUnits], metric: str) -> dict[str, float]:
-    found = {name: task.summary.metrics.get(metric) for name, task in tasks.items()}
-    return {
-        name: result.value
-        for name, result in found.items()
-        if result is not None and result.value is not None
-    }
-
-
-def _parts(
-    tasks: Mapping[str, CommonUnits], metric: str, weights: Mapping[str, float]
-) -> list[Part]:
-    from harness.scoring.stats import part_of
-
-    parts = []
-    for name, weight in weights.items():
-        units = tasks[name].units(metric)
-        pairs = [units[unit] for unit in sorted(units)]
-        statistic = tasks[name].benchmark.metrics[metric].statistic
-        parts.append(part_of(pairs, statistic=statistic, weight=weight))
-    return parts
-
-
-def _p_value(first: Sequence[Part], second: Sequence[Part], *, seed: int) -> Any:
-    """The paired permutation test of a weighted sum: all units of a user change sides together."""
-    import numpy as np
-
-    from harness.scoring.stats import paired_p, statistic_of
-
-    ends = [0, *accumulate(len(part.values) for part in first)]
-    weighted = list(zip(first, pairwise(ends), strict=True))
-
-    def together(column: Any) -> float:
-        return fmean(
-            len(first) * part.weight * statistic_of(column[start:end], part.statistic)
-            for part, (start, end) in weighted
-        )
-
-    # The mean over all units, if each counts by its task's weight; much faster than a function.
-    plain = all(part.statistic == "mean" for part in first)
-    scale = np.concatenate([
-        np.full(end - start, ends[-1] * part.weight / (end - start) if plain else 1.0)
-        for part, (start, end) in weighted
-    ])  # fmt: skip
-    ours, theirs = (np.concatenate([part.values for part in side]) for side in (first, second))
-    return paired_p(
-        ours * scale,
-        theirs * scale,
-        np.concatenate([part.clusters for part in first]),
-        seed=seed,
-        statistic="mean" if plain else together,
-    )

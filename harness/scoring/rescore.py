@@ -12,9 +12,9 @@ from harness.base.errors import UsageError
 from harness.contracts.task import Task
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
-from harness.scoring.comparable import describe_differences, differences
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import score_into, task_options
+from harness.scoring.settings_differences import describe_differences, differences
 from harness.tasks.identity import SHAPING
 from harness.tasks.options import typed_options
 

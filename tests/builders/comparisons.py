@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from harness.scoring.comparison import ComparedRun, Comparison
-from harness.scoring.differences import Difference
+from harness.comparison.document import ComparedRun, Comparison, Difference
 from harness.scoring.summary import MetricResult
 
 

@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = sorted(path.name for path in (ROOT / "plugins").iterdir() if path.is_dir())
 
 ORDER = (
-    "testing", "cli", "reporting", "pipeline", "parsing prompts registry", "analysis", "scoring",
+    "testing", "cli", "reporting", "pipeline", "parsing prompts registry", "analysis", "comparison",
+    "scoring",
     "data", "runs", "tasks", "calls", "contracts", "base",
 )  # fmt: skip
 """The rooms of `harness`. A room imports only rooms to the right of it."""

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 import harness.runs
+from harness.comparison.document import ComparisonDocument
 from harness.runs.manifest import Manifest
-from harness.scoring.comparison import ComparisonDocument
 from harness.scoring.summary import TaskSummary
 
 FILES: dict[str, Any] = {

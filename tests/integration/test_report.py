@@ -81,12 +81,12 @@ def test_the_verdict_and_the_differences_are_those_of_the_comparison(tmp_path, c
         )  # fmt: skip
         page = reported(best, other)
         capsys.readouterr()
-        assert main(["compare", str(other), str(best), "--json"]) == 0
+        assert main(["compare", str(best), str(other), "--json"]) == 0
     (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
     (found,) = comparison["differences"]
     numbers = found["value"], *found["interval"], found["n"], found["p"], found["p_holm"]
     assert page.of("differences")[0].rows == [
-        ["interests", "support ↑", "same − rules",
+        ["interests", "support ↑", "rules − same",
          *(format_cell(one, 0 if isinstance(one, int) else 3) for one in numbers)],
     ]  # fmt: skip
     assert "rules wins on interests" in page.texts[""]

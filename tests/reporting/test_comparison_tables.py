@@ -9,10 +9,14 @@ from builders.texts import lines_on
 from msgspec import structs
 from msgspec.structs import replace
 
+from harness.comparison.document import (
+    ChangedUnit,
+    ChangedUnits,
+    ComparisonDocument,
+    OracleUse,
+    Refused,
+)
 from harness.reporting.comparison_tables import print_comparisons, print_short_comparison
-from harness.scoring.comparable import Refused
-from harness.scoring.comparison import ComparisonDocument, OracleUse
-from harness.scoring.differences import ChangedUnit, ChangedUnits
 from harness.scoring.means import MeanOverTasks
 
 BASE, NEXT = "step-1000", "step-2000"

@@ -137,9 +137,9 @@ def test_a_run_alone_is_beside_the_best_rule(interval, higher, said):
     (row,) = result_rows(
         [result(a=one, rules=(Rule("popular", 0.5, "popular"),), higher=higher)], ["a"]
     )
-    assert row.decision[:2] == said[:2] and row.decision.how.rstrip("0") == said[2]
+    assert row.ending[:2] == said[:2] and row.ending.how.rstrip("0") == said[2]
     (two,) = result_rows([result(a=one, b=0.2, rules=(Rule("popular", 0.5, "popular"),))], ["a"])
-    assert two.decision is None
+    assert two.ending is None
 
 
 def test_the_tasks_of_a_group_open_below_it_and_a_second_metric_has_no_name():

@@ -9,12 +9,12 @@ from inline_snapshot import snapshot
 
 from harness.analysis.run_tables import tables_of
 from harness.base.errors import DataError, PluginError, StorageError, UsageError
+from harness.comparison.compare_runs import compare, read_oracle
 from harness.contracts.benchmark import Metric, Oracle
 from harness.contracts.records import Score
 from harness.registry import load_plugins
 from harness.runs.journal import JournalWriter
 from harness.runs.run_folder import RunFolder
-from harness.scoring.comparison import compare, read_oracle
 from harness.scoring.finished_task import finished_task
 from harness.scoring.rescore import rescoring
 from harness.scoring.score_run import score_task

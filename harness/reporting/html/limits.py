@@ -55,18 +55,19 @@ def limits_of(
     ]
     if moved:
         yield Limit(f"what is missing decides {counted(len(moved), 'task')}", (*moved,))
-    apart = grouped(((label, why), task) for task, label, why in found.apart)
-    if apart:
-        said = "not compared: " + _some([*dict.fromkeys(label for label, _ in apart)])
-        because = (f"{label} on {', '.join(on)}: {why}." for (label, why), on in apart.items())
-        yield Limit(said, (*because,))
+    if found.apart:
+        said = "not compared: " + _some([*dict.fromkeys(label for label, _ in found.apart)])
+        named = ((label, ", ".join(on), why) for (label, why), on in found.apart.items())
+        yield Limit(said, tuple(f"{label} on {on}: {why}." for label, on, why in named))
+    if found.problems:
+        yield Limit(f"{counted(len(found.problems), 'task')} not compared", found.problems)
     doubts = [f"{one.task}: {doubt}" for one in found.document.comparisons for doubt in one.doubts]
     doubts += [
         f"{one.task}: {one.oracle.warning}"
         for one in found.document.comparisons
         if one.oracle and one.oracle.warning
     ]
-    if found.document.comparisons and (doubts := [*doubts, *found.problems]):
+    if doubts:
         yield Limit("doubts about the comparison", (*doubts,))
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from harness.reporting.html.compared_runs import ComparedRuns, Decision, short
+from harness.comparison.document import ComparisonDocument
+from harness.reporting.html.compared_runs import Ending, short
 from harness.reporting.html.results import Result, Value
 from harness.reporting.text import number, reasons, share
 
@@ -83,7 +84,7 @@ class Row:
     words: str
     marks: Sequence[Mark]
     references: Sequence[Reference] = ()
-    decision: Decision | None = None
+    ending: Ending | None = None
     members: tuple[Row, ...] = ()
 
     @property
@@ -136,7 +137,7 @@ def _result_row(result: Result, labels: Sequence[str], *, starts: bool) -> Row:
     name = f"{result.name} (mean of {many})" if result.is_group else result.name
     row = Row(
         name=name if starts else "", metric=metric_arrow(result.metric, result.higher),
-        words=result.words.partition(";")[0], decision=result.decision or _beside_rule(result),
+        words=result.words.partition(";")[0], ending=result.ending or _beside_rule(result),
         marks=[
             Mark(label, place, one.value, one.interval,
                  one.why if one.value is None else number(one.value),
@@ -163,7 +164,7 @@ def _on_lines(references: Sequence[Reference], axis: Axis) -> list[Reference]:
     return placed
 
 
-def _beside_rule(result: Result) -> Decision | None:
+def _beside_rule(result: Result) -> Ending | None:
     """How the only run of a result stands to the best rule without a model."""
     if len(result.values) != 1 or not result.rules:
         return None
@@ -176,7 +177,7 @@ def _beside_rule(result: Result) -> Decision | None:
     words = "above" if above else "below" if below else "level with"
     good = (above and result.higher) or (below and not result.higher)
     kind = "wins" if good else "worse" if above or below else "undecided"
-    return Decision(kind, f"{words} {rule.short}", f"which has {short(rule.value)}")  # type: ignore[arg-type]
+    return Ending(kind, f"{words} {rule.short}", f"which has {short(rule.value)}")  # type: ignore[arg-type]
 
 
 def _missing(one: Value, counts_as: str) -> tuple[str, str]:
@@ -191,27 +192,30 @@ def _missing(one: Value, counts_as: str) -> tuple[str, str]:
     return f"{units:,} missing" if units else f"{share(one.missing, 1)} of parts", "; ".join(said)
 
 
-def difference_rows(found: ComparedRuns) -> list[Row]:
+def difference_rows(document: ComparisonDocument) -> list[Row]:
     """A row for each metric of a task or group: the differences of its runs around 0."""
-    labels = found.labels
+    labels = document.labels()
     colours = {run: place for place, run in enumerate(labels)}
-    by_row: dict[tuple[str, str, bool], list[Mark]] = {}
-    for task, each, higher in found.pairs():
-        text = "no value" if each.value is None else number(each.value)
-        p = "" if each.p_holm is None else f"p {short(each.p_holm)}"
-        why = "; ".join(filter(None, (each.no_interval, each.no_p)))
-        pair = f"{labels[each.first]} − {labels[each.second]}"
-        mark = Mark(pair, colours[each.first], each.value, each.interval, text, p, why)
-        by_row.setdefault((task, each.metric, higher), []).append(mark)
     rows, last = [], ""
-    for (task, metric, higher), marks in by_row.items():
-        side = "right" if higher else "left"
-        rows.append(Row(
-            name=task if task != last else "", metric=metric_arrow(metric, higher),
-            words=f"{side} of 0 the first is better", marks=marks,
-            references=[Reference("", "no difference", 0.0, False)],
-        ))  # fmt: skip
-        last = task
+    for one in document.decisions():
+        marks = [
+            Mark(
+                f"{labels[each.first]} − {labels[each.second]}", colours[each.first], each.value,
+                each.interval, "no value" if each.value is None else number(each.value),
+                "" if each.p_holm is None else f"p {short(each.p_holm)}",
+                "; ".join(filter(None, (each.no_interval, each.no_p))),
+            )
+            for each in one.differences
+        ]  # fmt: skip
+        if marks:
+            side = "right" if one.higher_is_better else "left"
+            rows.append(Row(
+                name=one.name if one.name != last else "", marks=marks,
+                metric=metric_arrow(one.metric, one.higher_is_better),
+                words=f"{side} of 0 the first is better",
+                references=[Reference("", "no difference", 0.0, False)],
+            ))  # fmt: skip
+            last = one.name
     return rows
 
 

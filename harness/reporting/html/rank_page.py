@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from harness.base.errors import HarnessError
+from harness.comparison.compare_runs import compare, main_of
+from harness.comparison.document import Comparison, RankInterval, rank_intervals
+from harness.comparison.matching import NoneComparable
 from harness.contracts.report import Cell, Sheet
 from harness.reporting.html.page import page_html, table_of
 from harness.reporting.html.picture import Mark, Row
@@ -13,9 +16,6 @@ from harness.reporting.html.reported_run import ReportedRun, days_of
 from harness.reporting.html.sections import PAIR, numbers_of
 from harness.reporting.tables import metric_name
 from harness.reporting.text import counted, number
-from harness.scoring.comparable import NoneComparable
-from harness.scoring.comparison import Comparison, compare, main_of
-from harness.scoring.differences import RankInterval, rank_intervals
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
 from harness.scoring.score_run import chosen_metrics

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from harness.reporting.html.answers import samples_of
-from harness.reporting.html.compared_runs import (
-    ComparedRuns,
-    Decision,
-    compared_runs,
-    short,
-    verdict_of,
-)
+from harness.reporting.html.compared_runs import ComparedRuns, compared_runs, short
 from harness.reporting.html.limits import Limit, limits_of
 from harness.reporting.html.page import page_html
 from harness.reporting.html.picture import MOST_IN_LEGEND, difference_rows, result_rows
@@ -70,7 +64,8 @@ def report_page(
         in_legend=1 < len(names) <= MOST_IN_LEGEND, named=len(names) > MOST_IN_LEGEND,
         limits=[*limits, *limits_of(runs, results, found)],
         rows=result_rows(results, names), values=values_table(results),
-        differences=difference_rows(found), difference_tables=[*difference_tables(found)],
+        differences=difference_rows(found.document),
+        difference_tables=[*difference_tables(found.document)],
         compared=found, failures=failures_of(runs), costs=costs_table(runs),
         samples=[*samples_of(runs, samples)],
         about_samples="What changed" if len(runs) > 1 else "The worst samples",
@@ -90,15 +85,20 @@ def _answer(
         (one.users for run in runs for each in run.summaries for one in each.metrics.values()),
         default=0,
     )
+    if len(runs) > 1:
+        answer = found.document.verdict()
+        if not answer:
+            return "No two of these runs can be compared on a task.", "; ".join(found.problems[:1])
+        tests = counted(len(found.document.tested()), "test")
+        if answer.startswith(("undecided", "no test")):  # and with no name of a run
+            answer = f"{answer[0].upper()}{answer[1:]}"
+        return f"{answer}.", f"Paired over {people:,} people, p after Holm for {tests}."
     first, group = [], None
     for result in results:
         if group and result.tasks < group.tasks:
             continue
         group = result if result.is_group else None
         first += [result] if result.first else []
-    if len(runs) > 1:
-        decided: Mapping[str, Decision] = {one.name: one.decision for one in first if one.decision}
-        return verdict_of(found, decided, people)
     (run,) = runs
     with_value = {one.name: one for one in first if one.values[run.label].value is not None}
     if not with_value:
@@ -106,7 +106,7 @@ def _answer(
     why = f"Each value is over up to {people:,} people, with its interval."
     why += " A second run shows what differs." if with_value else ""
     if len(with_value) > 1:
-        beside = [row.decision for row in result_rows([*with_value.values()], [run.label])]
+        beside = [row.ending for row in result_rows([*with_value.values()], [run.label])]
         known = [one for one in beside if one is not None]
         above = sum(one.kind == "wins" for one in known)
         worse = sum(one.kind == "worse" for one in known)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from harness.base.errors import HarnessError
+from harness.comparison.matching import comparison_set
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
-from harness.scoring.comparable import comparison_set
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
 from harness.scoring.score_run import read_summary

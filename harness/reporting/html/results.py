@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.contracts.published import PublishedResult
-from harness.reporting.html.compared_runs import ComparedRuns, Decision, decisions_of
+from harness.reporting.html.compared_runs import ComparedRuns, Ending, endings_of
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.tables import missing_share
 from harness.scoring.grouping import grouped
@@ -66,7 +66,7 @@ class Result:
     counts_as: str = "worst"
     rules: tuple[Rule, ...] = ()
     published: tuple[PublishedResult, ...] = ()
-    decision: Decision | None = None
+    ending: Ending | None = None
 
     @property
     def is_group(self) -> bool:
@@ -112,7 +112,7 @@ def results_of(runs: Sequence[ReportedRun], found: ComparedRuns) -> list[Result]
             tasks.setdefault(name, set()).update(members)
             if result is not None:
                 shown.setdefault((name, metric), result)
-    decisions = decisions_of(found)
+    endings = endings_of(found.document)
     results = []
     for name in _in_order(tasks):
         metrics = [metric for metric in values[name] if metric] or [""]
@@ -127,7 +127,7 @@ def results_of(runs: Sequence[ReportedRun], found: ComparedRuns) -> list[Result]
                 counts_as=(result.counts_as or "worst") if result else "worst",
                 rules=_rules(runs, tasks[name], metric, higher=higher),
                 published=_published(runs, name, metric, metrics),
-                decision=decisions.get((name, metric)),
+                ending=endings.get((name, metric)),
             ))  # fmt: skip
     return results
 

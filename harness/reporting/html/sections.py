@@ -10,18 +10,17 @@ import msgspec
 from harness.analysis.report_notes import told_apart
 from harness.base.errors import HarnessError, PluginError
 from harness.calls.pricing import together
+from harness.comparison.document import ComparisonDocument, Difference
 from harness.contracts.outcomes import CAUSES
 from harness.contracts.report import Cell, Sheet
 from harness.registry import ANY_BENCHMARK, made
 from harness.registry.data_tools import run_tool
-from harness.reporting.html.compared_runs import ComparedRuns
 from harness.reporting.html.page import Image, Table, image_of, table_of
 from harness.reporting.html.picture import metric_arrow
 from harness.reporting.html.reported_run import ReportedRun, runs_together
 from harness.reporting.html.results import Result
 from harness.reporting.run_lines import paid, tokens
 from harness.reporting.text import duration, reasons
-from harness.scoring.differences import Difference
 from harness.scoring.run_costs import costs_of
 from harness.scoring.summary import StageSummary
 from harness.tasks.repeats import task_and_repeat
@@ -65,16 +64,16 @@ def values_table(results: Sequence[Result]) -> Table:
 PAIR = ("difference", "value", "low", "high", "n", "p", "p (Holm)")
 
 
-def difference_tables(found: ComparedRuns) -> Iterator[Table]:
+def difference_tables(document: ComparisonDocument) -> Iterator[Table]:
     """The differences in numbers, then those within parts of the data."""
-    labels = found.labels
+    labels = document.labels()
     rows: list[tuple[Cell, ...]] = [
-        (one.task, metric_arrow(one.difference.metric, one.higher),
-         *numbers_of(one.difference, labels))
-        for one in found.pairs()
-    ]  # fmt: skip
+        (one.name, metric_arrow(one.metric, one.higher_is_better), *numbers_of(each, labels))
+        for one in document.decisions()
+        for each in one.differences
+    ]
     yield table_of(Sheet(title="", columns=("task", "metric", *PAIR), rows=tuple(rows), digits=3))
-    for one in found.document.comparisons:
+    for one in document.comparisons:
         if one.slices:
             part = one.slices[0].slice
             parts = tuple(

@@ -52,7 +52,7 @@ class Run:
     @property
     def candidate(self) -> str:
         """The identity of the model, the same in all its runs."""
-        from harness.scoring.comparable import candidate_of
+        from harness.comparison.matching import candidate_of
 
         return candidate_of(self.task)
 
@@ -140,7 +140,7 @@ def runs_of(tasks: Sequence[FinishedTask]) -> list[Run]:
 
 def compare(tasks: Sequence[FinishedTask], options: ComparisonOptions) -> ComparedRuns:
     """The runs of each dataset that may be compared; UsageError where there is none."""
-    from harness.scoring.comparable import comparison_set
+    from harness.comparison.matching import comparison_set
 
     datasets: dict[str, list[FinishedTask]] = defaultdict(list)
     for task in tasks:

@@ -64,7 +64,8 @@ def run(tasks: Sequence[FinishedTask], options: WindowOptions) -> Report:
 
 def differing(runs: Sequence[Run]) -> list[str]:
     """A line for each run that differs from the first in more than its window."""
-    from harness.scoring.comparable import describe_differences, differences, settings_of
+    from harness.comparison.matching import settings_of
+    from harness.scoring.settings_differences import describe_differences, differences
 
     first, *others = runs
     lines = []

@@ -7,9 +7,9 @@ from math import fsum
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from harness.comparison.differences import differences_of
 from harness.contracts.report import Report, Sheet
 from harness.reporting.text import reasons as counted
-from harness.scoring.differences import differences_of
 from harness_usersumbench.analyses.examples import FINAL
 from harness_usersumbench.analyses.results import (
     HEADS,

@@ -370,7 +370,7 @@ USE = {
         None, "2 listed names, the bundled one", "the runs use different taxonomies",
         "expected: runs of one taxonomy"),
     "its own judge": (
-        patch("harness.scoring.comparable._own_judge", lambda *_: ("its candidate is the judge",))(
+        patch("harness.comparison.matching._own_judge", lambda *_: ("its candidate is the judge",))(
             analysed(scores.scores, TableOptions(), ONE)),
         None, "gist_synthetic: first is left out: its candidate is the judge",
         "no run is left to analyse", "expected: a run whose candidate is not its judge",

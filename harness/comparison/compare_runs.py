@@ -6,7 +6,6 @@ The runs of a task are scored against a common oracle if the benchmark has one.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,16 +22,30 @@ from harness.base.errors import (
     UsageError,
     one_of,
 )
-from harness.base.redaction import without_key_material
-from harness.contracts.records import Score
-from harness.contracts.stage import CANDIDATE
-from harness.runs.atomic_files import atomic_write
-from harness.scoring.aggregate import Columns, counted_values, sound
-from harness.scoring.comparable import (
+from harness.comparison.differences import (
+    CommonUnits,
+    Units,
+    changed_units,
+    difference_of_mean,
+    differences_of,
+    sliced,
+    units_of_slices,
+)
+from harness.comparison.document import (
+    ComparedRun,
+    ComparedSlice,
+    Comparison,
+    ComparisonDocument,
+    Difference,
+    MeanDifference,
+    OracleUse,
+    holm_adjusted,
+    is_significant,
+)
+from harness.comparison.matching import (
     THE_CANDIDATE,
     ComparisonSet,
     NoneComparable,
-    Refused,
     candidate_of,
     comparison_set,
     follows,
@@ -40,134 +53,18 @@ from harness.scoring.comparable import (
     server_differences,
     settings_of,
 )
-from harness.scoring.differences import (
-    ChangedUnits,
-    ComparedSlice,
-    Difference,
-    Units,
-    changed_units,
-    differences_of,
-    holm_adjusted,
-    is_established,
-    sliced,
-    units_of_slices,
-)
+from harness.contracts.records import Score
+from harness.contracts.stage import CANDIDATE
+from harness.scoring.aggregate import Columns, counted_values, sound
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
-from harness.scoring.means import (
-    CommonUnits,
-    MeanDifference,
-    MeanOverTasks,
-    difference_of_mean,
-    means_of,
-)
+from harness.scoring.means import MeanOverTasks, means_of
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Metric, Oracle
-
-
-FORMAT = 1
-
-
-class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a comparison.
-
-    `metrics` are over all units of the run, `common` over the units that every run with a value of
-    the metric has scored. `counts` are the counts that the oracle changed. `marks` are the
-    differences from the other runs that --force overrode.
-    """
-
-    run: str
-    path: str
-    label: str
-    model: str
-    marks: tuple[str, ...]
-    units: int
-    counts: dict[str, int]
-    metrics: dict[str, MetricResult]
-    common: dict[str, MetricResult]
-
-
-class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
-    """The sources of the oracle, the metrics that depend on it, and a warning if it is too small.
-
-    `models` counts the different candidates of its runs.
-    """
-
-    runs: int
-    models: int
-    file: str | None
-    metrics: tuple[str, ...]
-    warning: str | None = None
-
-
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison of runs of one task, which leaves the runs' own summaries as they are.
-
-    If the benchmark has an oracle, the runs are scored against their common one. `doubts` are
-    signs in the scores that the runs should not be compared, and differences of their servers.
-    `main` names the metrics that a short table shows, the main one first. `slices` are given if
-    runs are compared by a slice of the data, `changed` are the units behind each difference. If
-    the `runs` are tasks of one run, `within` is that run.
-    """
-
-    task: str
-    version: int
-    benchmark: str
-    roles: dict[str, str]
-    data: dict[str, Any]
-    not_comparable_because: tuple[str, ...]
-    chosen: str
-    main: tuple[str, ...] = ()
-    runs: tuple[ComparedRun, ...]
-    refused: tuple[Refused, ...]
-    oracle: OracleUse | None
-    differences: tuple[Difference, ...]
-    doubts: tuple[str, ...] = ()
-    slices: tuple[ComparedSlice, ...] | msgspec.UnsetType = msgspec.UNSET
-    changed: tuple[ChangedUnits, ...] | msgspec.UnsetType = msgspec.UNSET
-    within: str | msgspec.UnsetType = msgspec.UNSET
-
-
-class DecidedGate(msgspec.Struct, frozen=True, kw_only=True):
-    """A gate on the difference `first` − `second`, of which the second is the base.
-
-    It `holds` if the interval lies wholly above the bound, or below it if not `above`; None if this
-    cannot be decided, for the reason `undecided`. `least_seen` is the smallest difference that
-    these people can show. `labels` are by run those of the two.
-    """
-
-    gate: str
-    task: str
-    metric: str
-    above: bool
-    bound: float
-    first: str | None
-    second: str | None
-    labels: dict[str, str] = {}
-    value: float | None = None
-    interval: tuple[float, float] | None = None
-    confidence: float | None = None
-    users: int = 0
-    holds: bool | None
-    undecided: str | None = None
-    least_seen: float | None = None
-
-
-class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """Comparisons, and by run its means over groups and repeats, on common units.
-
-    `mean_differences` are the differences of these means, `gates` the decided gates.
-    """
-
-    format: int = FORMAT
-    comparisons: tuple[Comparison, ...]
-    means: dict[str, tuple[MeanOverTasks, ...]] = {}
-    mean_differences: tuple[MeanDifference, ...] | msgspec.UnsetType = msgspec.UNSET
-    gates: tuple[DecidedGate, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Compared(NamedTuple):
@@ -194,15 +91,12 @@ class ComparedTasks(NamedTuple):
         """The comparisons, and the means over their tasks, with p values adjusted for all tests."""
         one_run = any(each.comparison.within for each in self.compared)
         means = {} if one_run else common_means(self.compared)
-        found = list(differences_of_means(self.compared, means))
-        comparisons, differences = adjusted_together(
-            [each.comparison for each in self.compared], found
-        )
-        return ComparisonDocument(
-            comparisons=tuple(comparisons),
+        document = ComparisonDocument(
+            comparisons=tuple(each.comparison for each in self.compared),
             means=means,
-            mean_differences=tuple(differences) or UNSET,
+            mean_differences=tuple(differences_of_means(self.compared, means)) or UNSET,
         )
+        return holm_adjusted(document)
 
 
 def compare_tasks(
@@ -471,7 +365,7 @@ def compare(
         changed=tuple(changed_units(found.differences, runs.members, found.counting, metrics))
         or msgspec.UNSET,
     )
-    (comparison,), _ = adjusted_together([comparison], ())
+    comparison, *_ = holm_adjusted(ComparisonDocument(comparisons=(comparison,))).comparisons
     on_common = []
     for task in runs.members:
         shown = {name: common[task.run][name] for name in main if name in common[task.run]}
@@ -655,56 +549,6 @@ def _results(
     )
 
 
-def adjusted_together(
-    comparisons: Sequence[Comparison], means: Sequence[MeanDifference]
-) -> tuple[list[Comparison], list[MeanDifference]]:
-    """Comparisons and means with p values adjusted after Holm for all their tests together.
-
-    A single repeat is no test beside the mean over repeats.
-    """
-    repeats = {
-        (task, each.difference.metric, frozenset((each.difference.first, each.difference.second)))
-        for each in means
-        if each.over == "repeats"
-        for task in each.tasks
-    }
-
-    def tested(one: Comparison, each: Difference) -> bool:
-        return (one.task, each.metric, frozenset((each.first, each.second))) not in repeats
-
-    tests = [each.difference for each in means]
-    for one in comparisons:
-        tests += [each for each in one.differences if tested(one, each)]
-        tests += [each for part in one.slices or () for each in part.differences]
-    found = iter(holm_adjusted(tests))
-    of_means = [msgspec.structs.replace(each, difference=next(found)) for each in means]
-    comparisons = [
-        msgspec.structs.replace(
-            one,
-            differences=tuple(
-                next(found) if tested(one, each) else msgspec.structs.replace(each, p_holm=None)
-                for each in one.differences
-            ),
-            slices=tuple(
-                msgspec.structs.replace(
-                    part, differences=tuple(itertools.islice(found, len(part.differences)))
-                )
-                for part in one.slices or ()
-            )
-            or msgspec.UNSET,
-        )
-        for one in comparisons
-    ]
-    return comparisons, of_means
-
-
-def write_comparisons(path: Path, document: ComparisonDocument) -> None:
-    """Write comparisons to a file, atomically and without secrets."""
-    values = without_key_material(msgspec.to_builtins(document))
-    data = msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n"
-    atomic_write(path, data, option="--output")
-
-
 def common_means(compared: Iterable[Compared]) -> dict[str, tuple[MeanOverTasks, ...]]:
     """By run the means of its main metrics over groups and repeats, on common units."""
     return {
@@ -769,6 +613,8 @@ def without_lost(
 
     None if no lost unit counts. A unit is lost if the metric has no value of it.
     """
+    from harness.scoring.stats import holm
+
     runs = (each.first, each.second)
     found = [one for one in document.means.get(each.first, ()) if one.name == name]
     mean = next((one for one in found if one.metric == each.metric), None)
@@ -806,16 +652,8 @@ def without_lost(
             (left,) = differences_of(theirs, each.metric, metric, values, theirs.run)
     if left is None or left.value is None or each.value is None:
         return WithoutLost(lost, left, holds=False)
-    others = [one for one in tested_differences(document) if one is not each]
-    again = holm_adjusted([left, *others])[0]
+    others = [one.p for one in document.tested() if one is not each and one.p is not None]
     same = (left.value > 0) == (each.value > 0)
-    return WithoutLost(lost, again, holds=same and is_established(again))
-
-
-def tested_differences(document: ComparisonDocument) -> Iterator[Difference]:
-    """All differences for whose tests p values are adjusted together."""
-    every = [one.difference for one in document.mean_differences or ()]
-    for one in document.comparisons:
-        every += one.differences
-        every += [each for part in one.slices or () for each in part.differences]
-    return (each for each in every if each.p_holm is not None)
+    if left.p is not None:
+        left = msgspec.structs.replace(left, p_holm=holm([left.p, *others])[0])
+    return WithoutLost(lost, left, holds=same and is_significant(left))

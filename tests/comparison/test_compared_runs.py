@@ -34,15 +34,15 @@ from rich.console import Console
 from harness.base.errors import DataError, UsageError
 from harness.base.hashing import stable_int
 from harness.cli.compare import exit_code
+from harness.comparison.compare_runs import compare_methods, compare_tasks
+from harness.comparison.document import ComparisonDocument, least_seen
+from harness.comparison.gates import GatedRun, decided, gates_of, metrics_by_task
 from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
 from harness.reporting.comparison_tables import print_short_comparison
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.comparison import ComparisonDocument, compare_methods, compare_tasks
-from harness.scoring.differences import least_seen
-from harness.scoring.gates import GatedRun, decided, gates_of, metrics_by_task
 
 PEOPLE = ("ann", "bob", "cid", "dan", "eve", "fay")
 OLD, NEW = (0, 0, 1, 0, 1, 0), (1, 1, 1, 1, 0, 0)

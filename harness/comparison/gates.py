@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from harness.base.errors import HarnessError, UsageError, one_of
-from harness.scoring.comparable import NoneComparable
-from harness.scoring.comparison import Comparison, ComparisonDocument, DecidedGate
-from harness.scoring.differences import least_shown
+from harness.comparison.document import Comparison, ComparisonDocument, DecidedGate, least_shown
+from harness.comparison.matching import NoneComparable
 from harness.scoring.grouping import grouped
 from harness.scoring.means import tasks_of_group
 from harness.scoring.score_run import chosen_metrics
@@ -20,9 +19,9 @@ from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
+    from harness.comparison.document import Difference
     from harness.contracts.benchmark import Benchmark, Metric
     from harness.runs.manifest import Manifest
-    from harness.scoring.differences import Difference
 
 WHERE = "--gate"
 EXPECTED = "TASK.METRIC>BOUND, or < for a metric that is better when lower"

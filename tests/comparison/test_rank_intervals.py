@@ -14,12 +14,12 @@ from builders.runs import keep_task, make_task
 from builders.stages import make_benchmark, make_stage
 from msgspec.structs import replace
 
+from harness.comparison.compare_runs import compare
+from harness.comparison.document import Difference, RankInterval, rank_intervals
 from harness.contracts.benchmark import Metric
 from harness.contracts.records import Score
 from harness.contracts.task import IntervalSpec
 from harness.runs.manifest import RoleEntry
-from harness.scoring.comparison import compare
-from harness.scoring.differences import Difference, RankInterval, rank_intervals
 
 SIX = {
     "first": (6, 7, 8, 7, 9, 8), "second": (5, 5, 7, 5, 8, 6), "third": (5, 9, 6, 8, 8, 9),

@@ -4,9 +4,9 @@ import pytest
 from builders.runs import keep_task, make_task
 from builders.stages import make_benchmark, make_stage
 
+from harness.comparison.matching import comparison_set, named_differences, settings_of
 from harness.contracts.task import RoleSpec
 from harness.runs.manifest import RoleEntry, StageEntry
-from harness.scoring.comparable import comparison_set, named_differences, settings_of
 
 BENCHMARK = make_benchmark(make_stage("ask", roles=("candidate", "predictor")))
 

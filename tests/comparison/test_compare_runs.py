@@ -26,22 +26,17 @@ from rich.console import Console
 
 from harness.base.errors import DataError, UsageError
 from harness.cli.compare import exit_code
+from harness.comparison.compare_runs import common_means, compare, compare_tasks
+from harness.comparison.differences import differences_of
+from harness.comparison.document import ComparisonDocument, write_comparisons
+from harness.comparison.gates import GatedRun, gates_of, with_gates
 from harness.contracts.benchmark import Metric, Oracle
 from harness.contracts.identity import RECORDED, SOFTWARE
 from harness.contracts.records import Score
 from harness.contracts.stage import Item
 from harness.reporting.comparison_tables import print_gates
 from harness.runs.manifest import RoleEntry, Session, StageEntry
-from harness.scoring.comparison import (
-    ComparisonDocument,
-    common_means,
-    compare,
-    compare_tasks,
-    write_comparisons,
-)
-from harness.scoring.differences import differences_of
 from harness.scoring.finished_task import FinishedTask
-from harness.scoring.gates import GatedRun, gates_of, with_gates
 
 
 class Person(Item, frozen=True, kw_only=True):

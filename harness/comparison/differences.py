@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
@@ -9,52 +10,37 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from itertools import accumulate, pairwise
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
+from harness.comparison.document import (
+    ChangedUnit,
+    ChangedUnits,
+    ComparedSlice,
+    Difference,
+    MeanDifference,
+)
 from harness.contracts.records import Score
 from harness.runs.journal import Head, scan
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.grouping import grouped
+from harness.scoring.means import MeanOverTasks
 from harness.scoring.summary import MetricResult
+from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Metric
     from harness.contracts.task import IntervalSpec
-    from harness.scoring.stats import Interval, NoInterval, PValue, Undefined
+    from harness.scoring.stats import Interval, NoInterval, Part, PValue, Undefined
 
 
 Units = Mapping[str, tuple[str, float]]
 """By the id of a unit its user and its value."""
-
-
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """The metric of the first run minus that of the second, over the units that both have scored.
-
-    The interval is from a paired bootstrap: the same users are drawn for both runs. `p` is from
-    the paired permutation test, `exact` if the test used all possible exchanges, and `p_holm` is
-    adjusted for all tests of the comparison, None for a repeat where the mean over repeats is
-    tested; without a `p`, `no_p` is the reason. `value` is None if the statistic of the common
-    units is undefined for one of the runs.
-    """
-
-    metric: str
-    first: str
-    second: str
-    value: float | None
-    n: int
-    users: int
-    interval: tuple[float, float] | None
-    confidence: float
-    no_interval: str | None = None
-    interval_method: Literal["percentile", "bca"] = "percentile"
-    p: float | None = None
-    p_holm: float | None = None
-    exact: bool = False
-    no_p: str | None = None
 
 
 def differences_of(
@@ -154,89 +140,126 @@ def difference_from(
     )
 
 
-POWER = 0.8
-"""How often people show a difference as large as `least_seen`."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommonUnits(FinishedTask):
+    """A compared task of a run, of which by metric the units count that all runs share."""
+
+    common: Mapping[str, Units]
+
+    def units(self, metric: str) -> Units:
+        """By the id of each common unit of the metric its user and its number."""
+        return self.common[metric]
 
 
-def least_seen(se: float, n: int, *, confidence: float = 0.95) -> float:
-    """The smallest difference that n people can show; `se` is the standard error of one.
+def difference_of_mean(
+    mean: MeanOverTasks,
+    runs: tuple[str, str],
+    first: Mapping[str, CommonUnits],
+    second: Mapping[str, CommonUnits],
+) -> MeanDifference:
+    """The difference of two runs in a mean, by the units of each one's tasks."""
+    import numpy as np
 
-    `least_seen(0.3, 200)` is 0.059.
-    """
-    z = NormalDist().inv_cdf
-    return (z((1.0 + confidence) / 2.0) + z(POWER)) * se / math.sqrt(n)
+    from harness.scoring.stats import NoInterval, Undefined, interval_together, statistic_of
 
-
-def least_shown(difference: Difference) -> float | None:
-    """The smallest difference that these people can show, by the width of their interval."""
-    if difference.interval is None:
-        return None
-    low, high = difference.interval
-    of_all = (high - low) / 2.0 / NormalDist().inv_cdf((1.0 + difference.confidence) / 2.0)
-    se = of_all * math.sqrt(difference.users)
-    return least_seen(se, difference.users, confidence=difference.confidence)
-
-
-def is_established(difference: Difference) -> bool:
-    """Whether a difference with adjusted p shows an order: 0 is outside its interval, p is small.
-
-    A metric without p has its interval alone.
-    """
-    if difference.value is None or difference.interval is None:
-        return False
-    low, high = difference.interval
-    p = difference.p_holm
-    return not low <= 0.0 <= high and (p is None or p < 1.0 - difference.confidence)
-
-
-def holm_adjusted(found: Sequence[Difference]) -> list[Difference]:
-    """The differences with p values adjusted after Holm for all tests among them."""
-    from harness.scoring.stats import holm
-
-    values = iter(holm([each.p for each in found if each.p is not None]))
-    return [
-        each if each.p is None else msgspec.structs.replace(each, p_holm=next(values))
-        for each in found
-    ]
-
-
-class RankInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """The ranks that a run may have: `behind` other runs are better, and it is better than `ahead`.
-
-    `best` is 1 more than the number of better runs, and `worst` leaves out the runs that are worse.
-    """
-
-    best: int
-    worst: int
-    behind: tuple[str, ...]
-    ahead: tuple[str, ...]
-
-
-def rank_intervals(
-    runs: Sequence[str], differences: Iterable[Difference], *, higher_is_better: bool
-) -> dict[str, RankInterval]:
-    """By run its ranks, from the differences of all pairs, whose p values are adjusted.
-
-    A run is better than another only where the interval of their paired difference lies wholly on
-    its side of 0, and the adjusted p value, if the metric has one, is below 1 − confidence.
-    """
-    behind: dict[str, list[str]] = {run: [] for run in runs}
-    ahead: dict[str, list[str]] = {run: [] for run in runs}
-    for each in differences:
-        if each.interval is not None and is_established(each):
-            pair = each.first, each.second
-            better, worse = pair if (each.interval[0] > 0.0) is higher_is_better else pair[::-1]
-            ahead[better].append(worse)
-            behind[worse].append(better)
-    return {
-        run: RankInterval(
-            best=1 + len(behind[run]),
-            worst=len(runs) - len(ahead[run]),
-            behind=tuple(behind[run]),
-            ahead=tuple(ahead[run]),
+    metric = mean.metric
+    values = {run: _values(tasks, metric) for run, tasks in zip(runs, (first, second), strict=True)}
+    parts: tuple[list[Part], list[Part]] = ([], [])
+    if values[runs[0]].keys() == values[runs[1]].keys():
+        # Each task counts the same, a repeated one as the mean of its repeats.
+        repeats = grouped((task_and_repeat(name)[0], name) for name in values[runs[0]])
+        weights = {name: 1 / (len(repeats) * len(own)) for own in repeats.values() for name in own}
+        parts = (_parts(first, metric, weights), _parts(second, metric, weights))
+    reference = next(iter(first.values()))
+    how = reference.task.interval
+    seed = reference.manifest.seed
+    if parts[0]:
+        ours, theirs = (
+            math.fsum(part.weight * statistic_of(part.values, part.statistic) for part in side)
+            for side in parts
         )
-        for run in runs
+        taken = [dataclasses.replace(part, weight=-part.weight) for part in parts[1]]
+        drawn = interval_together(
+            [*parts[0], *taken],
+            seed=stable_int("paired together", seed, mean.name, metric),
+            draws=how.draws,
+            confidence=how.confidence,
+            method=how.method,
+        )
+        test = _p_value(*parts, seed=stable_int("exchanged together", seed, mean.name, metric))
+        difference = difference_from(
+            metric, runs, how, drawn, test, value=ours - theirs,
+            n=sum(len(part.values) for part in parts[0]),
+            users=len(np.unique(np.concatenate([part.clusters for part in parts[0]]))),
+        )  # fmt: skip
+    else:
+        why = "a repeat has a value in one of the runs alone"
+        difference = difference_from(
+            metric, runs, how, NoInterval(why), Undefined(why), value=None, n=0, users=0
+        )
+    spread = {run: stdev(one.values()) for run, one in values.items() if len(one) > 1}
+    return MeanDifference(
+        name=mean.name,
+        over=mean.over,
+        tasks=mean.tasks,
+        higher_is_better=mean.higher_is_better,
+        difference=difference,
+        deviations=(spread if mean.over == "repeats" else {}) or msgspec.UNSET,
+    )
+
+
+def _values(tasks: Mapping[str, CommonUnits], metric: str) -> dict[str, float]:
+    found = {name: task.summary.metrics.get(metric) for name, task in tasks.items()}
+    return {
+        name: result.value
+        for name, result in found.items()
+        if result is not None and result.value is not None
     }
+
+
+def _parts(
+    tasks: Mapping[str, CommonUnits], metric: str, weights: Mapping[str, float]
+) -> list[Part]:
+    from harness.scoring.stats import part_of
+
+    parts = []
+    for name, weight in weights.items():
+        units = tasks[name].units(metric)
+        pairs = [units[unit] for unit in sorted(units)]
+        statistic = tasks[name].benchmark.metrics[metric].statistic
+        parts.append(part_of(pairs, statistic=statistic, weight=weight))
+    return parts
+
+
+def _p_value(first: Sequence[Part], second: Sequence[Part], *, seed: int) -> Any:
+    """The paired permutation test of a weighted sum: all units of a user change sides together."""
+    import numpy as np
+
+    from harness.scoring.stats import paired_p, statistic_of
+
+    ends = [0, *accumulate(len(part.values) for part in first)]
+    weighted = list(zip(first, pairwise(ends), strict=True))
+
+    def together(column: Any) -> float:
+        return fmean(
+            len(first) * part.weight * statistic_of(column[start:end], part.statistic)
+            for part, (start, end) in weighted
+        )
+
+    # The mean over all units, if each counts by its task's weight; much faster than a function.
+    plain = all(part.statistic == "mean" for part in first)
+    scale = np.concatenate([
+        np.full(end - start, ends[-1] * part.weight / (end - start) if plain else 1.0)
+        for part, (start, end) in weighted
+    ])  # fmt: skip
+    ours, theirs = (np.concatenate([part.values for part in side]) for side in (first, second))
+    return paired_p(
+        ours * scale,
+        theirs * scale,
+        np.concatenate([part.clusters for part in first]),
+        seed=seed,
+        statistic="mean" if plain else together,
+    )
 
 
 FoundT = TypeVar("FoundT", MetricResult, Difference)
@@ -247,19 +270,6 @@ LEAST_USERS = 20
 
 FEW = f"fewer than {LEAST_USERS} users"
 """The reason why a small part has no interval."""
-
-
-class ComparedSlice(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs over the units with one `value` of a `slice`.
-
-    `common` are by run and metric the results over the units that all runs share. With fewer than
-    20 users there is no interval.
-    """
-
-    slice: str
-    value: str
-    common: dict[str, dict[str, MetricResult]]
-    differences: tuple[Difference, ...]
 
 
 def units_of_slices(
@@ -313,31 +323,6 @@ MOST_KEPT = 10
 
 SAME = 1e-12
 """Smaller changes are rounding errors of sums."""
-
-
-class ChangedUnit(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit with its value in the first and the second run, and the command that shows each."""
-
-    unit: str
-    user: str
-    first: float
-    second: float
-    commands: tuple[str, str]
-
-
-class ChangedUnits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many units are better, worse and the same in the first of two runs in one metric.
-
-    `largest` are those that changed most.
-    """
-
-    metric: str
-    first: str
-    second: str
-    better: int
-    worse: int
-    same: int
-    largest: tuple[ChangedUnit, ...]
 
 
 def changed_units(

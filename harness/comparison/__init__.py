@@ -1,0 +1,1 @@
+"""Comparisons of runs: which may be compared, their differences, and who is better."""

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 OPTION = "--output"
 """The option that names the page."""
 
-SAMPLES, MOST_SAMPLES = 20, 50
-"""The samples of each task that a page shows, and the most that it may."""
-
 
 @command(
     "harness report RUN",
@@ -56,8 +53,8 @@ SAMPLES, MOST_SAMPLES = 20, 50
 @option("--by", metavar="SLICE", help="compare within each part of the data too, such as history")
 @option("--title", metavar="TEXT", default="", help="the heading of the page")
 @option(
-    "--samples", metavar="N", type=click.IntRange(0, MOST_SAMPLES), default=SAMPLES,
-    help=f"show so many samples of each task, {MOST_SAMPLES} at most ({SAMPLES})",
+    "--samples", metavar="N", type=click.IntRange(0, 50),
+    help="show so many samples of each task, 50 at most",
 )  # fmt: skip
 @option(
     "--labels", metavar="FILE", multiple=True,
@@ -112,7 +109,7 @@ def write_report(
     *,
     title: str = "",
     only: str | None = None,
-    samples: int = SAMPLES,
+    samples: int | None = None,
     labels: Sequence[str] = (),
     by: str | None = None,
     option: str = OPTION,

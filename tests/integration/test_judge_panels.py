@@ -133,7 +133,7 @@ def test_a_panel_goes_on_without_one_that_fails(panel):
     assert shown.count(said) == 1 and shown.count(f"  {said}") == 1
     panel.harness.here("report", str(folder), "-o", "page.html").ok()
     page = (panel.harness.folder / "page.html").read_text()
-    assert "calls of panel members failed: 2 of 2 of judge openai:third on interests" in page
+    assert "failed calls of panel members: judge openai:third 2 of 2" in page
     ended = panel.harness.here("show", str(folder), "--task", "interests").ok().out
     assert said in ended
     together, members, _ = panel.analyse("judge-panel")["sheets"]

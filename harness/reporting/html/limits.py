@@ -9,6 +9,7 @@ from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.compared_runs import ComparedRuns
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.results import Result
+from harness.reporting.tables import members_note
 from harness.reporting.text import counted
 from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
@@ -33,6 +34,8 @@ def limits_of(
         if run.manifest.status != "done" or why:
             status = run.manifest.status.replace("_", " ")
             yield Limit(f"{run.label}: {status}", (*why,) or (f"the run is {status}",))
+        if failed := members_note(run.summaries):
+            yield Limit(f"{run.label}: calls of its panel failed", (failed,))
     yield from _not_comparable(runs)
     ruled = [
         run.label
@@ -51,7 +54,7 @@ def limits_of(
         f"{one.name}: {one.leader() or 'no run'} leads; {one.leader(other=True) or 'no run'} does "
         f"where what is missing {'is left out' if _counts(one) else f'counts as {one.counts_as}'}."
         for one in first
-        if one.leader() != one.leader(other=True)
+        if len(one.values) > 1 and one.leader() != one.leader(other=True)
     ]
     if moved:
         yield Limit(f"what is missing decides {counted(len(moved), 'task')}", (*moved,))

@@ -140,7 +140,7 @@ def _result_row(result: Result, labels: Sequence[str], *, starts: bool) -> Row:
         words=result.words.partition(";")[0], ending=result.ending or _beside_rule(result),
         marks=[
             Mark(label, place, one.value, one.interval,
-                 one.why if one.value is None else number(one.value),
+                 number(one.value) if one.value is not None else one.why.partition(":")[0],
                  *_missing(one, result.counts_as))
             for place, label in enumerate(labels)
             if (one := known.get(label)) is not None
@@ -184,8 +184,9 @@ def _missing(one: Value, counts_as: str) -> tuple[str, str]:
     """How much of a value is missing, and why and what follows from it."""
     units = sum(one.causes.values())
     if not one.missing:
-        return "", ""
-    said = [f"{units:,} of {one.of:,}: {reasons(one.causes)}"] if units else []
+        return "", one.why
+    said = [one.why] if one.why else []
+    said += [f"{units:,} of {one.of:,}: {reasons(one.causes)}"] if units else []
     if one.other is not None:
         policy = "without them" if one.counts else f"counted as {counts_as}"
         said.append(f"{policy}: {number(one.other)}")

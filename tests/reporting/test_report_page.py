@@ -109,7 +109,7 @@ def test_a_row_names_its_metric_in_words_and_what_is_missing():
     assert (row.name, row.metric, row.words) == ("t", "ptc ↑", "pairs in order")
     assert [(one.label, one.colour, one.text, one.aside) for one in row.marks] == [
         ("c", 0, "1 of 2 stages done, running", ""), ("a", 1, "0.400", "4 missing"),
-        ("b", 2, "0.500", "5% of parts"),
+        ("b", 2, "0.500", "5% missing"),
     ]  # fmt: skip
     assert [one.title for one in row.marks[1:]] == [
         "4 of 40: ask/no_json 3, ask/empty 1; counted as worst: 0.360", "without them: 0.450",

@@ -29,11 +29,14 @@ def limits_of(
     runs: Sequence[ReportedRun], results: Sequence[Result], found: ComparedRuns
 ) -> Iterator[Limit]:
     """What a reader must know before using the results, the gravest first."""
+    states = grouped((run.manifest.status, run) for run in runs)
+    for status, own in states.items():
+        why = [f"{run.label}: {one}" for run in own
+               for one in (run.manifest.problem, *run.problems) if one]  # fmt: skip
+        if status != "done" or why:
+            said = status.replace("_", " ") if status != "done" else "in part not read"
+            yield Limit(f"{_some([run.label for run in own])}: {said}", (*why,) or (said,))
     for run in runs:
-        why = [*([run.manifest.problem] if run.manifest.problem else []), *run.problems]
-        if run.manifest.status != "done" or why:
-            status = run.manifest.status.replace("_", " ")
-            yield Limit(f"{run.label}: {status}", (*why,) or (f"the run is {status}",))
         if failed := members_note(run.summaries):
             yield Limit(f"{run.label}: calls of its panel failed", (failed,))
     yield from _not_comparable(runs)

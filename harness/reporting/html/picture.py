@@ -86,12 +86,16 @@ class Row:
     references: Sequence[Reference] = ()
     ending: Ending | None = None
     members: tuple[Row, ...] = ()
+    balanced: bool = False
+    """Whether 0 stands in the middle of the axis."""
 
     @property
     def axis(self) -> Axis:
         """The axis on which all values of the row fit."""
         ends = [end for one in self.marks for end in (one.value, *(one.interval or ()))]
-        return Axis.around([*ends, *(one.value for one in self.references)])
+        ends += [one.value for one in self.references]
+        size = max((abs(end) for end in ends if end is not None), default=1.0)
+        return Axis.around([*ends, -size] if self.balanced else ends)
 
     @property
     def summary(self) -> str:
@@ -190,7 +194,7 @@ def _missing(one: Value, counts_as: str) -> tuple[str, str]:
     if one.other is not None:
         policy = "without them" if one.counts else f"counted as {counts_as}"
         said.append(f"{policy}: {number(one.other)}")
-    return f"{units:,} missing" if units else f"{share(one.missing, 1)} of parts", "; ".join(said)
+    return f"{units:,} missing" if units else f"{share(one.missing, 1)} missing", "; ".join(said)
 
 
 def difference_rows(document: ComparisonDocument) -> list[Row]:
@@ -214,7 +218,7 @@ def difference_rows(document: ComparisonDocument) -> list[Row]:
                 name=one.name if one.name != last else "", marks=marks,
                 metric=metric_arrow(one.metric, one.higher_is_better),
                 words=f"{side} of 0 the first is better",
-                references=[Reference("", "no difference", 0.0, False)],
+                references=[Reference("", "no difference", 0.0, False)], balanced=True,
             ))  # fmt: skip
             last = one.name
     return rows

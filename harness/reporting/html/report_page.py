@@ -94,10 +94,12 @@ def _answer(
             return "No two of these runs can be compared on a task.", "; ".join(found.problems[:1])
         if answer.startswith(("undecided", "no test")):  # and with no name of a run
             answer = f"{answer[0].upper()}{answer[1:]}"
+        answer, _, shown = answer.partition(": ")
         tests = counted(len(found.document.tested()), "test")
         left = sum(row.ending is None for row in tops)
         but = f" {left} of {len(tops)} tasks are not compared." if left else ""
-        return f"{answer}.", f"Paired over {people}, p after Holm for {tests}.{but}"
+        shown = f"{shown}. " if shown else ""
+        return f"{answer}.", f"{shown}Paired over {people}, p after Holm for {tests}.{but}"
     label = runs[0].label
     valued = [row for row in tops if row.marks[0].value is not None]
     if not valued:

@@ -152,6 +152,15 @@ def asked_by(line: str) -> dict[str, Any]:
     return json.loads(json.dumps(settings_from(context.params).asked()))
 
 
+def test_short_words_of_a_benchmark_are_explained_where_they_stand(pages):
+    told = {about["title"] for _, about in pages("usersumbench").elements if about.get("title")}
+    assert "each past is summarised by segments, which a verifier checks" in told
+    told = {about["title"] for name, about in pages("behaviour").elements
+            if name == "th" and "title" in about}  # fmt: skip
+    assert "the true entropy: how evenly the choices of a group are spread over the candidates" \
+        in told  # fmt: skip
+
+
 def test_a_sample_has_its_prompt_answer_value_and_verdicts(pages, recorded):
     page = pages("interests")
     text = page.texts["samples"]

@@ -24,8 +24,8 @@ SHOWN = "<script>alert(1)</script>\\u202e\\x1b"
 
 def page_of(**values):
     """A page of ranks, which has the fewest parts, with these values."""
-    known = {"title": "A page", "facts": [], "unread": [], "everything": None, "boards": [],
-             "problems": []}  # fmt: skip
+    known = {"title": "A page", "words": {}, "facts": [], "unread": [], "everything": None,
+             "boards": [], "problems": []}  # fmt: skip
     return page_html("rank.j2", **(known | values))
 
 

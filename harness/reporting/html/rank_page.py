@@ -75,7 +75,7 @@ def rank_page(runs: Sequence[ReportedRun], *, title: str = "", unread: Sequence[
         if task_and_repeat(name)[1] == 1:
             boards += _boards(task_and_repeat(name)[0], of_task, problems)
     return page_html(
-        "rank.j2", title=title or f"Ranks of {counted(len(runs), 'run')}",
+        "rank.j2", words={}, title=title or f"Ranks of {counted(len(runs), 'run')}",
         facts=[counted(len(runs), "run"), counted(len(boards), "table"), *days_of(runs)],
         unread=unread, boards=[_shown(board) for board in boards], problems=problems,
         everything=table_of(_over_all(boards)) if len(boards) > 1 else None,

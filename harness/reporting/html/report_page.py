@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harness.contracts.outcomes import CAUSES
 from harness.reporting.html.answers import samples_of
 from harness.reporting.html.compared_runs import ComparedRuns, compared_runs
 from harness.reporting.html.limits import Limit, limits_of
@@ -60,6 +61,8 @@ def report_page(
     limits = [Limit("a run could not be read", (why,)) for why in unread]
     tasks = dict.fromkeys(task_and_repeat(one)[0] for run in runs for one in run.manifest.tasks)
     facts = [counted(len(runs), "run"), counted(len(tasks), "task"), *days_of(runs)]
+    words = {**CAUSES, **{word: why for run in runs for task in run.tasks
+                          for word, why in task.benchmark.words.items()}}  # fmt: skip
     samples = max(3, SAMPLES // max(len(tasks), 1)) if samples is None else samples
     return page_html(
         "report.j2",
@@ -70,7 +73,7 @@ def report_page(
         rows=rows, values=values_table(results),
         differences=difference_rows(found.document),
         difference_tables=[*difference_tables(found.document)],
-        compared=found, failures=failures_of(runs), costs=costs_table(runs),
+        words=words, compared=found, failures=failures_of(runs, words), costs=costs_table(runs),
         samples=[*samples_of(runs, samples)],
         about_samples="What changed" if len(runs) > 1 else "The worst samples",
         analyses=analyses, silent=silent, origins=[

@@ -11,7 +11,6 @@ from harness.analysis.report_notes import told_apart
 from harness.base.errors import HarnessError, PluginError
 from harness.calls.pricing import together
 from harness.comparison.document import ComparisonDocument, Difference
-from harness.contracts.outcomes import CAUSES
 from harness.contracts.report import Cell, Sheet
 from harness.registry import ANY_BENCHMARK, made
 from harness.registry.data_tools import run_tool
@@ -103,8 +102,8 @@ class Failures(NamedTuple):
     end: float
 
 
-def failures_of(runs: Sequence[ReportedRun]) -> Failures | None:
-    """What has no value and why; None if everything has one."""
+def failures_of(runs: Sequence[ReportedRun], words: Mapping[str, str]) -> Failures | None:
+    """What has no value and why, with the meanings of `words`; None if everything has one."""
     bars = [
         (f"{run.label} {summary.task} / {name}", stage)
         for run in runs
@@ -116,10 +115,8 @@ def failures_of(runs: Sequence[ReportedRun]) -> Failures | None:
         return None
     bars.sort(key=lambda one: one[1].done / one[1].items)
     largest = 1 - bars[0][1].done / bars[0][1].items
-    words = {cause: why for run in runs for task in run.tasks
-             for cause, why in task.benchmark.words.items()}  # fmt: skip
     every = dict.fromkeys(cause for _, stage in bars for cause in stage.failures)
-    causes = {one: (at, CAUSES.get(one) or words.get(one, "")) for at, one in enumerate(every)}
+    causes = {one: (at, words.get(one, "")) for at, one in enumerate(every)}
     end = next(bound for bound in (0.01, 0.05, 0.1, 0.25, 0.5, 1.0) if bound >= largest)
     return Failures(bars[:MOST_BARS], causes, end)
 
@@ -181,8 +178,7 @@ def analyses_of(
         for registration in _wanted(plugins, own, labels):
             for group in groups:
                 try:
-                    report = _report(registration, group, labels)
-                    images = _drawn(registration, report)
+                    report, images = _report(registration, group, labels)
                 except HarnessError as error:
                     found = f" ({error.found})" if error.found and "\n" not in error.found else ""
                     why = f"{registration.name}: {error.problem}{found}"
@@ -222,7 +218,7 @@ def _wanted(
 
 def _report(
     registration: AnalysisRegistration, tasks: Sequence[FinishedTask], labels: Sequence[str]
-) -> Report:
+) -> tuple[Report, list[Image]]:
     analysis: Any = made(registration)
     given = {"labels": tuple(labels)} if registration.name == PEOPLE else {}
     fields = msgspec.structs.fields(analysis.options)
@@ -231,16 +227,11 @@ def _report(
             f"it must be given {', '.join(needed)}, which a report cannot do",
             expected="an analysis without required options, or one without `report=True`",
         )
-    options = msgspec.convert(given, analysis.options)
-    return run_tool(registration, lambda: analysis.run(tasks, options))
-
-
-def _drawn(registration: AnalysisRegistration, report: Report) -> list[Image]:
     images: list[Image] = []
 
-    def draw() -> Report:
+    def run() -> Report:
+        report: Report = analysis.run(tasks, msgspec.convert(given, analysis.options))
         images.extend(map(image_of, report.figures))
         return report
 
-    run_tool(registration, draw)
-    return images
+    return run_tool(registration, run), images

@@ -13,18 +13,16 @@ if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
 
 
-def with_notes(report: Report, tasks: Sequence[FinishedTask], *, repeats: bool = True) -> Report:
+def with_notes(report: Report, tasks: Sequence[FinishedTask]) -> Report:
     """The report, preceded by notes on results that are not comparable with published ones, and on
     tasks of which the run has other repeats; the former are the stamp of every figure too.
-
-    Without `repeats` the notes on repeats are left out.
     """
     import msgspec
 
     from harness.tasks.repeats import task_and_repeat
 
     notes = []
-    for task in tasks if repeats else ():
+    for task in tasks:
         name, number = task_and_repeat(task.task.name)
         many = sum(task_and_repeat(each)[0] == name for each in task.manifest.tasks)
         if many > 1:

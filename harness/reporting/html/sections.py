@@ -94,12 +94,14 @@ def numbers_of(each: Difference, labels: Mapping[str, str]) -> tuple[Cell, ...]:
 class Failures(NamedTuple):
     """What has no value in each stage of a run, by cause, the largest share first.
 
-    A whole bar is the share `end`. `causes` are by name their colour and meaning.
+    A whole bar is the share `end`. `causes` are by name their colour and meaning. `more` stages
+    have no bar.
     """
 
     bars: list[tuple[str, StageSummary]]
     causes: dict[str, tuple[int, str]]
     end: float
+    more: int
 
 
 def failures_of(runs: Sequence[ReportedRun], words: Mapping[str, str]) -> Failures | None:
@@ -118,7 +120,7 @@ def failures_of(runs: Sequence[ReportedRun], words: Mapping[str, str]) -> Failur
     every = dict.fromkeys(cause for _, stage in bars for cause in stage.failures)
     causes = {one: (at, words.get(one, "")) for at, one in enumerate(every)}
     end = next(bound for bound in (0.01, 0.05, 0.1, 0.25, 0.5, 1.0) if bound >= largest)
-    return Failures(bars[:MOST_BARS], causes, end)
+    return Failures(bars[:MOST_BARS], causes, end, max(0, len(bars) - MOST_BARS))
 
 
 def costs_table(runs: Sequence[ReportedRun]) -> Table | None:

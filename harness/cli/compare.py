@@ -287,14 +287,9 @@ def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
     if args.json:
         print_json(document)
     elif document.comparisons:
-        from harness.reporting.comparison_tables import print_short_comparison
+        from harness.reporting.comparison_tables import print_comparison
 
-        print_short_comparison(document)
-        if args.verbose:
-            from harness.reporting.comparison_tables import print_comparisons
-
-            print()
-            print_comparisons(document.comparisons)
+        print_comparison(document, against=args.against is not None, verbose=args.verbose)
     if not args.json and document.gates:
         from harness.reporting.comparison_tables import print_gates
 

@@ -41,7 +41,7 @@ from harness.comparison.gates import GatedRun, decided, gates_of, metrics_by_tas
 from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
-from harness.reporting.comparison_tables import print_short_comparison
+from harness.reporting.comparison_tables import print_comparison
 from harness.reporting.html.first_screen import UNDECIDED, first_screen, verdict
 from harness.reporting.html.markup import page_html, section_html
 from harness.reporting.html.reported_run import ReportedRun
@@ -265,10 +265,10 @@ def test_of_repeats_the_first_that_is_compared_is_compared_by_slice(tmp_path):
         ("t", True), ("t@2", False),
     ]  # fmt: skip
     console = Console(record=True, file=io.StringIO(), width=80)
-    print_short_comparison(document, console)
+    print_comparison(document, console)
     said = console.export_text()
     assert "\nt by part, this repeat alone\n" in said
-    assert "adjusted for 2 tests" in said, "the mean over repeats, and the part"
+    assert "after Holm for 2 tests" in said, "the mean over repeats, and the part"
     page, _ = reported(runs, "part")
     assert "t@2 by part" not in page.texts["differences"]
     assert "t by part, this repeat alone" in page.texts["differences"]
@@ -360,7 +360,7 @@ def test_a_gate_is_undecided_for_what_is_unfinished_or_unlike(tmp_path):
     unlike = Run(tmp_path, "unlike", {"t": by_person(NEW)}, seed=3)
     (gate,) = gated([two_runs(tmp_path / "2")[0], unlike], "t.hits>0")
     assert gate.holds is None
-    assert "is left out of t: seed" in gate.undecided
+    assert "is not compared on t: seed" in gate.undecided
     every = [run.gated for run in two_runs(tmp_path)]
     nothing = ComparisonDocument(comparisons=())
     (gate,) = decided(gates_of(["t.hits>0"], every), nothing, every, None)

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-INSTALL_ANALYSIS = "pip install 'user-understanding-harness[analysis]'"
-"""The hint of errors about missing packages for figures and agreement."""
-
-
 LONGEST_PART = 4_000
 """The most characters that an error repeats of its input in one place."""
 

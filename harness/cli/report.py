@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,12 +34,15 @@ if TYPE_CHECKING:
 OPTION = "--output"
 """The option that names the page."""
 
+SAMPLES, MOST_SAMPLES = 20, 50
+"""The samples of each task that a page shows, and the most that it may."""
+
 
 @command(
     "harness report RUN",
     "harness report step-1000 step-2000 -o steps.html",
     "harness report step-1000 step-2000 --by history",
-    "harness report --tag week=47 --samples 500 -o week47.html",
+    "harness report --tag week=47 --samples 50 -o week47.html",
     "harness report --tag suite=nightly --rank -o ranks.html",
 )
 @runs_argument
@@ -54,26 +56,22 @@ OPTION = "--output"
 @option("--by", metavar="SLICE", help="compare within each part of the data too, such as history")
 @option("--title", metavar="TEXT", default="", help="the heading of the page")
 @option(
-    "--samples", metavar="N", type=click.IntRange(min=0),
-    help="hold so many samples, not as many as fit into --max_size",
-)  # fmt: skip
-@option(
-    "--max_size", metavar="MB", type=click.FloatRange(min=0.1), default=30.0,
-    help="the size of the page, from which the number of samples is worked out (30)",
+    "--samples", metavar="N", type=click.IntRange(0, MOST_SAMPLES), default=SAMPLES,
+    help=f"show so many samples of each task, {MOST_SAMPLES} at most ({SAMPLES})",
 )  # fmt: skip
 @option(
     "--labels", metavar="FILE", multiple=True,
     help="people's labels, with which judges are compared; may be given again",
 )  # fmt: skip
 def report(**options: Any) -> int:
-    """Write one page about runs, for a browser, a phone or paper: results with their intervals,
-    differences, the analyses of each benchmark, how answers were read and judged, the samples, and
-    the commands. It needs no network. No model is called, and no run is changed.
+    """Write one page about runs, for a browser, a phone or paper: who is better, all results with
+    their intervals, differences, failures, costs, changed answers, the analyses of each benchmark,
+    and the commands. It needs no network. No model is called, and no run is changed.
     """
     args = SimpleNamespace(**options)
     check_folder(args.output)
     source = click.get_current_context().get_parameter_source
-    for name in ("by", "samples", "labels", "max_size"):
+    for name in ("by", "samples", "labels"):
         if args.rank and source(name) is not ParameterSource.DEFAULT:
             raise UsageError(f"--rank writes a page of ranks, without --{name}", where="--rank")
     for file in args.labels:
@@ -86,8 +84,7 @@ def report(**options: Any) -> int:
     runs = open_runs(named_runs(args.runs, tags), args.task, tags)
     unread = write_report(
         args.output, runs, only=args.task, title=args.title,
-        most_samples=args.samples, most_megabytes=args.max_size,
-        labels=args.labels, by=args.by, rank=args.rank,
+        samples=args.samples, labels=args.labels, by=args.by, rank=args.rank,
     )  # fmt: skip
     print(clean_text(f"{args.output} ({args.output.stat().st_size / 1_000_000:.1f} MB)"))
     sys.stdout.flush()
@@ -115,8 +112,7 @@ def write_report(
     *,
     title: str = "",
     only: str | None = None,
-    most_samples: int | None = None,
-    most_megabytes: float = 30.0,
+    samples: int = SAMPLES,
     labels: Sequence[str] = (),
     by: str | None = None,
     option: str = OPTION,
@@ -129,32 +125,20 @@ def write_report(
     """
     from harness.registry import load_plugins
     from harness.reporting.html.rank_page import rank_page
-    from harness.reporting.html.report_page import MEGABYTE, report_page
+    from harness.reporting.html.report_page import report_page
 
     unread = [error for run in runs if run.opened is None for error in run.errors]
     if len(unread) == len(runs):
         raise unread[0]
-    # Records make no cycles, and looking for some among so many takes a fifth of the time.
-    gc.disable()
-    try:
-        reported, said = _reported(runs, only), [str(error) for error in unread]
-        if rank:
-            page = rank_page(reported, load_plugins(), title=title, unread=said)
-        else:
-            page = report_page(
-                reported, load_plugins(), title=title, unread=said,
-                most_samples=most_samples, most_megabytes=most_megabytes, labels=labels, by=by,
-                bases=bases,
-            )  # fmt: skip
-    finally:
-        gc.enable()
-    data = page.encode()
-    atomic_write(file, data, option=option)
-    if most_samples is None and len(data) > most_megabytes * MEGABYTE:
-        print_error(
-            f"note: the page has {len(data) / MEGABYTE:.1f} MB, more than {most_megabytes:g}: "
-            "fewer runs or tasks make it smaller"
-        )
+    reported, said = _reported(runs, only), [str(error) for error in unread]
+    if rank:
+        page = rank_page(reported, title=title, unread=said)
+    else:
+        page = report_page(
+            reported, load_plugins(), title=title, unread=said, samples=samples, labels=labels,
+            by=by, bases=bases,
+        )  # fmt: skip
+    atomic_write(file, page.encode(), option=option)
     return unread
 
 

@@ -266,6 +266,11 @@ class Decision:
     in_mean: bool = False
 
     @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs with a value."""
+        return tuple(self.results)
+
+    @property
     def better(self) -> tuple[Better, ...]:
         """Which runs are significantly better than which others."""
         found = []

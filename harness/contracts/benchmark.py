@@ -169,7 +169,7 @@ class Benchmark:
     words: Mapping[str, str] = field(default_factory=dict)
     """What short words in tables mean, each in a few words: causes of missing values, parts of the
     data, the names of analyses. One that begins with `_` is the end of a task's name. A report
-    explains those that it shows; metrics have their own descriptions."""
+    explains the causes that it shows; metrics have their own descriptions."""
 
     description: str = ""
     paper: str = ""

@@ -26,7 +26,7 @@ def install_hint(module: str, distribution: str) -> str | None:
 
     None if no extra does.
 
-    >>> install_hint("matplotlib.axes", "user-understanding-harness")
+    >>> install_hint("sklearn.cluster", "user-understanding-harness")
     "pip install 'user-understanding-harness[analysis]'"
     """
     from packaging.requirements import Requirement

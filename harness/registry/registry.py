@@ -314,7 +314,7 @@ def _forest() -> AnalysisRegistration:
     make = functools.partial(
         analysis_from, "harness.analysis.forest.run", name="forest", description=about
     )
-    return AnalysisRegistration(ANY_BENCHMARK, "forest", make, description=about, report=True)
+    return AnalysisRegistration(ANY_BENCHMARK, "forest", make, description=about)
 
 
 def _wanted(points: Sequence[EntryPoint], only: str | None) -> list[EntryPoint]:

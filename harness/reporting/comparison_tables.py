@@ -293,24 +293,6 @@ def difference_of(difference: Difference) -> str:
     return f"{signed(difference.value)} {signed_interval(interval)}".rstrip()
 
 
-def better_of(each: Difference, *, higher: bool) -> tuple[str, str]:
-    """The two runs of a difference, the one with the better value first."""
-    ahead = ((each.value or 0.0) > 0) == higher
-    return (each.first, each.second) if ahead else (each.second, each.first)
-
-
-def size_of(each: Difference) -> str:
-    """A difference without its sign, with its interval: `0.120 [0.030, 0.210]`."""
-    sign = 1 if (each.value or 0.0) > 0 else -1
-    ends = ", ".join(map(number, sorted(sign * end for end in each.interval or ())))
-    return f"{number(abs(each.value or 0.0))}{f' [{ends}]' if ends else ''}"
-
-
-def without_repeats(comparison: Comparison, document: ComparisonDocument) -> list[Difference]:
-    """The differences of a task, but for a repeat where that of the mean over repeats is shown."""
-    return document.without_repeats(comparison)
-
-
 def signed_interval(interval: tuple[float, float] | None) -> str:
     """The bounds of a difference, empty if there are none: `[+0.030, +0.210]`."""
     return "" if interval is None else f"[{signed(interval[0])}, {signed(interval[1])}]"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from harness.base.errors import INSTALL_ANALYSIS, UsageError
+from harness.base.errors import UsageError
 from harness.contracts.report import (
     Axis,
     Bars,
@@ -113,14 +113,6 @@ def check_drawable(path: Path) -> None:
             expected="an existing folder",
             hint="create the folder, or choose another with --plot",
         )
-    try:
-        import matplotlib  # noqa: F401 - only checks that it is installed
-    except ImportError as error:
-        raise UsageError(
-            "drawing figures needs matplotlib",
-            found=str(error),
-            hint=INSTALL_ANALYSIS,
-        ) from error
 
 
 def write_figures(figures: Sequence[Figure | Panels], path: Path) -> list[Path]:

@@ -1,28 +1,22 @@
 """A report as its readers find it: sections, headings, tables and texts of the page."""
 
-import gzip
-import json
-from base64 import b64decode
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 from harness.cli.main import main
 
-VOID = {"br", "col", "input", "meta", "wbr"}
+VOID = {"img", "meta"}
 
 
 @dataclass
 class Table:
-    """A table of a section: its name, the cells of its head, and rows of cells with their marks."""
+    """A table of a section: its name, the cells of its head, and rows of cells."""
 
     section: str
     name: str
     head: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
-    foot: list[list[str]] = field(default_factory=list)
 
 
 class ReportPage(HTMLParser):
@@ -32,7 +26,6 @@ class ReportPage(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.tables: list[Table] = []
         self.texts: dict[str, str] = {}
-        self.packed: dict[str, Any] = {}
         self.headings: list[tuple[int, str]] = []
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self._open: list[tuple[str, dict[str, str | None]]] = []
@@ -53,7 +46,7 @@ class ReportPage(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         about = dict(attrs)
         self.elements.append((tag, about))
-        if (found := about.get("id")) is not None and not found.startswith("f"):
+        if (found := about.get("id")) is not None:
             assert found not in self._ids, f"two elements have the id {found}"
             self._ids.add(found)
         if tag not in VOID:
@@ -63,24 +56,21 @@ class ReportPage(HTMLParser):
             self.tables.append(Table(self.section, region.get("aria-label") or ""))
         elif tag == "tr" and self._inside("tbody"):
             self.tables[-1].rows.append([])
-            self.tables[-1].kinds.append(about.get("class") or "")
-        elif tag == "tr" and self._inside("tfoot"):
-            self.tables[-1].foot.append([])
         elif tag in ("td", "th"):
             self._row().append("")
             assert tag == "td" or about.get("scope") in ("row", "col")
         elif tag in ("h1", "h2", "h3", "h4", "h5"):
             self.headings.append((int(tag[1]), ""))
 
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop()[0] == tag, f"</{tag}> ends another element"
 
     def handle_data(self, data: str) -> None:
         names = [name for name, _ in self._open]
-        if "script" in names or "style" in names:
-            if self._open[-1][1].get("type") == "application/gzip":
-                packed = gzip.decompress(b64decode(data))
-                self.packed[self._open[-1][1]["id"] or ""] = json.loads(packed)
+        if "style" in names:
             return
         self.texts[self.section] = self.texts.get(self.section, "") + data
         if "td" in names or "th" in names:
@@ -91,8 +81,7 @@ class ReportPage(HTMLParser):
 
     def _row(self) -> list[str]:
         table = self.tables[-1]
-        rows = {"tbody": table.rows, "tfoot": table.foot}
-        return next((of[-1] for name, of in rows.items() if self._inside(name)), table.head)
+        return table.rows[-1] if self._inside("tbody") else table.head
 
     def _inside(self, name: str) -> bool:
         return any(tag == name for tag, _ in self._open)

@@ -149,7 +149,6 @@ def test_an_analysis_that_raises_is_reported_as_its_plugins_failure(scored_run, 
 
 
 def test_figures_are_drawn_where_asked(scored_run, tmp_path, printed):
-    pytest.importorskip("matplotlib")
     file, run = tmp_path / "people.svg", str(scored_run.path)
     said = printed("analyse", "toy-long", run, "--task", "toy", "--plot", str(file))
     assert said.err == f"drawn: {file}\n"
@@ -159,7 +158,6 @@ def test_figures_are_drawn_where_asked(scored_run, tmp_path, printed):
 def test_plotting_an_analysis_without_a_figure_is_an_error_after_its_report(
     scored_run, tmp_path, printed
 ):
-    pytest.importorskip("matplotlib")
     plot = ["--plot", str(tmp_path / "a.svg"), "--no-picture", "--task", "toy"]
     said = printed("analyse", "toy-long", str(scored_run.path), *plot, code=1)
     assert "m-1    toy        1" in said.out

@@ -270,7 +270,7 @@ def test_models_are_compared_with_the_one_of_against_also_without_gates(suite, c
     said = " ".join(capsys.readouterr().out.split())
     assert "good is better than poor on interests 3 runs on the units that all" in said
     assert "interests support ↑ bad − poor 0.000" in said
-    assert "each run against poor, on the n units" in Path("s.html").read_text()
+    assert "Each run minus poor, over the people" in Path("s.html").read_text()
 
 
 @pytest.mark.parametrize(("limit", "code", "holds"), [(2, 0, [True]), (1, 1, [None])])

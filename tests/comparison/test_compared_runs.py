@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders.report_pages import ReportPage
 from builders.runs import (
     make_entry,
     make_finished_task,
@@ -42,11 +41,6 @@ from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
 from harness.reporting.comparison_tables import print_comparison
-from harness.reporting.html.first_screen import UNDECIDED, first_screen, verdict
-from harness.reporting.html.markup import page_html, section_html
-from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.result_lines import lines_of
-from harness.reporting.html.run_differences import differences_html, differences_of_runs
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 
@@ -169,8 +163,6 @@ def test_a_third_run_hides_no_changed_unit_of_two_others(tmp_path):
     assert [(one.first, one.better, one.worse, one.same) for one in comparison.changed] == [
         ("new", 3, 1, 2), ("few", 0, 0, 1),
     ]  # fmt: skip
-    page, _ = reported(runs)
-    assert "old against new, hits: 1 better, 3 worse, 2 the same" in page.texts["differences"]
 
 
 def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with_all(tmp_path):
@@ -269,9 +261,6 @@ def test_of_repeats_the_first_that_is_compared_is_compared_by_slice(tmp_path):
     said = console.export_text()
     assert "\nt by part, this repeat alone\n" in said
     assert "after Holm for 2 tests" in said, "the mean over repeats, and the part"
-    page, _ = reported(runs, "part")
-    assert "t@2 by part" not in page.texts["differences"]
-    assert "t by part, this repeat alone" in page.texts["differences"]
     late = two_runs(tmp_path / "2", {**both, "t": None}, both, slices=part)
     (comparison,) = document_of(late, by="part").comparisons
     assert (comparison.task, len(comparison.slices)) == ("t@2", 1)
@@ -376,40 +365,6 @@ def test_a_gate_on_repeats_is_undecided_where_one_is_unfinished(tmp_path):
     assert (cut.holds, cut.undecided) == (None, "new has not finished t@2")
 
 
-def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, str]:
-    """The first two sections of a report on these runs, and its verdict."""
-    of_report = [
-        ReportedRun(
-            label=run.manifest.model, folder=run.folder, manifest=run.manifest,
-            tasks=tuple(run.kept), summaries=tuple(task.summary for task in run.kept),
-        )
-        for run in runs
-    ]  # fmt: skip
-    found = differences_of_runs(of_report, by)
-    said = " ".join(verdict(of_report, lines_of(of_report, found), found))
-    sections = [
-        section_html("results", "Results", first_screen(of_report, found)),
-        section_html("differences", "Differences", differences_html(found)),
-    ]
-    return ReportPage(page_html("A page", sections)), said
-
-
-def test_a_report_compares_by_each_metric_with_the_run_that_is_best_by_it(tmp_path):
-    runs = [Run(tmp_path, name, {"t": by_person(values)})
-            for name, values in (("low", (0,) * 6), ("middle", OLD), ("high", NEW))]  # fmt: skip
-    for run in runs:
-        (one,) = run.kept
-        errors = make_metric(one.summary.metrics["hits"].value, n=6, higher_is_better=False)
-        summary = changed(one.summary, main=("hits", "errors"),
-                          metrics=one.summary.metrics | {"errors": errors})  # fmt: skip
-        run.kept = [replace(one, summary=summary)]
-    page, _ = reported(runs)
-    assert [row[1:3] for row in page.of("differences")[0].rows] == [
-        ["low − high", "hits ↑"], ["middle − high", "hits ↑"],
-        ["middle − low", "errors ↓"], ["high − low", "errors ↓"],
-    ]  # fmt: skip
-
-
 def test_an_error_and_an_undecided_gate_come_before_a_gate_that_does_not_hold(tmp_path):
     runs = two_runs(tmp_path)
     every = [run.gated for run in runs]
@@ -424,58 +379,3 @@ def test_an_error_and_an_undecided_gate_come_before_a_gate_that_does_not_hold(tm
         ([changed(missed, holds=True)], [], 0),
     ):
         assert exit_code(changed(document_of(runs), gates=tuple(gates)), errors) == code
-
-
-COUNTING = make_benchmark(metrics={"hits": Metric(description="", missing="counted")})
-
-
-def losing_runs(path: Path, tasks: Mapping[str, tuple[Any, Any]], **fields: Any) -> list[Run]:
-    """The new run and the old one, by task their values; units without one count as 0."""
-    runs = two_runs(path, *({task: by_person((0,) * len(pair[run]), MANY) for task, pair in
-                             tasks.items()} for run in (1, 0)), **fields)  # fmt: skip
-    for run, at in zip(runs, (0, 1), strict=True):
-        for number, task in enumerate(run.kept):
-            values = tasks[task.task.name][at]
-            of_task = [
-                Score(id=f"{user}-1", user=user, values={} if one is None else {"hits": float(one)},
-                      missing={"hits": "ask/empty"} if one is None else {})
-                for user, one in zip(MANY, values, strict=False)
-            ]  # fmt: skip
-            write_scores(run.folder, task.task.name, of_task)
-            result = make_metric(sum(one or 0 for one in values) / len(values), n=len(values))
-            summary = changed(task.summary, metrics={"hits": result})
-            own = changed(task.task, metrics=("hits",))
-            run.kept[number] = replace(task, summary=summary, benchmark=COUNTING, task=own)
-    return runs
-
-
-MANY = tuple("abcdefghijklmn")
-LOST, KEPT = (None,) * 8, (1,) * 6
-
-
-@pytest.mark.parametrize(("new", "old", "left"), [
-    ((1,) * 8 + (0.9,) * 6, LOST + KEPT, 
-     "not ahead, but -0.100 [-0.100, -0.100], p 0.031, n 6, not"),
-    ((1,) * 14, LOST + (0,) * 6, "ahead by 1.000 [1.000, 1.000], p 0.031, n 6, still"),
-])  # fmt: skip
-def test_an_established_difference_says_what_is_left_of_it_without_lost_units(
-    tmp_path, new, old, left
-):
-    page, said = reported(losing_runs(tmp_path, {"t": (new, old)}))
-    without = f"without the 8 units that old lost, {left} established"
-    assert "The value of new is best on t; the difference is established (" in said
-    assert without in said
-    assert said.startswith(UNDECIDED) == ("not ahead" in left)
-    also = "not" if "not ahead" in left else "also"
-    assert f"; {also} without lost units)" in page.of("results")[0].rows[0][2]
-    assert f"t, hits, new against old: {without}." in page.texts["differences"]
-
-
-def test_a_mean_over_tasks_says_what_is_left_of_it_without_lost_units(tmp_path):
-    both = {"t": ((1,) * 14, (None,) * 2 + (0,) * 12), "u": ((1,) * 14, (0,) * 14)}
-    page, _ = reported(losing_runs(tmp_path, both, groups={"g": ("t", "u")}))
-    # 12 units of t and the 14 of u are left; two of 2**14 exchanges go as far, in three tests.
-    assert (
-        "g, hits, new against old: without the 2 units that old lost, ahead by 1.000 [1.000, "
-        "1.000], p <0.001, n 26, still established." in page.texts["differences"]
-    )

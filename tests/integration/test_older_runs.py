@@ -158,13 +158,11 @@ def test_it_is_scored_again_to_what_its_summaries_say(house, tmp_path, name):
 
 @pytest.mark.parametrize("name", KEPT)
 def test_its_report_has_every_reply_and_every_unit(house, name):
-    house.here("report", name, "-o", f"{name}.html").ok()
-    page = ReportPage((house.folder / f"{name}.html").read_text("utf-8"))
-    texts = json.dumps([block for key, block in page.packed.items() if key != "index"])
+    house.here("report", name, "-o", f"{name}.html", "--samples", "50").ok()
+    text = ReportPage((house.folder / f"{name}.html").read_text("utf-8")).texts["samples"]
     replies = {call["text"] for one in records_of(RUNS / name) for call in one["calls"]}
-    assert {reply for reply in replies if json.dumps(reply)[1:-1] not in texts} == set()
-    units = {score["id"] for score in lines_of(RUNS / name, "scores.jsonl")}
-    assert units <= set(page.packed["index"]["id"])
+    assert {reply for reply in replies if reply[:900] not in text} == set()
+    assert {score["id"] for score in lines_of(RUNS / name, "scores.jsonl")} <= {*text.split()}
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -15,7 +15,8 @@ from harness.analysis.lm_eval_export import samples_of
 from harness.analysis.run_tables import tables_of
 from harness.pipeline.thinking import said_before
 from harness.registry import load_plugins
-from harness.reporting.html.samples import pack, read_samples
+from harness.reporting.html.answers import samples_of as units_of
+from harness.reporting.html.reported_run import ReportedRun
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
 from harness.scoring.score_run import score_into
@@ -46,8 +47,10 @@ def all_of(path: Path, scratch: Path) -> Iterator[Any]:
     for table in tables_of([task]):
         yield [list(row.items()) for row in table.rows()]
     yield list(samples_of(task))
-    samples = read_samples([task])
-    yield samples.units, samples.problems, pack(samples, most=None, size=10**9)
+    shown = ReportedRun(
+        label="m", folder=folder, manifest=manifest, tasks=(task,), summaries=(task.summary,)
+    )
+    yield list(units_of([shown], 50))
     yield [(one.id, one.prompts, one.replies) for one in program.load(path).samples()]
     yield said_before(folder, manifest)
 

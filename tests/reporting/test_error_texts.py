@@ -1,8 +1,5 @@
 """What is told of a file that cannot be written, word for word."""
 
-import re
-import sys
-
 import pytest
 from inline_snapshot import snapshot
 
@@ -37,15 +34,6 @@ def test_a_figure_that_cannot_be_written(tmp_path):
     with pytest.raises(StorageError) as caught:
         write_figures([FIGURE], tmp_path / "plot.svg")
     assert caught.value.hint == "make the folder writable, or choose another with --plot"
-
-
-def test_a_figure_without_matplotlib(tmp_path, raised, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    found = re.compile("import of matplotlib.*")  # the rest is Python's own
-    assert raised(UsageError, check_drawable, tmp_path / "plot.svg", found=found) == snapshot("""\
-drawing figures needs matplotlib
-to do: pip install 'user-understanding-harness[analysis]'\
-""")
 
 
 def test_files_that_somebody_may_be_labelling(tmp_path, raised):

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from builders.processes import run_here, run_python
+from matplotlib.colors import to_hex
 
 from harness.contracts.report import (
     LARGEST,
@@ -31,8 +32,6 @@ from harness.reporting.figures import (
     legend_of,
     write_figures,
 )
-
-to_hex = pytest.importorskip("matplotlib.colors").to_hex
 
 PLAIN = Axis(label="")
 UNIT = Axis(label="share", low=0, high=1)

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.base.errors import HarnessError
 from harness.comparison.compare_runs import compare, main_of
 from harness.comparison.document import Comparison, RankInterval, rank_intervals
 from harness.comparison.matching import NoneComparable
-from harness.contracts.report import Axis, Cell, Figure, Sheet, Spans
-from harness.registry import Plugins
-from harness.reporting.html.key_words import key_words
-from harness.reporting.html.markup import (
-    Html,
-    details_html,
-    element,
-    joined,
-    page_html,
-    read_secrets,
-    section_html,
-)
-from harness.reporting.html.report_html import figure_html, in_words, notes_html, sheet_html
-from harness.reporting.html.reported_run import ReportedRun, made_of
+from harness.contracts.report import Cell, Sheet
+from harness.reporting.html.page import page_html, table_of
+from harness.reporting.html.picture import Mark, Row
+from harness.reporting.html.reported_run import ReportedRun, days_of
+from harness.reporting.html.sections import PAIR, numbers_of
 from harness.reporting.tables import metric_name
 from harness.reporting.text import counted, number
 from harness.scoring.finished_task import FinishedTask
@@ -35,12 +26,6 @@ STAMP = "NOT COMPARABLE with published results"
 MOST_COLUMNS = 6
 """More runs have no columns in the table over all tasks."""
 
-RANKS = (
-    "A rank such as 1–3 is an interval: at least first and at most third, as far as these people "
-    "show. One run is above another only where the interval of their paired difference leaves out "
-    "0 and the p value, adjusted after Holm for all pairs of its table, is small enough. Runs with "
-    "the same ranks are in the order of their names."
-)
 OVER_ALL = "There is no order over all tasks, as a mean of ranks would hide where runs overlap."
 
 
@@ -78,12 +63,8 @@ class Board(NamedTuple):
         return str(ranks.best) if ranks.best == ranks.worst else f"{ranks.best}–{ranks.worst}"
 
 
-def rank_page(
-    runs: Sequence[ReportedRun], plugins: Plugins, *, title: str = "", unread: Sequence[str] = ()
-) -> str:
+def rank_page(runs: Sequence[ReportedRun], *, title: str = "", unread: Sequence[str] = ()) -> str:
     """The page that ranks these runs by task; `unread` says which others could not be read."""
-    read_secrets()
-    title = title or f"Ranks of {counted(len(runs), 'run')}"
     repeated = [run.label for run in runs if any("@" in task.task.name for task in run.tasks)]
     problems = [f"{run.label}: {line}" for run in runs for line in run.problems]
     if repeated:
@@ -93,19 +74,12 @@ def rank_page(
     for name, of_task in tasks.items():
         if task_and_repeat(name)[1] == 1:
             boards += _boards(task_and_repeat(name)[0], of_task, problems)
-    words, said = key_words(runs, plugins), set[str]()
-    sections = [
-        (f"ranks-{place}", _heading(board), words.key(_board_html(board), said))
-        for place, board in enumerate(boards, 1)
-    ]
-    if len(boards) > 1:
-        sections.insert(0, ("all", "All tasks", sheet_html(_over_all(boards), level=3)))
-    if problems:
-        sections.append(("left-out", "Left out", notes_html(problems)))
-    head = [element("h1", title), element("p", made_of(runs), class_="note"), notes_html([RANKS]),
-            notes_html(f"A run could not be read: {why}" for why in unread)]  # fmt: skip
-    parts = [section_html(*section) for section in sections]
-    return page_html(title, [*head, *parts], sections=[section[:2] for section in sections])
+    return page_html(
+        "rank.j2", title=title or f"Ranks of {counted(len(runs), 'run')}",
+        facts=[counted(len(runs), "run"), counted(len(boards), "table"), *days_of(runs)],
+        unread=unread, boards=[_shown(board) for board in boards], problems=problems,
+        everything=table_of(_over_all(boards)) if len(boards) > 1 else None,
+    )  # fmt: skip
 
 
 def _boards(name: str, tasks: Sequence[FinishedTask], problems: list[str]) -> Iterator[Board]:
@@ -167,57 +141,41 @@ def _over_all(boards: Sequence[Board]) -> Sheet:
     )
 
 
-def _board_html(board: Board) -> Html:
+def _shown(board: Board) -> dict[str, Any]:
+    """A board as the template shows it: a picture of its ranks, their tables, and notes."""
     found, labels, values = board.found, board.labels(), board.values
-    runs = {run.run: run for run in found.runs}
-    bounds = [result.interval or (None, None) for result in values.values()]
-    confidence = next(iter(values.values())).confidence
-    ranks = Sheet(
-        title="",
-        columns=("run", "rank", board.metric, "low", "high", "n", "model"),
-        rows=tuple(
-            (labels[run], board.rank(run), result.value, *each, result.n, runs[run].model)
-            for (run, result), each in zip(values.items(), bounds, strict=True)
-        ),
-        notes=(
-            f"values with {confidence:.0%} intervals over the units that all ranked runs share; a "
-            f"rank needs p below {1 - confidence:.3g}",
-        ),
-        digits=3,
-    )
-    spans = Spans(
-        label=board.metric,
-        names=tuple(labels[run] for run in values),
-        low=tuple(low for low, _ in bounds),
-        value=tuple(result.value for result in values.values()),
-        high=tuple(high for _, high in bounds),
-    )
-    pairs = Sheet(
-        title="",
-        columns=("difference", "value", "low", "high", "p", "p (Holm)", "n"),
-        rows=tuple(
-            (
-                f"{labels[each.first]} − {labels[each.second]}", each.value,
-                *(each.interval or (None, None)), each.p, each.p_holm, each.n,
-            )
-            for each in found.differences
-        ),
-        notes=("over the units that both runs have scored",),
-        digits=3,
+    models = {run.run: run.model for run in found.runs}
+    first = next(iter(values.values()))
+    colours = {run: place for place, run in enumerate(values)}
+    row = Row(
+        metric=metric_name(board.metric, first), words=first.description.replace("`", ""),
+        marks=[
+            Mark(labels[run], colours[run], one.value, one.interval, board.rank(run),
+                 number(one.value))
+            for run, one in values.items()
+        ],
     )  # fmt: skip
-    warning = found.oracle.warning if found.oracle else None
-    stamps = [in_words(why) for why in found.not_comparable_because]
+    ranks = tuple(
+        (labels[run], board.rank(run), one.value, *(one.interval or (None, None)), one.n,
+         models[run])
+        for run, one in values.items()
+    )  # fmt: skip
+    note = (
+        f"values with {first.confidence:.0%} intervals over the units that all ranked runs share; "
+        f"a rank needs p below {1 - first.confidence:.3g}"
+    )
+    columns = ("run", "rank", board.metric, "low", "high", "n", "model")
+    pairs = tuple(numbers_of(each, labels) for each in found.differences)
     roles = ", ".join(f"{role} {name}" for role, name in found.roles.items())
     notes = [
-        *([f"{STAMP}: {'; '.join(stamps)}"] if stamps else []),
-        *([f"Apart from the runs before: {'; '.join(board.apart)}"] if board.apart else []),
+        *(f"{STAMP}: {'; '.join(why)}" for why in [found.not_comparable_because] if why),
+        *(f"Apart from the runs before: {'; '.join(why)}" for why in [board.apart] if why),
         f"version {found.version} of the task{f'; {roles}' if roles else ''}",
         *found.doubts,
-        *([warning] if warning else []),
+        *([found.oracle.warning] if found.oracle and found.oracle.warning else []),
     ]
-    figure = Figure(title=_heading(board), x=Axis(label=board.metric), y=Axis(label=""),
-                    marks=(spans,))  # fmt: skip
-    return joined([
-        notes_html(notes), sheet_html(ranks), figure_html(figure),
-        details_html("The difference of each two runs", sheet_html(pairs)) if pairs.rows else None,
-    ])  # fmt: skip
+    return {
+        "heading": _heading(board), "row": row, "notes": notes,
+        "ranks": table_of(Sheet(title="", columns=columns, rows=ranks, notes=(note,), digits=3)),
+        "pairs": table_of(Sheet(title="", columns=PAIR, rows=pairs, digits=3)),
+    }  # fmt: skip

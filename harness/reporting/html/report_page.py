@@ -1,50 +1,34 @@
-"""The page of `harness report`: one file in which readers find what runs measured, and how."""
+"""The page of `harness report`: one file that shows what runs measured, and how."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.reporting.html.first_screen import first_screen
-from harness.reporting.html.key_words import CELL, ENDING, key_words
-from harness.reporting.html.markup import (
-    Html,
-    element,
-    joined,
-    page_html,
-    read_secrets,
-    section_html,
+import msgspec
+
+from harness.reporting.html.answers import samples_of
+from harness.reporting.html.compared_runs import ComparedRuns, compared_runs, short
+from harness.reporting.html.limits import Limit, limits_of
+from harness.reporting.html.page import page_html
+from harness.reporting.html.picture import MOST_IN_LEGEND, difference_rows, result_rows
+from harness.reporting.html.provenance import command_of
+from harness.reporting.html.reported_run import ReportedRun, days_of
+from harness.reporting.html.results import Result, results_of
+from harness.reporting.html.sections import (
+    analyses_of,
+    costs_table,
+    difference_tables,
+    failures_of,
+    values_table,
 )
-from harness.reporting.html.next_steps import look_next
-from harness.reporting.html.provenance import provenance_html
-from harness.reporting.html.report_html import notes_html
-from harness.reporting.html.reported_run import ReportedRun, made_of
-from harness.reporting.html.run_differences import (
-    Differences,
-    differences_html,
-    differences_of_runs,
-)
-from harness.reporting.html.run_sections import (
-    benchmark_sections,
-    judges_html,
-    reading_html,
-    repeats_html,
-)
-from harness.reporting.html.samples import RULE, Samples, pack, read_samples
-from harness.reporting.text import counted
+from harness.reporting.text import counted, number
+from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
 
-MEGABYTE = 1_000_000
-OF_SAMPLES = 2_000
-"""About how many bytes the part about samples takes without them."""
-
-SHOWS = "`harness show RUN --sample ID` shows any."
-BENCHMARK = "Benchmark "
-
-Section = tuple[str, str, Html]
-"""The id, the title and the content of a part."""
+NAMED = 3
 
 
 def report_page(
@@ -53,89 +37,85 @@ def report_page(
     *,
     title: str = "",
     unread: Sequence[str] = (),
-    most_samples: int | None = None,
-    most_megabytes: float = 30.0,
+    samples: int = 20,
     labels: Sequence[str] = (),
     by: str | None = None,
     bases: Sequence[str] = (),
 ) -> str:
     """The report of these runs as one page; `unread` says which other runs could not be read.
 
-    It holds at most so many samples if `most_samples` is given, else as many as fit into a page
-    of `most_megabytes`. `labels` are files of people's labels, with which judges are compared.
-    `by` is a slice of the data, within whose parts the runs are compared too. The runs are compared
-    with that of `bases` which agrees with them, else with the best one.
+    It shows so many `samples` of each task. `labels` are files of people's labels,
+    with which judges are compared. `by` is a slice of the data, within whose parts the runs are
+    compared too. The runs are compared with that of `bases` which agrees with them, else with the
+    best one.
     """
-    read_secrets()
-    title = title or f"Report on {counted(len(runs), 'run')}"
-    samples = read_samples([task for run in runs for task in run.tasks])
-    found = differences_of_runs(runs, by, bases)
-    sections = list(_sections(runs, samples, plugins, labels, found))
-    parts = [section_html(name, heading, inside) for name, heading, inside in sections]
-    links = [(name, heading.removeprefix(BENCHMARK)) for name, heading, _ in sections]
-    links.insert(-1, ("samples", "Samples"))
-    head = joined([element("h1", title), element("p", made_of(runs), class_="note"),
-                   notes_html(f"A run could not be read: {why}" for why in unread)])  # fmt: skip
-    used = len(page_html(title, [head, *parts], sections=links).encode())
-    viewer, blocks = _samples(samples, most_samples, used, most_megabytes)
-    # Where the runs come from stands last, and the blocks behind it: the first screen is there
-    # before they are read.
-    parts.insert(-1, section_html("samples", "Samples", viewer))
-    return page_html(title, [head, *parts, blocks], sections=links)
+    found = compared_runs(runs, by, bases)
+    results = results_of(runs, found)
+    analyses, silent = analyses_of(runs, plugins, labels)
+    names = [run.label for run in runs]
+    answer, why = _answer(runs, results, found)
+    limits = [Limit("a run could not be read", (why,)) for why in unread]
+    tasks = dict.fromkeys(task_and_repeat(one)[0] for run in runs for one in run.manifest.tasks)
+    facts = [counted(len(runs), "run"), counted(len(tasks), "task"), *days_of(runs)]
+    return page_html(
+        "report.j2",
+        title=title or (", ".join(names) if len(names) <= NAMED else counted(len(runs), "run")),
+        facts=facts, answer=answer, why=why, runs=names,
+        in_legend=1 < len(names) <= MOST_IN_LEGEND, named=len(names) > MOST_IN_LEGEND,
+        limits=[*limits, *limits_of(runs, results, found)],
+        rows=result_rows(results, names), values=values_table(results),
+        differences=difference_rows(found.document),
+        difference_tables=[*difference_tables(found.document)],
+        compared=found, failures=failures_of(runs), costs=costs_table(runs),
+        samples=[*samples_of(runs, samples)],
+        about_samples="What changed" if len(runs) > 1 else "The worst samples",
+        analyses=analyses, silent=silent, origins=[
+            (run.label, command_of(run.manifest),
+             msgspec.json.format(msgspec.json.encode(run.manifest), indent=1).decode())
+            for run in runs
+        ],
+    )  # fmt: skip
 
 
-def _sections(
-    runs: Sequence[ReportedRun],
-    samples: Samples,
-    plugins: Plugins,
-    labels: Sequence[str],
-    found: Differences,
-) -> Iterator[Section]:
-    known = key_words(runs, plugins)
-    words, said = known.without(CELL), set[str]()
-    without_tasks = words.without(ENDING)
-    yield "results", "Results", words.key(first_screen(runs, found), said)
-    yield "next", "What to look at next", words.key(look_next(runs, found), said)
+def _answer(
+    runs: Sequence[ReportedRun], results: Sequence[Result], found: ComparedRuns
+) -> tuple[str, str]:
+    """The sentence at the top of the page, and how far it can be trusted."""
+    people = max(
+        (one.users for run in runs for each in run.summaries for one in each.metrics.values()),
+        default=0,
+    )
     if len(runs) > 1:
-        yield "differences", "Differences", words.key(differences_html(found), said)
-    for number, (name, inside) in enumerate(benchmark_sections(runs, plugins, known), 1):
-        yield f"benchmark-{number}", f"{BENCHMARK}{name}", inside
-    if (repeats := repeats_html(runs)) is not None:
-        yield "repeats", "Repeats", without_tasks.key(repeats, said)
-    yield "reading", "Reading answers", without_tasks.key(reading_html(runs), set())
-    if (judges := judges_html(runs, samples, plugins, labels)) is not None:
-        yield "judges", "Judges", without_tasks.key(judges, set())
-    yield "provenance", "Where this comes from", provenance_html(runs)
-
-
-def _samples(
-    samples: Samples, most: int | None, used: int, most_megabytes: float
-) -> tuple[Html, Html]:
-    """What the samples are and what of them is left out, and the blocks that hold them."""
-    size = int(most_megabytes * MEGABYTE) - used - OF_SAMPLES
-    blocks, kept = pack(samples, most=most, size=size)
-    total = sum(map(len, samples.units))
-    if not kept:
-        takes = f"it takes {used / MEGABYTE:.1f} MB without them"
-        why = f"{takes}, and --max_size is {most_megabytes:g}"
-        why = "--samples 0 leaves them out" if most == 0 else why
-        none = f"None of the {total:,} samples is on this page: {why}. {SHOWS}"
-        none = none if total else "There are no samples: no task of these runs is finished."
-        return notes_html([none, *samples.problems]), Html("")
-    lines = [
-        f"{kept:,} samples: a unit of a task, such as a person, with all that one model was "
-        "asked and answered about it."
-    ]
-    if kept < total:
-        why = "--samples" if most is not None else "the size of the page (--max_size)"
-        lines.append(
-            f"{total - kept:,} of {total:,} samples are left out, for {why}. What "
-            f"is here was chosen in this order: {RULE}. {SHOWS}"
-        )
-    if most is not None and kept > most:
-        lines.append(f"The samples of a unit stay together: they are more than --samples {most}.")
-    paper = element("p", "Samples are not printed: open the file in a browser.", class_="on-paper")
-    without = element("noscript", element("p", "Samples are drawn by the page's own script, which "
-                                          "this browser does not run."))  # fmt: skip
-    viewer = element("div", id="viewer")
-    return joined([notes_html([*lines, *samples.problems]), paper, without, viewer]), blocks
+        answer = found.document.verdict()
+        if not answer:
+            return "No two of these runs can be compared on a task.", "; ".join(found.problems[:1])
+        tests = counted(len(found.document.tested()), "test")
+        if answer.startswith(("undecided", "no test")):  # and with no name of a run
+            answer = f"{answer[0].upper()}{answer[1:]}"
+        return f"{answer}.", f"Paired over {people:,} people, p after Holm for {tests}."
+    first, group = [], None
+    for result in results:
+        if group and result.tasks < group.tasks:
+            continue
+        group = result if result.is_group else None
+        first += [result] if result.first else []
+    (run,) = runs
+    with_value = {one.name: one for one in first if one.values[run.label].value is not None}
+    if not with_value:
+        return f"{run.label} has no result.", "; ".join(one.values[run.label].why for one in first)
+    why = f"Each value is over up to {people:,} people, with its interval."
+    why += " A second run shows what differs." if with_value else ""
+    if len(with_value) > 1:
+        beside = [row.ending for row in result_rows([*with_value.values()], [run.label])]
+        known = [one for one in beside if one is not None]
+        above = sum(one.kind == "wins" for one in known)
+        worse = sum(one.kind == "worse" for one in known)
+        if not known:
+            return f"{run.label} has results on {len(with_value)} tasks.", why
+        answer = f"{run.label} is better than the best baseline on {above} of {len(known)} tasks"
+        return f"{answer} and worse on {worse or 'none'}.", why
+    (one,) = with_value.values()
+    value = one.values[run.label].value
+    rule = one.rules[0] if one.rules else None
+    beside_rule = f", where {rule.short} has {short(rule.value)}" if rule else ""
+    return f"{run.label} has {number(value)} in {one.metric} on {one.name}{beside_rule}.", why

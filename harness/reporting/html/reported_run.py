@@ -8,14 +8,12 @@ from datetime import datetime
 
 from harness.base.errors import HarnessError
 from harness.comparison.matching import comparison_set
-from harness.reporting.text import counted
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
 from harness.scoring.score_run import read_summary
 from harness.scoring.summary import TaskSummary
-from harness.tasks.repeats import task_and_repeat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,45 +72,21 @@ def reported_run(
     )
 
 
-def made_of(runs: Sequence[ReportedRun]) -> str:
-    """How many runs these are, of which labels and days, and how many tasks are finished."""
-    models = list(dict.fromkeys(run.label for run in runs))
-    tasks = {task_and_repeat(one.task)[0] for run in runs for one in run.summaries}
+def days_of(runs: Sequence[ReportedRun]) -> list[str]:
+    """The day on which the runs were made, or the first and the last."""
     days = sorted({run.manifest.sessions[0].started[:10] for run in runs if run.manifest.sessions})
-    when = f", made on {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
-    named = f": {', '.join(models)}" if len(models) <= 12 else ""
-    return f"{counted(len(runs), 'run')}{named}; {counted(len(tasks), 'finished task')}{when}."
+    return [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
 
 
-def runs_together(
-    tasks: Sequence[FinishedTask],
-) -> list[tuple[list[FinishedTask], dict[str, None]]]:
-    """The tasks of runs that can be compared in all their tasks together, the largest set first.
-
-    Behind each set is why it stands apart from those before.
-    """
+def runs_together(tasks: Sequence[FinishedTask]) -> list[list[FinishedTask]]:
+    """The tasks of runs that can be compared in all their tasks together, the largest set first."""
     found = []
     left = list(tasks)
-    apart: dict[str, dict[str, None]] = {}
     while left:
-        refused = _refused(left)
-        if len(refused) == len({task.run for task in left}):
-            del refused[left[0].run]
-        kept = [task for task in left if task.run not in refused]
-        found.append((kept, {why: None for task in kept for why in apart.get(task.run, ())}))
-        left = [task for task in left if task.run in refused]
-        apart = refused
+        by_task = grouped((task.task.name, task) for task in left)
+        apart = {each.run for one in by_task.values() for each in comparison_set(one).refused}
+        if len(apart) == len({task.run for task in left}):
+            apart.remove(left[0].run)
+        found.append([task for task in left if task.run not in apart])
+        left = [task for task in left if task.run in apart]
     return found
-
-
-def _refused(tasks: Sequence[FinishedTask]) -> dict[str, dict[str, None]]:
-    """The runs that cannot be compared with most of the others in one of their tasks, and why."""
-    named: dict[str, dict[str, list[str]]] = {}
-    for name, of_task in grouped((task.task.name, task) for task in tasks).items():
-        for each in comparison_set(of_task).refused:
-            for line in each.because:
-                named.setdefault(each.run, {}).setdefault(line, []).append(name)
-    return {
-        run: {f"{line} ({', '.join(names)})": None for line, names in lines.items()}
-        for run, lines in named.items()
-    }

@@ -435,10 +435,13 @@ def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:
 
 
 def best_runs(tasks: Sequence[FinishedTask], metrics: Iterable[str]) -> dict[str, str]:
-    """By metric the run with the best value, of those that can be compared."""
+    """By metric the run with the best value of those that can be compared, if these are several.
+
+    Of two the first minus the second is as good.
+    """
     found: dict[str, str] = {}
     members = comparison_set(tasks).members
-    for metric in metrics:
+    for metric in metrics if len(members) > 2 else ():
         values: dict[str, float] = {}
         for task in members:
             result = task.summary.metrics.get(metric)

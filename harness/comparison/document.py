@@ -89,7 +89,7 @@ def least_shown(difference: Difference) -> float | None:
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that was left out of a comparison, and why."""
+    """A run that is not compared, and why."""
 
     run: str
     path: str
@@ -408,16 +408,18 @@ class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
         return [each for each in found if each.p is not None]
 
     def established(self) -> tuple[tuple[Decision, Better], ...]:
-        """Everywhere that a run is better than another; only this and `verdict` say so."""
-        return tuple((each, better) for each in self.decisions() for better in each.better)
+        """Everywhere that one run is better than another; a mean stands for its tasks."""
+        return tuple(
+            (each, one) for each in self.decisions() if not each.in_mean for one in each.better
+        )
 
     def verdict(self) -> str:
         """Who is better, in one sentence; empty where no two runs were compared.
 
         Each task counts once, by its first main metric or by that of a mean over it.
         """
-        every = [each for each in self.decisions() if each.differences and not each.in_mean]
-        counted = [each for each in every if each.first]
+        decided = [each for each in self.decisions() if each.first and not each.in_mean]
+        counted = [each for each in decided if each.differences]
         if not counted:
             return ""
         labels = self.labels()
@@ -427,15 +429,13 @@ class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
         parts = []
         if wins:
             (leader, most), *others = wins.most_common()
-            worse = {each.name for each in every for one in each.better if one.loser == leader}
+            worse = {each.name for each, one in self.established() if one.loser == leader}
             said = f"{labels[leader]} wins on {_tasks([counted[0].name] * most, len(counted))}"
             if worse or not alone:
                 said += f" and is worse on {'it too' if alone else len(worse) or 'none'}"
             parts.append(said + "".join(f", {labels[run]} wins on {n:,}" for run, n in others))
         else:
-            pairs = grouped(
-                ((one.winner, one.loser), each) for each in every for one in each.better
-            )
+            pairs = grouped(((one.winner, one.loser), each) for each, one in self.established())
             for (winner, loser), won in pairs.items():
                 on = _tasks(list({each.name: None for each in won}), len(counted))
                 metrics = {each.metric: None for each in won if not each.first}

@@ -5,7 +5,7 @@ Imports rich at the top: import this module where it is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from rich.console import Console
@@ -67,7 +67,7 @@ def print_comparison(
     for line in wrapped_whole(said, width) if width else [said]:
         if line:
             console.print(Text(line, style="bold"), soft_wrap=True)
-    show(console, wrapped([Text(_about(document.comparisons, len(labels)))], width))
+    show(console, wrapped([Text(_about(document.comparisons, decisions, labels))], width))
     results = (
         (name, run.metrics[name])
         for one in document.comparisons
@@ -76,7 +76,7 @@ def print_comparison(
     )
     show(console, metric_words(results, width))
     show(console, _grid(decisions, labels, width))
-    show(console, wrapped(_legend(document, decisions), width))
+    show(console, wrapped(_legend(document), width))
     if verbose or (against and len(labels) > 2):
         show(console, _differences(decisions, labels, width))
     for one in document.comparisons:
@@ -92,12 +92,18 @@ def print_comparison(
         show(console, [Text(), *_in_full(one, labels, width)])
 
 
-def _about(comparisons: Sequence[Comparison], many: int) -> str:
-    """How many runs are compared, and the models in other roles than the candidate's."""
+def _about(
+    comparisons: Sequence[Comparison], decisions: Sequence[Decision], labels: Mapping[str, str]
+) -> str:
+    """How many runs are compared, of two which minus which, and the models in other roles."""
+    many = len(labels)
     title = f"{many} runs on the units that all of them share" if many > 1 else "1 run"
     if within := next((one.within for one in comparisons if one.within), None):
         title = f"{counted(many, 'task')} of {clean_text(within)} on the same units"
-    return "; ".join([title, *other_models(each.roles for each in comparisons)])
+    pairs = {(one.first, one.second) for each in decisions for one in each.differences}
+    minus = [f"difference: {' − '.join(labels[run] for run in pair)}" for pair in pairs]
+    others = other_models(each.roles for each in comparisons)
+    return "; ".join([title, *(minus if many == 2 else []), *others])
 
 
 def _name(each: Decision) -> str:
@@ -137,14 +143,14 @@ def _grid(
     return grid(heads, rows, numbers=len(heads) - 2, width=width, keys=2)
 
 
-def _legend(document: ComparisonDocument, decisions: Iterable[Decision]) -> list[Text]:
+def _legend(document: ComparisonDocument) -> list[Text]:
     """What the marks and p mean."""
     tests = document.tested()
     if not tests:
         return []
     bounds = sorted({f"{1 - each.confidence:.2g}".removeprefix("0") for each in tests})
     mark = f"{WORSE} significantly worse than another run: "
-    if not any(each.better for each in decisions):
+    if not document.established():
         mark = "significant would be: "
     many = f" for {len(tests):,} tests" if len(tests) > 1 else ""
     said = f"{mark}paired over people, p < {' or '.join(bounds)} after Holm{many}"
@@ -377,6 +383,9 @@ def print_gates(
         if gate.undecided is None:
             difference = f"{signed(gate.value)} {signed_interval(gate.interval)}".rstrip()
             said = [difference, f"bound {gate.bound:+g}"]
+        margin = abs(gate.bound)
+        if gate.holds and gate.interval and max(map(abs, gate.interval)) < margin:
+            said.append(f"equal within {margin:g}")
         if gate.holds is False and gate.least_seen:
             said.append(f"{gate.users:,} people can show {number(gate.least_seen)}")
         line = f"gate {GATE_WORDS[gate.holds]}: {': '.join(parts)}: {', '.join(said)}"

@@ -28,6 +28,7 @@ from builders.runs import (
     write_scores,
 )
 from builders.stages import make_benchmark
+from builders.texts import lines_on
 from msgspec.structs import replace as changed
 from rich.console import Console
 
@@ -40,7 +41,7 @@ from harness.comparison.gates import GatedRun, decided, gates_of, metrics_by_tas
 from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
-from harness.reporting.comparison_tables import print_comparison
+from harness.reporting.comparison_tables import print_comparison, print_gates
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 
@@ -307,6 +308,18 @@ def test_a_gate_is_on_the_interval_and_does_not_hold_on_its_edge(tmp_path):
     assert [one.holds for one in (below, at, above)] == [True, False, False]
     (upper,) = gated(runs, f"t.errors<{high!r}")
     assert (upper.holds, upper.above, upper.users) == (False, False, 6)
+
+
+@pytest.mark.parametrize(("gate", "equal"), [("t.hits>-0.6", True), ("t.hits>-0.3", False)])
+def test_runs_are_equal_within_a_margin_that_was_given_and_holds_the_interval(
+    tmp_path, gate, equal
+):
+    runs = two_runs(tmp_path, old=[0.5] * 6, new=[0.25, 0.25, 0.5, 0.5, 1, 1])
+    (found,) = gated(runs, gate)
+    assert found.holds and 0.3 < found.interval[1] < 0.6
+    document = changed(document_of(runs), gates=(found,))
+    lines = lines_on(lambda console: print_gates(document, console), width=80)
+    assert lines[1].endswith(f", equal within {gate.partition('-')[2]}") is equal
 
 
 def test_the_smallest_difference_that_so_many_people_can_show_is_of_power_80_percent(tmp_path):

@@ -72,7 +72,7 @@ GIST = two("gist_synthetic", 0.5, 0.51, a_difference(0.01, (-0.1, 0.12), 0.4, 0.
 def test_of_two_runs_the_verdict_stands_first_and_the_difference_beside_the_values():
     assert "\n".join(printed(HARD, GIST)) == dedent(f"""\
 step-2000 wins on 1 of 2 tasks and is worse on none; 1 undecided: 38 people can show differences from .16 up
-2 runs on the units that all of them share; judge: openai:judge
+2 runs on the units that all of them share; difference: step-2000 − step-1000; judge: openai:judge
 ptc: share of pairs
 task            metric  step-1000  step-2000               difference      p   n
 ────────────────────────────────────────────────────────────────────────────────

@@ -47,7 +47,8 @@ GATE_FAILED = 4
 @tag_option()
 @option(
     "--against", metavar="RUN", candidates="runs",
-    help="print each run's difference from this one; of two runs, it is the second by default",
+    help="each run minus this one, with intervals; by default minus the second of two, or minus "
+    "the best",
 )  # fmt: skip
 @option(
     "--metric", metavar="NAME", multiple=True,
@@ -71,7 +72,7 @@ GATE_FAILED = 4
 @option("--output", metavar="FILE", type=PATH, help="write the comparison to FILE as JSON")
 @option(
     "--verbose", is_flag=True,
-    help="then print all metrics, all pairs of runs, the units that changed most, each run's own "
+    help="print all metrics, all pairs of runs, the units that changed most, each run's own "
     "values, counts and notes",
 )  # fmt: skip
 @option("--json", is_flag=True, help="the comparison as one JSON document")
@@ -79,9 +80,10 @@ def compare(**options: Any) -> int:
     """Compare runs of the same tasks by their stored scores: which is better, and how sure is
     that? No model is called, and no run is changed.
 
-    The values are on the units that all runs share. If a benchmark has an oracle, which is what
-    its runs found together, the runs are scored against their common one. A gate is on the printed
-    difference: the first run minus the second, or each minus that of --against.
+    The values are on the units that all runs share. Of two runs the difference is the first minus
+    the second; of more it is each minus the best by that metric, or each minus that of --against. A
+    gate is on this difference. If a benchmark has an oracle, which is what its runs found together,
+    the runs are scored against their common one.
     """
     args = SimpleNamespace(**options)
     if args.tasks is not None:
@@ -102,7 +104,7 @@ def compare(**options: Any) -> int:
 
 
 def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
-    """The comparison that the options ask for, and the errors of runs and tasks left out of it."""
+    """The comparison that the options ask for, and the errors of runs and tasks not in it."""
     from harness.comparison.gates import with_gates
 
     tags = tags_from(args.tag)
@@ -287,14 +289,9 @@ def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
     if args.json:
         print_json(document)
     elif document.comparisons:
-        from harness.reporting.comparison_tables import print_short_comparison
+        from harness.reporting.comparison_tables import print_comparison
 
-        print_short_comparison(document)
-        if args.verbose:
-            from harness.reporting.comparison_tables import print_comparisons
-
-            print()
-            print_comparisons(document.comparisons)
+        print_comparison(document, against=args.against is not None, verbose=args.verbose)
     if not args.json and document.gates:
         from harness.reporting.comparison_tables import print_gates
 

@@ -25,12 +25,11 @@ def print_results(result: RunResult, *, verbose: bool = False) -> None:
 
     folder = RunFolder(result.folder)
     manifest = folder.manifest()
-    errors = sum(str(error).count("\n") + 1 for error in result.errors)
     if result.summaries or len(manifest.tasks) > 1:
         everything = verbose and bool(result.summaries)
         reports = () if everything or not result.summaries else _group_reports(folder, manifest)
         print_short(
-            folder, manifest, result.summaries, result.means, reserved=errors + 4,
+            folder, manifest, result.summaries, result.means,
             sheets=[sheet for report in reports for sheet in report.sheets[:1]],
             rest=not everything,
         )  # fmt: skip
@@ -45,7 +44,6 @@ def print_short(
     summaries: Sequence[TaskSummary],
     means: Sequence[MeanOverTasks],
     *,
-    reserved: int = 4,
     sheets: Sequence[Sheet] = (),
     rest: bool = True,
 ) -> None:
@@ -59,7 +57,7 @@ def print_short(
             path = Path(path.name)
     print_short_table(
         manifest, summaries, means,
-        run=str(path) if rest else None, reserved=reserved, sheets=sheets,
+        run=str(path) if rest else None, sheets=sheets,
     )  # fmt: skip
 
 

@@ -329,14 +329,14 @@ def _finish(
         said = {"suite": suite.name, "runs": runs, "report": written and str(written)}
         print_json({**said, "gates": decided, "exit_code": code})
     else:
-        from harness.reporting.comparison_tables import print_gates, print_short_comparison
+        from harness.reporting.comparison_tables import print_comparison, print_gates
 
         named = {Path(folder).name: suite.file.against or "" for folder in bases.values()}
         named |= {Path(run.folder).name: run.model for run in runs if run.folder is not None}
         print()
         for document in documents:
             if document.comparisons:
-                print_short_comparison(document)
+                print_comparison(document, against=suite.file.against is not None)
             print_gates(document, names=named)
             print()
         _print(ending_report(suite.name, runs))

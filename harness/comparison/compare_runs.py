@@ -40,7 +40,6 @@ from harness.comparison.document import (
     MeanDifference,
     OracleUse,
     holm_adjusted,
-    is_significant,
 )
 from harness.comparison.matching import (
     THE_CANDIDATE,
@@ -435,24 +434,21 @@ def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*main, *further)))
 
 
-def best_runs(
-    tasks: Sequence[FinishedTask], metrics: Iterable[str], bases: Collection[str] = ()
-) -> dict[str, str]:
-    """By metric the run that others are compared with: one of `bases`, else that of the best value.
+def best_runs(tasks: Sequence[FinishedTask], metrics: Iterable[str]) -> dict[str, str]:
+    """By metric the run with the best value of those that can be compared, if these are several.
 
-    Only runs that can be compared are there.
+    Of two the first minus the second is as good.
     """
     found: dict[str, str] = {}
     members = comparison_set(tasks).members
-    base = next((task.run for task in members if task.run in bases), None)
-    for metric in metrics:
+    for metric in metrics if len(members) > 2 else ():
         values: dict[str, float] = {}
         for task in members:
             result = task.summary.metrics.get(metric)
             if result is not None and result.value is not None:
                 values[task.run] = result.value if result.higher_is_better else -result.value
         if values:
-            found[metric] = base or max(values, key=values.__getitem__)
+            found[metric] = max(values, key=values.__getitem__)
     return found
 
 
@@ -592,68 +588,3 @@ def _by_run(compared: Iterable[Compared]) -> dict[str, dict[str, CommonUnits]]:
         for task in each.tasks:
             found.setdefault(task.run, {})[task.task.name] = task
     return found
-
-
-class WithoutLost(NamedTuple):
-    """A difference on the units that neither run lost; None if that leaves a task without units.
-
-    `lost` is by run how many units of the difference it lost. The difference `holds` if it has the
-    same sign and is established in the place of the one on all units.
-    """
-
-    lost: dict[str, int]
-    left: Difference | None
-    holds: bool
-
-
-def without_lost(
-    each: Difference, name: str, compared: Sequence[Compared], document: ComparisonDocument
-) -> WithoutLost | None:
-    """A difference of a task, or of the mean `name`, without the lost units that count in it.
-
-    None if no lost unit counts. A unit is lost if the metric has no value of it.
-    """
-    from harness.scoring.stats import holm
-
-    runs = (each.first, each.second)
-    found = [one for one in document.means.get(each.first, ()) if one.name == name]
-    mean = next((one for one in found if one.metric == each.metric), None)
-    names = mean.tasks if mean else (name,)
-    sides: list[dict[str, CommonUnits]] = [{}, {}]
-    lost = dict.fromkeys(runs, 0)
-    for one in compared:
-        known = {task.run: task for task in one.tasks if each.metric in task.common}
-        if one.comparison.task not in names or not known.keys() >= {*runs}:
-            continue
-        gone = {}
-        for run, task in ((run, known[run]) for run in runs):
-            column, counted = task.benchmark.metrics[each.metric].of or each.metric, task.common
-            gone[run] = {
-                score.id
-                for score in task.scores()
-                if column in score.missing and score.id in counted[each.metric]
-            }
-        either = set().union(*gone.values())
-        for side, run in zip(sides, runs, strict=True):
-            units = known[run].units(each.metric)
-            kept = {unit: units[unit] for unit in units if unit not in either}
-            side[one.comparison.task] = dataclasses.replace(known[run], common={each.metric: kept})
-            lost[run] += len(gone[run])
-    if not any(lost.values()):
-        return None
-    left = None
-    if all(task.units(each.metric) for task in sides[0].values()):
-        if mean:
-            left = difference_of_mean(mean, runs, *sides).difference
-        else:
-            ours, theirs = (side[name] for side in sides)
-            metric = ours.benchmark.metrics[each.metric]
-            values = {task.run: task.units(each.metric) for task in (ours, theirs)}
-            (left,) = differences_of(theirs, each.metric, metric, values, theirs.run)
-    if left is None or left.value is None or each.value is None:
-        return WithoutLost(lost, left, holds=False)
-    others = [one.p for one in document.tested() if one is not each and one.p is not None]
-    same = (left.value > 0) == (each.value > 0)
-    if left.p is not None:
-        left = msgspec.structs.replace(left, p_holm=holm([left.p, *others])[0])
-    return WithoutLost(lost, left, holds=same and is_significant(left))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
@@ -89,7 +89,7 @@ def least_shown(difference: Difference) -> float | None:
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that was left out of a comparison, and why."""
+    """A run that is not compared, and why."""
 
     run: str
     path: str
@@ -248,7 +248,8 @@ class Decision:
     """What a comparison shows of one main metric of a task, or of its mean over these `tasks`.
 
     `name` is that of the task, of the group, or of the task whose repeats the mean is `over`. A run
-    wins by the `first` main metric. `runs` have a value. A task `in_mean` is decided by a mean over
+    wins by the `first` main metric. `results` are those of the runs with a value, on the `n` units
+    that they share, of those that were `asked` about. A task `in_mean` is decided by a mean over
     it, which counts in its place.
     """
 
@@ -258,9 +259,16 @@ class Decision:
     metric: str
     higher_is_better: bool
     first: bool
-    runs: tuple[str, ...]
+    results: Mapping[str, MetricResult | MeanOverTasks]
+    n: int
+    asked: int
     differences: tuple[Difference, ...]
     in_mean: bool = False
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs with a value."""
+        return tuple(self.results)
 
     @property
     def better(self) -> tuple[Better, ...]:
@@ -276,7 +284,7 @@ class Decision:
     def winner(self) -> str | None:
         """The only run that is not significantly worse than another; None while several are."""
         worse = {each.loser for each in self.better}
-        left = [run for run in self.runs if run not in worse]
+        left = [run for run in self.results if run not in worse]
         return left[0] if worse and len(left) == 1 else None
 
     @property
@@ -307,38 +315,19 @@ class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def decisions(self) -> tuple[Decision, ...]:
-        """What is shown of each mean that all runs have, then of each task and main metric."""
-        runs = self.labels()
-        means: dict[tuple[str, str, str], dict[str, MeanOverTasks]] = {}
-        for run, of_run in self.means.items():
-            for mean in (mean for mean in of_run if mean.value is not None):
-                means.setdefault((mean.over, mean.name, mean.metric), {})[run] = mean
-        firsts = {task.task: task.main[:1] for task in self.comparisons}
-        found = []
-        for (over, name, metric), by_run in means.items():
-            mean = next(iter(by_run.values()))
-            if (
-                by_run.keys() != runs.keys()
-                or len({frozenset(m.tasks) for m in by_run.values()}) > 1
-            ):
-                continue
-            decision = Decision(
-                name=name,
-                over=mean.over,
-                tasks=mean.tasks,
-                metric=metric,
-                higher_is_better=mean.higher_is_better,
-                first=(metric,) in (firsts.get(task) for task in mean.tasks),
-                runs=tuple(by_run),
-                differences=tuple(
-                    one.difference
-                    for one in self.mean_differences or ()
-                    if (one.over, one.name, one.difference.metric) == (over, name, metric)
-                ),
-            )
-            found.append(decision)
-        found += [each for one in self.comparisons for each in self._of_task(one)]
+        """What is shown of each mean that all runs have and of each task, by main metric.
+
+        A mean stands before its first task.
+        """
+        found = [*self._of_means()]
+        for one in self.comparisons:
+            tested = self.without_repeats(one)
+            for metric in one.main:
+                common = {run.run: run.common[metric] for run in one.runs if metric in run.common}
+                found.append(_of_task(one, one.task, metric, common, tested))
         covers = [(each.metric, {*each.tasks}) for each in found if each.over is not None]
+        places = {one.task: place for place, one in enumerate(self.comparisons)}
+        found.sort(key=lambda each: min(places.get(task, 0) for task in each.tasks))
         return tuple(
             replace(
                 each,
@@ -352,19 +341,50 @@ class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
             for each in found
         )
 
-    def _of_task(self, one: Comparison) -> Iterator[Decision]:
-        for metric in one.main:
-            yield Decision(
-                name=one.task,
-                tasks=(one.task,),
-                metric=metric,
-                higher_is_better=one.runs[0].metrics[metric].higher_is_better,
-                first=(metric,) == one.main[:1],
-                runs=tuple(run.run for run in one.runs if metric in run.common),
-                differences=tuple(
-                    each for each in self.without_repeats(one) if each.metric == metric
-                ),
+    def _of_means(self) -> Iterator[Decision]:
+        """Each mean that every run has, of the same tasks."""
+        firsts = {one.task: one.main[:1] for one in self.comparisons}
+        means: dict[tuple[str, str, str], dict[str, MeanOverTasks]] = {}
+        for run, of_run in self.means.items():
+            for mean in (mean for mean in of_run if mean.value is not None):
+                means.setdefault((mean.over, mean.name, mean.metric), {})[run] = mean
+        for key, by_run in means.items():
+            mean = next(iter(by_run.values()))
+            same_tasks = len({frozenset(each.tasks) for each in by_run.values()}) == 1
+            if by_run.keys() != self.labels().keys() or not same_tasks:
+                continue
+            differences = tuple(
+                one.difference
+                for one in self.mean_differences or ()
+                if (one.over, one.name, one.difference.metric) == key
             )
+            n = max((each.n for each in differences), default=0)
+            yield Decision(
+                name=mean.name,
+                over=mean.over,
+                tasks=mean.tasks,
+                metric=mean.metric,
+                higher_is_better=mean.higher_is_better,
+                first=any(firsts.get(task) == (mean.metric,) for task in mean.tasks),
+                results=by_run,
+                n=n,
+                asked=n,
+                differences=differences,
+            )
+
+    def parts(self, one: Comparison) -> tuple[Decision, ...]:
+        """What is shown of each part of a task's data, metric after metric."""
+        return tuple(
+            _of_task(
+                one,
+                f"{part.slice} {part.value}",
+                metric,
+                {run: of[metric] for run, of in part.common.items() if metric in of},
+                part.differences,
+            )
+            for metric in one.main
+            for part in one.slices or ()
+        )
 
     def without_repeats(self, one: Comparison) -> list[Difference]:
         """The differences of a task, but for a repeat whose mean over repeats is tested."""
@@ -388,16 +408,18 @@ class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
         return [each for each in found if each.p is not None]
 
     def established(self) -> tuple[tuple[Decision, Better], ...]:
-        """Everywhere that a run is better than another; only this and `verdict` say so."""
-        return tuple((each, better) for each in self.decisions() for better in each.better)
+        """Everywhere that one run is better than another; a mean stands for its tasks."""
+        return tuple(
+            (each, one) for each in self.decisions() if not each.in_mean for one in each.better
+        )
 
     def verdict(self) -> str:
         """Who is better, in one sentence; empty where no two runs were compared.
 
         Each task counts once, by its first main metric or by that of a mean over it.
         """
-        every = [each for each in self.decisions() if each.differences and not each.in_mean]
-        counted = [each for each in every if each.first]
+        decided = [each for each in self.decisions() if each.first and not each.in_mean]
+        counted = [each for each in decided if each.differences]
         if not counted:
             return ""
         labels = self.labels()
@@ -407,15 +429,13 @@ class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
         parts = []
         if wins:
             (leader, most), *others = wins.most_common()
-            worse = {each.name for each in every for one in each.better if one.loser == leader}
+            worse = {each.name for each, one in self.established() if one.loser == leader}
             said = f"{labels[leader]} wins on {_tasks([counted[0].name] * most, len(counted))}"
             if worse or not alone:
                 said += f" and is worse on {'it too' if alone else len(worse) or 'none'}"
             parts.append(said + "".join(f", {labels[run]} wins on {n:,}" for run, n in others))
         else:
-            pairs = grouped(
-                ((one.winner, one.loser), each) for each in every for one in each.better
-            )
+            pairs = grouped(((one.winner, one.loser), each) for each, one in self.established())
             for (winner, loser), won in pairs.items():
                 on = _tasks(list({each.name: None for each in won}), len(counted))
                 metrics = {each.metric: None for each in won if not each.first}
@@ -435,6 +455,29 @@ def _tasks(names: Sequence[str], of: int) -> str:
     return names[0] if of == 1 else f"{len(names):,} of {of:,} tasks"
 
 
+def _of_task(
+    one: Comparison,
+    name: str,
+    metric: str,
+    common: Mapping[str, MetricResult],
+    differences: Iterable[Difference],
+) -> Decision:
+    own = [run.metrics[metric] for run in one.runs]
+    n = max((each.n for each in common.values()), default=0)
+    asked = max(each.n + sum(each.missing.values()) for each in own)
+    return Decision(
+        name=name,
+        tasks=(one.task,),
+        metric=metric,
+        higher_is_better=own[0].higher_is_better,
+        first=one.main[:1] == (metric,),
+        results=common,
+        n=n,
+        asked=asked if name == one.task else n,
+        differences=tuple(each for each in differences if each.metric == metric),
+    )
+
+
 def _undecided(decisions: Sequence[Decision], of: int) -> str:
     """How many tasks are undecided, and the differences that these people can show."""
     if of == 1:
@@ -443,12 +486,12 @@ def _undecided(decisions: Sequence[Decision], of: int) -> str:
         counted = f"undecided on all {of:,} tasks"
     else:
         counted = f"{len(decisions):,} undecided"
-    found = [(each.metric, one) for each in decisions for one in each.undecided]
+    found = [(each.metric, one) for each in decisions for one in each.undecided if least_shown(one)]
+    if not found:  # no value of any person differs
+        return counted
     shown: dict[str, float] = {}
     for metric, one in found:
         shown[metric] = max(shown.get(metric, 0.0), least_shown(one) or 0.0)
-    if not any(shown.values()):
-        return counted
     users = sorted({one.users for _, one in found})
     people = f"{users[0]:,}" if len(users) == 1 else f"{users[0]:,} to {users[-1]:,}"
     (low, least), *_, (high, most) = sorted(

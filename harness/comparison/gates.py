@@ -226,13 +226,13 @@ def _why_not(
     judged: list[Comparison | NoneComparable] = [*document.comparisons]
     judged += [error for error in failed if isinstance(error, NoneComparable)]
     for found in judged:
-        left_out = [
-            f"{ids[each.run]} is left out of {found.task}: {'; '.join(each.because)}"
+        unlike = [
+            f"{ids[each.run]} is not compared on {found.task}: {'; '.join(each.because)}"
             for each in found.refused
             if found.task in gate.tasks and each.run in ids
         ]
-        if left_out:
-            return "; ".join(left_out)
+        if unlike:
+            return "; ".join(unlike)
     for comparison in document.comparisons:
         if comparison.task in gate.tasks:
             for one in comparison.runs:

@@ -28,7 +28,7 @@ PREFIXES = {"options": "option", "contents": "content of", "prompts": "prompt"}
 
 
 class NoneComparable(UsageError):
-    """No run of the task `task` can be compared; `refused` says why each was left out."""
+    """No run of the task `task` can be compared; `refused` says why."""
 
     def __init__(self, task: str, refused: Sequence[Refused]) -> None:
         super().__init__(
@@ -45,7 +45,7 @@ class ComparisonSet:
     """Runs of one task that are compared.
 
     `reference` is the newest of the runs that agree. `marks` are, per run, the differences that
-    --force overrode; `refused` are the runs left out. `chosen` describes how the set was found.
+    --force overrode; `refused` are the other runs. `chosen` describes how the set was found.
     """
 
     members: tuple[FinishedTask, ...]

@@ -1,4 +1,4 @@
-"""Comparisons of runs on a terminal: what fits a screen and which run is better, or all tables.
+"""Comparisons of runs on a terminal: the verdict, one grid, and what limits it.
 
 Imports rich at the top: import this module where it is used.
 """
@@ -6,46 +6,29 @@ Imports rich at the top: import this module where it is used.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
-from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from harness.comparison.differences import FEW, LEAST_USERS, MOST_KEPT
-from harness.comparison.document import Comparison, ComparisonDocument, Difference
-from harness.reporting.grid import (
-    INDENT,
-    SCREEN,
-    WIDTH,
-    Row,
-    columns_of,
-    cut,
-    indented,
-    middle_cuts,
-    plain_table,
-    result_console,
-    wrapped,
-)
+from harness.comparison.document import Comparison, ComparisonDocument, Decision, Difference
+from harness.reporting.grid import INDENT, grid, indented, result_console, room_on, show, wrapped
 from harness.reporting.tables import (
     comparability,
     data_name,
     interval_header,
     known_notes,
     metric_name,
+    metric_words,
     open_notes,
     other_models,
     other_policies,
     result_cells,
-    stamp,
-    value_cells,
     value_of,
 )
 from harness.reporting.text import (
     NOTHING,
-    aligned,
     clean_text,
     counted,
     number,
@@ -53,371 +36,252 @@ from harness.reporting.text import (
     wrapped_whole,
 )
 from harness.scoring.grouping import grouped
-from harness.scoring.means import MeanOverTasks
 from harness.tasks.repeats import task_and_repeat
 
 GATE_WORDS = {True: "holds", False: "does not hold", None: "undecided"}
 GATE_STYLES = {True: "green", False: "bold red", None: "yellow"}
-VALUE_WIDTH = len("0.857 [0.571, 1.000]")
-FURTHER = "other metrics, pairs and changed units, each run's own values, notes: --verbose"
-MOST_CHANGED = 5
-"""The units shown that changed most, if the screen has room; each takes two lines."""
+MOST_CHANGED = 3
+"""The units shown that changed most; each takes two lines."""
 
-CHANGED_HEAD = 3
-RESERVED = 4
-"""Lines of the screen for the command and what follows it."""
+WORSE = "▼"
+MORE = "more: --verbose (all metrics and pairs, changed units, each run's own values)"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Measure:
-    """A metric of a task, or its mean over a group: the value of each run, and of what n units."""
+def print_comparison(
+    document: ComparisonDocument,
+    console: Console | None = None,
+    *,
+    against: bool = False,
+    verbose: bool = False,
+) -> None:
+    """Print who is better, the main metrics of the compared runs, and what limits the verdict.
 
-    task: str
-    metric: str
-    values: Mapping[str, str]
-    n: str = ""
-    differences: tuple[Difference, ...] = ()
-    higher_is_better: bool = True
-    in_mean: bool = False
-    """Whether the measure may be left out, since a mean over it is shown."""
-
-
-def print_short_comparison(document: ComparisonDocument, console: Console | None = None) -> None:
-    """Print the main metrics of compared runs, and the differences if one run is the base."""
+    With `against`, and with `verbose`, each difference has a row; with `verbose`, the tables of
+    each task follow.
+    """
     console = console or result_console()
-    width = console.width if console.is_terminal else WIDTH
-    runs: dict[str, str] = {}
-    for comparison in document.comparisons:
-        for run, label in labels_shown(comparison).items():
-            runs[run] = max(runs.get(run, ""), label)
-    means = list(_means(document, runs))
-    measures = [*(_of_mean(each, document) for each in means), *_of_tasks(document, means)]
-    below = wrapped(_below(document.comparisons, runs), width)
-    shown = [each for each in measures if each.differences]
-    bases = {each.second for measure in shown for each in measure.differences}
-    tests = len(document.tested())
-    pairs = list(_pairs(shown, runs, tests, width)) if len(bases) == 1 else []
-    if shown:
-        said = wrapped_whole(verdict(shown, runs), width)
-        pairs += [Text(), *(Text(line, style="bold") for line in said)]
-    spread = list(_deviations(document, runs)) if pairs else []
-    lines = _table(measures, runs, width)
-    used = len(pairs) + len(spread) + len(below) + RESERVED
-    if len(lines) + used > SCREEN:
-        lines = _table([each for each in measures if not each.in_mean], runs, width)
-    room = (SCREEN - used - len(lines) - CHANGED_HEAD) // 2
-    most = min(MOST_CHANGED, max(room, 1))
-    changed = changed_lines(document.comparisons, runs, most=most) if pairs else ()
-    console.print(Text(cut(_title(document.comparisons, len(runs)), width), style="bold"))
-    for line in (*lines, *pairs, *spread):
-        console.print(line, soft_wrap=True)
-    for comparison in document.comparisons:
-        for line in _by_slice(comparison, document.comparisons, runs, width):
-            console.print(line, soft_wrap=True)
-    for place, text in enumerate(changed):
-        console.print(Text(("" if place else "\n") + text), soft_wrap=True)
-    for line in below:
-        console.print(line)
-    if len(runs) > 2 and len(bases) != 1:
-        console.print(Text("differences, with intervals and p, and changed units: --against RUN"))
-    console.print(Text(FURTHER))
+    width = room_on(console)
+    labels = {run: clean_text(label) for run, label in document.labels().items()}
+    decisions = [each for each in document.decisions() if verbose or not each.in_mean]
+    said = clean_text(document.verdict())
+    for line in wrapped_whole(said, width) if width else [said]:
+        if line:
+            console.print(Text(line, style="bold"), soft_wrap=True)
+    show(console, wrapped([Text(_about(document.comparisons, decisions, labels))], width))
+    results = (
+        (name, run.metrics[name])
+        for one in document.comparisons
+        for name in one.main
+        for run in one.runs[:1]
+    )
+    show(console, metric_words(results, width))
+    show(console, _grid(decisions, labels, width))
+    show(console, wrapped(_legend(document), width))
+    if verbose or (against and len(labels) > 2):
+        show(console, _differences(decisions, labels, width))
+    for one in document.comparisons:
+        show(console, _by_slice(document, one, labels, width))
+    most = MOST_KEPT if verbose else MOST_CHANGED
+    changed = list(changed_lines(document.comparisons, labels, most=most, both=verbose))
+    show(console, map(Text, ["", *changed] if changed else []))
+    show(console, wrapped(_below(document, labels), width))
+    if not verbose:
+        show(console, [Text(MORE)])
+        return
+    for one in document.comparisons:
+        show(console, [Text(), *_in_full(one, labels, width)])
 
 
-def _title(comparisons: Sequence[Comparison], many: int) -> str:
+def _about(
+    comparisons: Sequence[Comparison], decisions: Sequence[Decision], labels: Mapping[str, str]
+) -> str:
+    """How many runs are compared, of two which minus which, and the models in other roles."""
+    many = len(labels)
     title = f"{many} runs on the units that all of them share" if many > 1 else "1 run"
     if within := next((one.within for one in comparisons if one.within), None):
         title = f"{counted(many, 'task')} of {clean_text(within)} on the same units"
-    return "; ".join([title, *other_models(each.roles for each in comparisons)])
+    pairs = {(one.first, one.second) for each in decisions for one in each.differences}
+    minus = [f"difference: {' − '.join(labels[run] for run in pair)}" for pair in pairs]
+    others = other_models(each.roles for each in comparisons)
+    return "; ".join([title, *(minus if many == 2 else []), *others])
 
 
-def _of_tasks(
-    document: ComparisonDocument, means: Sequence[Mapping[str, MeanOverTasks]]
-) -> Iterator[_Measure]:
-    """The main metrics of each task; `means` are those that are shown."""
-    summed = {
-        (task, mean.metric) for of_runs in means for mean in of_runs.values() for task in mean.tasks
-    }
-    for comparison in document.comparisons:
-        tested = without_repeats(comparison, document)
-        for name in comparison.main:
-            first = comparison.runs[0].metrics[name]
-            common = {one.run: one.common[name] for one in comparison.runs if name in one.common}
-            n = max((each.n for each in common.values()), default=0)
-            results = [run.metrics[name] for run in comparison.runs]
-            of = max(each.n + sum(each.missing.values()) for each in results)
-            yield _Measure(
-                task=clean_text(comparison.task),
-                metric=metric_name(name, first),
-                values={run: value_of(each) for run, each in common.items()},
-                n=f"{n:,}" if n == of else f"{n:,} of {of:,}",
-                differences=tuple(each for each in tested if each.metric == name),
-                higher_is_better=first.higher_is_better,
-                in_mean=(comparison.task, name) in summed,
-            )
+def _name(each: Decision) -> str:
+    name = clean_text(each.name)
+    if each.over is None:
+        return name
+    many = len({task_and_repeat(task)[0] for task in each.tasks})
+    return f"{name} ({many})" if each.over == "tasks" else f"{name} ×{len(each.tasks)}"
 
 
-def _means(
-    document: ComparisonDocument, runs: Mapping[str, str]
-) -> Iterator[dict[str, MeanOverTasks]]:
-    """By run each mean that every run has, of the same tasks."""
-    found: dict[tuple[str, str, str], dict[str, MeanOverTasks]] = {}
-    for run, means in document.means.items():
-        for mean in means:
-            if mean.value is not None:
-                found.setdefault((mean.over, mean.name, mean.metric), {})[run] = mean
-    for of_runs in found.values():
-        same_tasks = len({frozenset(mean.tasks) for mean in of_runs.values()}) == 1
-        if same_tasks and of_runs.keys() == runs.keys():
-            yield of_runs
+def _metric(each: Decision) -> str:
+    return f"{clean_text(each.metric)} {'↑' if each.higher_is_better else '↓'}"
 
 
-def _of_mean(of_runs: Mapping[str, MeanOverTasks], document: ComparisonDocument) -> _Measure:
-    mean = next(iter(of_runs.values()))
-    differences = tuple(
-        each.difference
-        for each in document.mean_differences or ()
-        if (each.over, each.name, each.difference.metric) == (mean.over, mean.name, mean.metric)
-    )
-    many = len({task_and_repeat(task)[0] for task in mean.tasks})
-    of = f"(mean of {many})" if mean.over == "tasks" else f"×{len(mean.tasks)}"
-    return _Measure(
-        task=f"{clean_text(mean.name)} {of}",
-        metric=metric_name(mean.metric, mean),
-        values={run: value_of(each) for run, each in of_runs.items()},
-        n=f"{differences[0].n:,}" if differences else "",
-        differences=differences,
-        higher_is_better=mean.higher_is_better,
-    )
+def _grid(
+    decisions: Sequence[Decision], labels: Mapping[str, str], width: int | None
+) -> list[Text]:
+    """A row for each metric, a column for each run; of two runs their difference too."""
+    two = len(labels) == 2 and any(each.differences for each in decisions)
+    heads = ["task", "metric", *labels.values(), *(["difference", "p"] if two else []), "n"]
+    marked = {one.loser for each in decisions for one in each.better}
+    rows, before = [], ""
+    for each in decisions:
+        name = _name(each)
+        row = ["" if name == before else name, _metric(each)]
+        before = name
+        for run in labels:
+            worse = any(one.loser == run for one in each.better)
+            mark = "" if run not in marked else f" {WORSE}" if worse else INDENT
+            value = number(each.results[run].value) if run in each.results else NOTHING
+            row.append(value + mark)
+        if two:
+            one = next(iter(each.differences), None)
+            row += [difference_of(one), p_value(one.p_holm)] if one else [NOTHING, NOTHING]
+        of = "" if each.n == each.asked else f" of {each.asked:,}"
+        rows.append([*row, f"{each.n:,}{of}" if each.n else NOTHING])
+    return grid(heads, rows, numbers=len(heads) - 2, width=width, keys=2)
 
 
-def _deviations(document: ComparisonDocument, runs: Mapping[str, str]) -> Iterator[Text]:
-    """How much the repeats of a task vary, which no interval over people says."""
-    for each in document.mean_differences or ():
-        if each.deviations:
-            found = [f"{runs[run]} {number(one)}" for run, one in each.deviations.items()]
-            name = f"{clean_text(each.name)} ×{len(each.tasks)}, {each.difference.metric}"
-            yield Text(f"{name}: deviation over repeats: {', '.join(found)}", style="dim")
+def _legend(document: ComparisonDocument) -> list[Text]:
+    """What the marks and p mean."""
+    tests = document.tested()
+    if not tests:
+        return []
+    bounds = sorted({f"{1 - each.confidence:.2g}".removeprefix("0") for each in tests})
+    mark = f"{WORSE} significantly worse than another run: "
+    if not document.established():
+        mark = "significant would be: "
+    many = f" for {len(tests):,} tests" if len(tests) > 1 else ""
+    said = f"{mark}paired over people, p < {' or '.join(bounds)} after Holm{many}"
+    return [Text(said, style="dim")]
+
+
+def _differences(
+    decisions: Sequence[Decision], labels: Mapping[str, str], width: int | None
+) -> list[Text]:
+    """Each difference with its interval and both of its p."""
+    heads = ["task", "metric", "first − second", "difference", "p", "p (Holm)", "n"]
+    rows = [
+        [
+            _name(each), _metric(each), f"{labels[one.first]} − {labels[one.second]}",
+            difference_of(one), p_value(one.p), p_value(one.p_holm), f"{one.n:,}",
+        ]
+        for each in decisions
+        for one in each.differences
+    ]  # fmt: skip
+    if not rows:
+        return []
+    every = [one for each in decisions for one in each.differences]
+    return [
+        Text(),
+        *grid(heads, rows, numbers=4, width=width),
+        *indented(missing_tests(every), "dim", width),
+    ]
 
 
 def _by_slice(
-    comparison: Comparison, every: Sequence[Comparison], runs: Mapping[str, str], width: int
+    document: ComparisonDocument, one: Comparison, labels: Mapping[str, str], width: int | None
 ) -> Iterator[Text]:
-    """The main metrics by the parts of the data: values, and differences if one run is the base."""
-    for name in comparison.main if comparison.slices else ():
-        first = comparison.runs[0].metrics[name]
-        parts = []
-        for part in comparison.slices or ():
-            found = {run: of[name] for run, of in part.common.items() if name in of}
-            parts.append(
-                _Measure(
-                    task=f"{clean_text(part.slice)} {clean_text(part.value)}",
-                    metric=metric_name(name, first),
-                    values={run: value_of(result) for run, result in found.items()},
-                    n=f"{max((result.n for result in found.values()), default=0):,}",
-                    differences=tuple(each for each in part.differences if each.metric == name),
-                    higher_is_better=first.higher_is_better,
-                )
-            )
-        yield Text()
-        yield Text(cut(slices_title(comparison, every), width), style="bold")
-        yield from _table(parts, runs, width)
-        small = [
-            each.task
-            for each, part in zip(parts, comparison.slices or (), strict=True)
-            if any(of[name].users < LEAST_USERS for of in part.common.values() if name in of)
-        ]
-        if small:
-            yield Text(f"{FEW}, no interval: {', '.join(small)}", style="dim")
-        tested = [each for each in parts if each.differences]
-        if len({each.second for part in tested for each in part.differences}) == 1:
-            yield from _pairs(tested, runs, 0, width, reasons=False)
-
-
-def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
-    """Runs by tasks, or tasks by runs, whichever fits the width; otherwise a block a task."""
-    rows = [
-        [each.task, each.metric, *(each.values.get(run, NOTHING) for run in runs), each.n]
-        for each in measures
-    ]
-    names = middle_cuts([each.task for each in measures], VALUE_WIDTH)
-    columns = [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
-    by_run = list(zip(["", "run", *runs.values(), "n"], *columns, strict=True))
-    by_task = [["task", "metric", *runs.values(), "n"], *rows]
-    grids = [columns_of(by_run, heads=2, left=1), columns_of(by_task, heads=1, left=2)]
-    if len(runs) == 2:  # the table of the differences has n
-        grids.append(columns_of([row[:-1] for row in by_task], heads=1, left=2))
-    for lines in grids:
-        if all(cell_len(line.plain) <= width for line in lines):
-            return lines
-    return _blocks(measures, runs, width)
-
-
-def _blocks(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
-    lines = []
-    labels = middle_cuts(list(runs.values()), width - 2 * len(INDENT) - VALUE_WIDTH)
-    for each in measures:
-        head = f"{each.task}, {each.metric}" + (f", n {each.n}" if each.n else "")
-        rows = [
-            [INDENT + label, each.values.get(run, NOTHING)]
-            for run, label in zip(runs, labels, strict=True)
-        ]
-        lines += [Text(cut(head, width), style="bold"), *columns_of(rows, heads=0, left=1)]
-    return lines
-
-
-def _named(rows: Sequence[Sequence[str]], width: int) -> Iterator[Text]:
-    """A head and rows, each of a name and its numbers; where cut names look the same, a name that
-    does not fit has a line of its own."""
-    columns = list(zip(*rows, strict=True))
-    sizes = [max(map(cell_len, (column[0], *aligned(column[1:])))) for column in columns]
-    room = width - sum(sizes[1:]) - len(INDENT) * len(sizes[1:])
-    names = middle_cuts(columns[0], room)
-    cells = ["" if cell_len(name) > room else name for name in names]
-    head, rule, *lines = columns_of(
-        [[cell, *row[1:]] for cell, row in zip(cells, rows, strict=True)], heads=1, left=1
-    )
-    yield from (head, rule)
-    for name, cell, line in zip(names[1:], cells[1:], lines, strict=True):
-        if name != cell:
-            yield Text(name)
-        if line.plain:
-            yield line
-
-
-def _pairs(
-    measures: Sequence[_Measure],
-    runs: Mapping[str, str],
-    tests: int,
-    width: int,
-    *,
-    reasons: bool = True,
-) -> Iterator[Text]:
-    differences = [each for measure in measures for each in measure.differences]
-    base = runs[differences[0].second]
-    others = {each.first for each in differences}
-    alone = len(others) == 1
-    whose = runs[differences[0].first] if alone else "each run"
+    """The main metrics by the parts of the data."""
+    parts = document.parts(one)
+    if not parts:
+        return
     yield Text()
-    yield Text(cut(f"{whose} − {base}, on the units that both share", width), style="bold")
-    rows = [["task" if alone else "", "difference", "p", "p (Holm)", "n"]]
-    for measure in measures:
-        name = f"{measure.task}, {measure.metric}"
-        if not alone:
-            rows.append([name, "", "", "", ""])
-        for each in measure.differences:
-            head = name if alone else INDENT + runs[each.first]
-            n = measure.n if alone else f"{each.n:,}"
-            numbers = [difference_of(each), p_value(each.p), p_value(each.p_holm), n]
-            rows.append([head, *numbers])
-    yield from _named(rows, width)
-    for reason in missing_tests(differences) if reasons else ():
-        yield Text(reason, style="dim")
-    if tests:
-        over = "" if tests == 1 else f", adjusted for {tests:,} tests"
-        chance = "p (Holm): chance of such a difference between equal runs"
-        yield Text(chance + over, style="dim")
-
-
-def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
-    """Which run is better than which in what, in words; `runs` are their labels."""
-    pairs = dict.fromkeys((one.first, one.second) for each in measures for one in each.differences)
-    better: dict[tuple[str, str], list[str]] = {}
-    others: dict[str, list[str]] = {}
-    for pair in pairs:
-        better |= {pair: [], pair[::-1]: []}
-    for measure in measures:
-        for each in measure.differences:
-            metric, _, _ = measure.metric.rpartition(" ")
-            p = p_value(each.p_holm)
-            of = f" of {runs[each.first]} and {runs[each.second]}" if len(pairs) > 1 else ""
-            if each.p_holm is None or each.value is None:
-                what, how = f"no test{of} is possible in", f": {clean_text(each.no_p or '')}"
-            elif each.p_holm >= 1 - each.confidence:
-                what, how = f"no difference{of} is shown in", f", p {p}"
-            elif each.interval and each.interval[0] <= 0 <= each.interval[1]:
-                what = f"it is not clear{of and f' which{of} is better'} in"
-                how = f", p {p}, but the interval has 0 in it"
-            else:
-                how = f"{'higher' if measure.higher_is_better else 'lower'} by {size_of(each)}"
-                better[better_of(each, higher=measure.higher_is_better)].append(
-                    f"{measure.task} ({metric} {how}, p {p})"
-                )
-                continue
-            others.setdefault(what, []).append(f"{measure.task} ({metric}{how})")
-    parts = [
-        f"{runs[first]} is better than {runs[second]} in {', '.join(found)}"
-        for (first, second), found in better.items()
-        if found
+    yield Text(slices_title(one, document.comparisons), style="bold")
+    yield from _grid(parts, labels, width)
+    small = [
+        each.name for each in parts if any(0 < one.users < LEAST_USERS for one in each.differences)
     ]
-    parts += [f"{what} {', '.join(where)}" for what, where in others.items()]
-    return "; ".join(parts)
+    if small:
+        names = clean_text(", ".join(dict.fromkeys(small)))
+        yield Text(f"{FEW}, no interval: {names}", style="dim")
 
 
-def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterator[Text]:
-    """What speaks against the comparison, each in a text of its own."""
-    if stamp := comparability(comparisons):
-        yield Text(stamp, style="red")
-    out = grouped(
+def _below(document: ComparisonDocument, labels: Mapping[str, str]) -> Iterator[Text]:
+    """What limits the verdict, each in a text of its own."""
+    comparisons = document.comparisons
+    if why := comparability(comparisons):
+        yield Text(why, style="red")
+    refused = grouped(
         ((each.label, "; ".join(each.because)), clean_text(one.task))
         for one in comparisons
         for each in one.refused
     )
     forced = grouped(
-        ((runs[run.run], "; ".join(run.marks)), clean_text(one.task))
+        ((labels[run.run], "; ".join(run.marks)), clean_text(one.task))
         for one in comparisons
         for run in one.runs
         if run.marks
     )
-    for what, found in (("left out", out), ("forced in", forced)):
+    for what, found in (("not compared", refused), ("forced in", forced)):
         for (label, why), tasks in found.items():
-            where = "" if len(tasks) == len(comparisons) else f" of {', '.join(tasks)}"
+            where = "" if len(tasks) == len(comparisons) else f" on {', '.join(tasks)}"
             yield Text(f"{what}{where}: {clean_text(label)}: {clean_text(why)}", style="red")
-    for comparison in comparisons:
-        concerned = [name for name in comparison.main
-                     if comparison.oracle and name in comparison.oracle.metrics]  # fmt: skip
-        if comparison.oracle and comparison.oracle.warning and concerned:
+    for one in comparisons:
+        concerned = [name for name in one.main if one.oracle and name in one.oracle.metrics]
+        if one.oracle and one.oracle.warning and concerned:
             names = clean_text(", ".join(concerned))
-            yield Text(f"{names}: {clean_text(comparison.oracle.warning)}", style="yellow")
-        for name in comparison.main:
+            yield Text(f"{names}: {clean_text(one.oracle.warning)}", style="yellow")
+        for name in one.main:
             lacking = grouped(
-                (run.metrics[name].undefined or "no common unit", runs[run.run])
-                for run in comparison.runs
+                (run.metrics[name].undefined or "no common unit", labels[run.run])
+                for run in one.runs
                 if name not in run.common
             )
-            what = f"{clean_text(comparison.task)} has no {clean_text(name)}"
+            what = f"{clean_text(one.task)} has no {clean_text(name)}"
             for why, whose in lacking.items():
                 yield Text(f"{what} of {', '.join(whose)}: {clean_text(why)}", style="yellow")
+        if len(labels) == 2:
+            main = [each for each in one.differences if each.metric in one.main]
+            for line in missing_tests(main):
+                yield Text(f"{clean_text(one.task)}, {line}", style="dim")
+    for mean in document.mean_differences or ():
+        if mean.deviations:
+            spread = (f"{labels[run]} {number(one)}" for run, one in mean.deviations.items())
+            name = f"{clean_text(mean.name)} ×{len(mean.tasks)}, {mean.difference.metric}"
+            yield Text(f"{name}: deviation over repeats: {', '.join(spread)}", style="dim")
     for doubt in dict.fromkeys(doubt for each in comparisons for doubt in each.doubts):
         yield Text(clean_text(doubt), style="yellow")
 
 
-def print_comparisons(comparisons: Sequence[Comparison], console: Console | None = None) -> None:
-    """Print each comparison: its runs, metrics, differences, and the units that changed most."""
-    console = console or result_console()
-    for comparison in comparisons:
-        names = labels_shown(comparison)
-        parts = [*_head(comparison, names), Text(), _run_table(comparison, names)]
-        parts += known_notes(comparison.runs[0].metrics)
-        for run in comparison.runs:
-            counted = [f"{clean_text(name)} {times:,}" for name, times in run.counts.items()]
-            parts += indented([f"{names[run.run]}: {', '.join(counted)}"] if counted else [], "dim")
-            parts += open_notes(run.metrics, names[run.run])
-        parts.append(Text())
-        common = _common_table(comparison, names)
-        if common.row_count:
-            parts += [common, Text()]
-        if comparison.differences:
-            parts += [_difference_table(comparison, names)]
-            parts += [*indented(missing_tests(comparison.differences), "dim"), Text()]
-        console.print(Group(*parts))
-        lines = list(changed_lines([comparison], names, most=MOST_KEPT, both=True))
-        for line in lines if not lines else (*lines, ""):
-            console.print(Text(line), soft_wrap=True)
-
-
-def labels_shown(comparison: Comparison) -> dict[str, str]:
-    """By run its label, with a `*` if the run was forced in."""
-    return {run.run: clean_text(run.label) + (" *" if run.marks else "") for run in comparison.runs}
+def _in_full(one: Comparison, labels: Mapping[str, str], width: int | None) -> Iterator[Text]:
+    """Each run's own values of a task, and on the units that all runs share where it lacks some."""
+    many, oracle = len(one.runs), one.oracle
+    title = f"{one.task}  version {one.version}, {counted(many, 'run')} compared"
+    if oracle is not None:
+        models = f" of {counted(oracle.models, 'model')}" if oracle.models < many else ""
+        file = f" and {oracle.file}" if oracle.file else ""
+        title += f", oracle of {counted(many, 'run')}{models}{file}"
+    yield Text(clean_text(title), style="bold")
+    yield Text(f"data: {clean_text(data_name(one.data))}; {clean_text(one.chosen)}", style="dim")
+    results = [result for run in one.runs for result in run.metrics.values()]
+    others = other_policies(results)
+    heads = ["metric", "run", f"value [{interval_header(results)}]", "n", "missing", *others]
+    shares = any(
+        run.common.get(name) and run.common[name].n != result.units_behind
+        for run in one.runs
+        for name, result in run.metrics.items()
+    )
+    rows: list[list[str | Text]] = []
+    for name, first in one.runs[0].metrics.items():
+        shown = metric_name(name, first)
+        for run in one.runs:
+            result, common = run.metrics[name], run.common.get(name)
+            shared = f"{number(common.value)} of {common.n:,}" if common else NOTHING
+            rows.append([
+                shown, labels[run.run], Text(value_of(result), "bold"),
+                *result_cells(result, others), *([shared] if shares else []),
+            ])  # fmt: skip
+            shown = ""
+    heads += ["on common units"] if shares else []
+    yield from grid(heads, rows, numbers=len(heads) - 2, width=width, keys=2)
+    yield from known_notes(one.runs[0].metrics, width)
+    for run in one.runs:
+        counts = [f"{clean_text(name)} {times:,}" for name, times in run.counts.items()]
+        lines = [f"{labels[run.run]}: {', '.join(counts)}"] if counts else []
+        yield from indented(lines, "dim", width)
+        yield from open_notes(run.metrics, width, labels[run.run])
 
 
 def slices_title(comparison: Comparison, every: Sequence[Comparison]) -> str:
@@ -429,89 +293,10 @@ def slices_title(comparison: Comparison, every: Sequence[Comparison]) -> str:
     return clean_text(f"{comparison.task} by {', '.join(names)}{alone}")
 
 
-def _run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    results = [result for run in comparison.runs for result in run.metrics.values()]
-    others = other_policies(results)
-    numbers = (f"value [{interval_header(results)}]", "n", "missing", *others)
-    table: list[Row] = []
-    rows = [run.metrics[metric] for metric in comparison.runs[0].metrics for run in comparison.runs]
-    values = iter(value_cells(rows, numbers[0]))
-    for metric, first in comparison.runs[0].metrics.items():
-        shown = metric_name(metric, first)
-        for run in comparison.runs:
-            cells = result_cells(run.metrics[metric], others)
-            table.append((shown, names[run.run], next(values), *cells))
-            shown = ""
-    return _by_metric("run", names, numbers=numbers, rows=table)
-
-
-def _common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    """The metrics of which the runs do not share all units, on the units that they share."""
-    results = [result for run in comparison.runs for result in run.common.values()]
-    rows: list[Row] = []
-    for metric, first in comparison.runs[0].metrics.items():
-        shown = metric_name(metric, first)
-        shared = [run.common.get(metric) for run in comparison.runs]
-        if all(
-            result and result.n == run.metrics[metric].units_behind
-            for run, result in zip(comparison.runs, shared, strict=True)
-        ):
-            continue
-        for run, result in zip(comparison.runs, shared, strict=True):
-            value = Text(value_of(result) if result else NOTHING, style="bold")
-            rows.append((shown, names[run.run], value, f"{result.n:,}" if result else NOTHING))
-            shown = ""
-    numbers = (f"value [{interval_header(results)}]", "n")
-    return _by_metric("on common units", names, numbers=numbers, rows=rows)
-
-
-def _difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    numbers = ("difference", "p", "p (Holm)", "n")
-    rows: list[Row] = []
-    before = ""
-    values = iter(aligned(map(difference_of, comparison.differences), len(numbers[0])))
-    metrics = comparison.runs[0].metrics
-    for each in comparison.differences:
-        name = metric_name(each.metric, metrics[each.metric])
-        pair = f"{names[each.first]} − {names[each.second]}"
-        value = Text(next(values), style="bold", justify="left")
-        tests = (p_value(each.p), p_value(each.p_holm), f"{each.n:,}")
-        rows.append(("" if each.metric == before else name, pair, value, *tests))
-        before = each.metric
-    return _by_metric("first − second", names, numbers=numbers, rows=rows)
-
-
 def difference_of(difference: Difference) -> str:
     """A difference with its interval: `+0.120 [+0.030, +0.210]`."""
     interval = None if difference.value is None else difference.interval
     return f"{signed(difference.value)} {signed_interval(interval)}".rstrip()
-
-
-def better_of(each: Difference, *, higher: bool) -> tuple[str, str]:
-    """The two runs of a difference, the one with the better value first."""
-    ahead = ((each.value or 0.0) > 0) == higher
-    return (each.first, each.second) if ahead else (each.second, each.first)
-
-
-def size_of(each: Difference) -> str:
-    """A difference without its sign, with its interval: `0.120 [0.030, 0.210]`."""
-    sign = 1 if (each.value or 0.0) > 0 else -1
-    ends = ", ".join(map(number, sorted(sign * end for end in each.interval or ())))
-    return f"{number(abs(each.value or 0.0))}{f' [{ends}]' if ends else ''}"
-
-
-def without_repeats(comparison: Comparison, document: ComparisonDocument) -> list[Difference]:
-    """The differences of a task, but for a repeat where that of the mean over repeats is shown."""
-    in_means = {
-        (one.difference.metric, frozenset((one.difference.first, one.difference.second)))
-        for one in document.mean_differences or ()
-        if one.over == "repeats" and comparison.task in one.tasks
-    }
-    return [
-        each
-        for each in comparison.differences
-        if (each.metric, frozenset((each.first, each.second))) not in in_means
-    ]
 
 
 def signed_interval(interval: tuple[float, float] | None) -> str:
@@ -538,52 +323,6 @@ def missing_tests(differences: Sequence[Difference]) -> list[str]:
         f"{', '.join(map(clean_text, dict.fromkeys(metrics)))}: {reason}"
         for reason, metrics in reasons.items()
     ]
-
-
-def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableType]:
-    many, oracle = len(comparison.runs), comparison.oracle
-    title = Text(clean_text(comparison.task), style="bold")
-    compared = (
-        f"{many} tasks of {clean_text(comparison.within)}"
-        if comparison.within
-        else counted(many, "run")
-    )
-    title.append(f"  version {comparison.version}, {compared} compared", style="dim")
-    if oracle is not None:
-        models = f" of {counted(oracle.models, 'model')}"
-        file = f" and {clean_text(oracle.file)}" if oracle.file else ""
-        made_of = f"{counted(many, 'run')}{models if oracle.models < many else ''}{file}"
-        title.append(f", oracle of {made_of}", style="dim")
-    about = [f"{clean_text(role)}: {clean_text(model)}" for role, model in comparison.roles.items()]
-    about += [f"data: {clean_text(data_name(comparison.data))}", clean_text(comparison.chosen)]
-    because = comparison.not_comparable_because
-    parts: list[RenderableType] = [title, *(Text(line, style="dim") for line in about)]
-    parts += [stamp(because)] if because else []
-    refused = grouped(
-        (
-            "; ".join(map(clean_text, one.because)),
-            clean_text(one.label if one.label.endswith(one.run) else f"{one.label} ({one.run})"),
-        )
-        for one in comparison.refused
-    )
-    lines = [f"left out, {why}: {', '.join(runs)}" for why, runs in refused.items()]
-    lines += [
-        f"forced in, {'; '.join(map(clean_text, run.marks))}: {names[run.run]} "
-        f"({clean_text(run.run)})"
-        for run in comparison.runs
-        if run.marks
-    ]
-    lines += [clean_text(doubt) for doubt in comparison.doubts]
-    return [*parts, *indented(lines, "red")]
-
-
-def _by_metric(
-    who: str, names: Mapping[str, str], *, numbers: Sequence[str], rows: Sequence[Row]
-) -> Table:
-    """A table whose second column is never too narrow for the longest word of a label."""
-    table = plain_table("metric", who, numbers=numbers, rows=rows)
-    table.columns[1].min_width = max(len(word) for name in names.values() for word in name.split())
-    return table
 
 
 def changed_lines(
@@ -633,10 +372,9 @@ def print_gates(
 ) -> None:
     """Print a line for each gate: whether it holds, which run minus which, interval, bound."""
     console = console or result_console()
-    width = console.width if console.is_terminal else WIDTH
-    labels = dict(names)
-    for one in document.comparisons:
-        labels |= labels_shown(one)
+    width = room_on(console)
+    known = {run: clean_text(label) for run, label in document.labels().items()}
+    labels = {**names, **known}
     console.print()
     for gate in document.gates or ():
         runs = [labels.get(run, clean_text(label)) for run, label in gate.labels.items()]
@@ -645,8 +383,11 @@ def print_gates(
         if gate.undecided is None:
             difference = f"{signed(gate.value)} {signed_interval(gate.interval)}".rstrip()
             said = [difference, f"bound {gate.bound:+g}"]
+        margin = abs(gate.bound)
+        if gate.holds and gate.interval and max(map(abs, gate.interval)) < margin:
+            said.append(f"equal within {margin:g}")
         if gate.holds is False and gate.least_seen:
             said.append(f"{gate.users:,} people can show {number(gate.least_seen)}")
         line = f"gate {GATE_WORDS[gate.holds]}: {': '.join(parts)}: {', '.join(said)}"
-        for row in wrapped_whole(line, width, "  "):
+        for row in wrapped_whole(line, width, "  ") if width else [line]:
             console.print(Text(row, style=GATE_STYLES[gate.holds]), soft_wrap=True)

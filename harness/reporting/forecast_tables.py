@@ -9,15 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 from rich.console import Console
-from rich.padding import Padding
-from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
 from harness.contracts.report import Cell, Report, Sheet
 from harness.pipeline.forecast import ExpectedCost, Forecast, RoleForecast, all_together
 from harness.pipeline.suite import SuiteRun
-from harness.reporting.grid import Row, plain_table, result_console
+from harness.reporting.grid import Row, grid, indented, result_console, room_on, show
 from harness.reporting.run_lines import UNKNOWN, money
 from harness.reporting.text import clean_text, count
 from harness.tasks.repeats import task_and_repeat
@@ -31,26 +28,29 @@ def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
     for stage in forecast.stages:
         for role in stage.roles if task_and_repeat(stage.task)[1] == 1 else ():
             title = f"{stage.task}, {stage.stage}: {role.role} ({role.label})"
-            console.print(Rule(Text(clean_text(title)), style="dim"))
+            console.print(_rule(title))
             if not role.first_prompt:
                 console.print(Text(NOT_REACHED, style="yellow"))
             for message in role.first_prompt:
                 console.print(Text(f"[{message.role}]", style="bold"))
                 console.print(Text(clean_text(message.content, lines=True)))
-    console.print(Rule("calls to expect; no model was asked", style="dim"))
-    console.print(_call_table(forecast))
+    console.print(_rule("calls to expect; no model was asked"))
+    show(console, _calls(forecast, room_on(console)))
     for line in (*_total_lines(forecast), *_cost_lines(forecast)):
         console.print(Text(line))
     console.print(Text("estimated from:"))
-    for assumption in forecast.assumptions:
-        console.print(Padding(Text(assumption), (0, 0, 0, 2), expand=False))
+    show(console, indented(forecast.assumptions, "", room_on(console)))
 
 
-def _call_table(forecast: Forecast) -> Table:
-    numbers = ["items", "calls", "bounds", "tokens in", "out, at most"]
+def _rule(title: str) -> Text:
+    return Text(f"── {clean_text(title)} ──", style="dim")
+
+
+def _calls(forecast: Forecast, width: int | None) -> list[Text]:
+    heads = ["task, stage, role", "items", "calls", "bounds", "tokens in", "out, at most"]
     priced = forecast.currency is not None
     if priced:
-        numbers += ["cost, at most", "cost bounds"]
+        heads += ["cost, at most", "cost bounds"]
     rows: list[Row] = []
     for stage in forecast.stages:
         items = f"{stage.items:,}" if stage.exact else f"~{stage.items:,}"
@@ -68,7 +68,7 @@ def _call_table(forecast: Forecast) -> Table:
             tokens = (f"~{count(role.prompt_tokens)}", count(role.most_completion_tokens))
             name_of_role = f"{name}, {clean_text(role.role)}"
             rows.append((name_of_role, items, *asked, *tokens, *(cost if priced else ())))
-    return plain_table("task, stage, role", numbers=numbers, rows=rows)
+    return grid(heads, rows, numbers=len(heads) - 1, width=width, cut=False)
 
 
 def _total_lines(forecast: Forecast) -> Iterator[str]:

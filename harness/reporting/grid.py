@@ -1,20 +1,20 @@
-"""Columns on a terminal: of reports, tables, lines and findings, within a width.
+"""The one grid of everything that is printed: columns, their widths, cuts, and groups of rows.
 
-Imports rich at the top: import this module where it is used.
+A grid is cut on a terminal alone: first the heads of numbers break at blanks, then names lose their
+middle, then texts are wrapped, and at last it is split between columns. A file or a pipe gets it
+whole. Imports rich at the top: import this module where it is used.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from textwrap import wrap
 from typing import Any, TextIO, TypeAlias
 
-from rich import box
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, RenderableType
-from rich.padding import Padding
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from harness.contracts.finding import MARKS, Finding
@@ -22,13 +22,10 @@ from harness.contracts.report import Cell, Report, Sheet
 from harness.reporting.text import ROUNDING, Trimmed, aligned, clean_text
 
 PIPE_WIDTH = 120
-"""The width of wide tables that go into a file or a pipe."""
-
-SCREEN = 40
-"""The lines that the table fits in a file or a pipe, with what is printed after it."""
+"""The width of notes and sheets that go into a file or a pipe."""
 
 WIDTH = 80
-"""The width of the table in a file or a pipe."""
+"""The width of sentences about runs in a file or a pipe."""
 
 INDENT = "  "
 """Blanks between two columns, and before a line that belongs to the one above."""
@@ -37,6 +34,13 @@ MISSING = "—"
 
 LONG_WORD = 40
 """Words up to this length are kept whole if the console is wide enough for one."""
+
+SHORTEST_NAME = 12
+"""Names keep so many characters before texts are wrapped."""
+
+Row: TypeAlias = Sequence[str | Text] | None
+"""The cells of a row, fewer than there are columns if the others are empty, or None for a line
+between two groups."""
 
 
 def result_console(stream: TextIO | None = None, *, width: int = PIPE_WIDTH) -> Console:
@@ -48,6 +52,136 @@ def result_console(stream: TextIO | None = None, *, width: int = PIPE_WIDTH) -> 
     return Console(**shown, markup=False, highlight=False, emoji=False)
 
 
+def room_on(console: Console) -> int | None:
+    """The width of a terminal; None for a file or a pipe, where nothing is cut."""
+    return console.width if console.is_terminal else None
+
+
+def show(console: Console, lines: Iterable[Text]) -> None:
+    """Print lines as they are, however wide."""
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def grid(
+    heads: Sequence[str],
+    rows: Iterable[Row],
+    *,
+    numbers: int | Sequence[bool],
+    width: int | None = None,
+    keys: int = 1,
+    cut: bool = True,
+) -> list[Text]:
+    """The lines of a grid: texts to the left, numbers to the right and below one another.
+
+    `numbers` says which columns are numbers, or how many of the last. In a `width` that is too
+    small the first column is `cut` in the middle of its names, and parts repeat the first `keys`.
+    """
+    if isinstance(numbers, int):
+        numbers = [column >= len(heads) - numbers for column in range(len(heads))]
+    given = list(rows)
+    cells = [
+        [Text(cell) if isinstance(cell, str) else cell for cell in (*row, *("",) * missing)]
+        for row in given
+        if row is not None and (missing := len(heads) - len(row)) >= 0
+    ]
+    least, whole = list[int](), list[int]()
+    for column, head in enumerate(heads):
+        texts = [row[column].plain for row in cells]
+        words = [word for text in (head, *texts) for word in text.split()]
+        if numbers[column]:
+            texts = aligned(texts)
+            for row, text in zip(cells, texts, strict=True):
+                row[column] = Text(text, row[column].style)
+            words = [*head.split(), *texts]
+        least.append(max([1, *(min(cell_len(word), LONG_WORD) for word in words)]))
+        whole.append(max(map(cell_len, (head, *texts))))
+    if cut:
+        least[0] = min(whole[0], SHORTEST_NAME)
+    lines: list[Text] = []
+    for columns in _parts(least, keys, width):
+        sides = [numbers[one] for one in columns]
+        sizes = _sizes(
+            [least[one] for one in columns], [whole[one] for one in columns], sides, width
+        )
+        names = [row[0].plain for row in cells]
+        if cut and sizes[0] < whole[0]:
+            names = middle_cuts(names, sizes[0])
+        rule = Text("─" * _total(sizes))
+        lines += [Text()] if lines else []
+        lines += [*_lines([Text(heads[one], "bold") for one in columns], sides, sizes), rule]
+        left = zip(names, cells, strict=True)
+        for one in given:
+            if one is None:
+                lines.append(rule)
+            else:
+                name, all_cells = next(left)
+                shown = [Text(name, all_cells[0].style), *(all_cells[one] for one in columns[1:])]
+                lines += _lines(shown, sides, sizes)
+    return lines
+
+
+def _parts(least: Sequence[int], keys: int, width: int | None) -> list[list[int]]:
+    """The columns of each part of a grid, so that each part fits if possible."""
+    parts: list[list[int]] = []
+    for column in range(keys, len(least)):
+        longer = [*parts[-1], column] if parts else []
+        if longer and (width is None or _total([least[one] for one in longer]) <= width):
+            parts[-1] = longer
+        else:
+            parts.append([*range(keys), column])
+    return parts or [[*range(keys)]]
+
+
+def _sizes(
+    least: Sequence[int], whole: Sequence[int], numbers: Sequence[bool], width: int | None
+) -> list[int]:
+    """The width of each column: whole if there is room, else the widest shrink first.
+
+    Before that, the heads of all `numbers` are broken at every blank, so that they look alike.
+    Words are cut only if there is no room for them.
+    """
+    if width is None or _total(whole) <= width:
+        return list(whole)
+    widths = [
+        min(one if number else most, width)
+        for one, most, number in zip(least, whole, numbers, strict=True)
+    ]
+    floor = list(least) if _total(least) <= width else [1] * len(least)
+    while _total(widths) > width and widths != floor:
+        wide = [column for column in range(len(least)) if widths[column] > floor[column]]
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(INDENT) * (len(widths) - 1)
+
+
+def _lines(row: Sequence[Text], numbers: Sequence[bool], sizes: Sequence[int]) -> list[Text]:
+    """A row, of several lines where a text is wrapped."""
+    wrapped = [
+        [cell.plain]
+        if cell.cell_len <= size
+        else [line.plain.rstrip() for line in cell.wrap(_CONSOLE, size, overflow="fold")]
+        for cell, size in zip(row, sizes, strict=True)
+    ]
+    lines = []
+    for parts in zip_longest(*wrapped, fillvalue=""):
+        line = Text()
+        for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+            blank = " " * (size - cell_len(part))
+            line.append((INDENT if place else "") + (blank if numbers[place] else ""))
+            line.append(part, row[place].style).append("" if numbers[place] else blank)
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+_CONSOLE = Console(width=PIPE_WIDTH, markup=False, highlight=False, emoji=False)
+"""What wraps cells; nothing is printed on it."""
+
+
 def print_report(report: Report, console: Console | None = None) -> None:
     """Print the report's notes, then each sheet with its own notes."""
     console = console or result_console()
@@ -56,32 +190,21 @@ def print_report(report: Report, console: Console | None = None) -> None:
     for number, sheet in enumerate(report.sheets):
         if number or report.notes:
             console.print()
-        for part in sheet_parts(sheet, console):
-            console.print(part)
+        show(console, sheet_lines(sheet, console.width))
 
 
-def sheet_parts(sheet: Sheet, console: Console) -> list[RenderableType]:
-    """A sheet's title, table and notes; a table too wide for the console is split."""
-    parts: list[RenderableType] = [Text(clean_text(sheet.title), style="bold")]
-    # The width of a column that keeps its words whole, and the one that keeps its cells whole.
-    least, whole = list[int](), list[int]()
-    for column, head in enumerate(sheet.columns):
-        digits = digits_of(sheet, column)
-        texts = [clean_text(head), *(format_cell(row[column], digits) for row in sheet.rows)]
-        words = (cell_len(word) for text in texts for word in text.split())
-        least.append(min(max(words, default=1), LONG_WORD))
-        whole.append(max(map(cell_len, texts), default=1))
-    for number, columns in enumerate(_blocks(sheet, least, console.width)):
-        parts += [Text()] if number else []
-        numbers = [has_numbers(sheet, column) for column in columns]
-        kept, wanted = [least[one] for one in columns], [whole[one] for one in columns]
-        widths = _cut(kept, wanted, numbers, console.width)
-        parts.append(_table(sheet, columns, widths))
-    if not sheet.rows:
-        parts.append(Padding(Text("no rows", style="dim"), (0, 0, 0, 2), expand=False))
-    for note in sheet.notes:
-        parts.append(Padding(Text(clean_text(note), style="dim"), (0, 0, 0, 2), expand=False))
-    return parts
+def sheet_lines(sheet: Sheet, width: int) -> list[Text]:
+    """A sheet's title, grid and notes."""
+    columns = range(len(sheet.columns))
+    numbers = [has_numbers(sheet, column) for column in columns]
+    # Texts before the first number, or the first column, name the rows.
+    first = numbers.index(True) if True in numbers else 1
+    rows = [[format_cell(row[one], digits_of(sheet, one)) for one in columns] for row in sheet.rows]
+    heads = [clean_text(head) for head in sheet.columns]
+    lines = [Text(clean_text(sheet.title), style="bold")]
+    lines += grid(heads, rows, numbers=numbers, width=width, keys=max(first, 1), cut=False)
+    lines += [] if sheet.rows else [Text(f"{INDENT}no rows", style="dim")]
+    return lines + indented(map(clean_text, sheet.notes), "dim", width)
 
 
 def format_cell(cell: Cell, digits: int) -> str:
@@ -99,59 +222,6 @@ def format_cell(cell: Cell, digits: int) -> str:
     return text
 
 
-def _blocks(sheet: Sheet, least: Sequence[int], room: int) -> list[list[int]]:
-    """The columns of each part of a table, so that each part fits if possible."""
-    numbers = [column for column in range(len(sheet.columns)) if has_numbers(sheet, column)]
-    # Texts before the first number, or the first column, name the rows.
-    keys = list(range(max(numbers[0], 1) if numbers else 1))
-    blocks: list[list[int]] = []
-    for column in range(len(keys), len(sheet.columns)):
-        longer = [*blocks[-1], column] if blocks else []
-        if longer and _total([least[each] for each in longer]) <= room:
-            blocks[-1] = longer
-        else:
-            blocks.append([*keys, column])
-    return blocks or [keys]
-
-
-def _cut(
-    least: Sequence[int], whole: Sequence[int], numbers: Sequence[bool], room: int
-) -> list[int]:
-    """The width of each column: whole if there is room, else the widest shrink first.
-
-    Before that, the heads of all `numbers` are broken at every blank, so that they look alike.
-    Words are cut only if there is no room for them.
-    """
-    widths = [min(one, room) for one in whole]
-    if _total(widths) > room:
-        widths = [
-            min(one, room) if number else width
-            for one, width, number in zip(least, widths, numbers, strict=True)
-        ]
-    floor = list(least) if _total(least) <= room else [1] * len(least)
-    while _total(widths) > room and widths != floor:
-        wide = [column for column in range(len(least)) if widths[column] > floor[column]]
-        widths[max(wide, key=widths.__getitem__)] -= 1
-    return widths
-
-
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + len(INDENT) * (len(widths) - 1)
-
-
-def _table(sheet: Sheet, columns: Sequence[int], widths: Sequence[int]) -> Table:
-    table = plain_table(clean_text(sheet.columns[columns[0]]), numbers=())
-    for column in columns[1:]:
-        table.add_column(Text(clean_text(sheet.columns[column])), overflow="fold")
-    for column, made, width in zip(columns, table.columns, widths, strict=True):
-        made.justify = "right" if has_numbers(sheet, column) else "left"
-        made.width = width
-    for row in sheet.rows:
-        cells = [format_cell(row[column], digits_of(sheet, column)) for column in columns]
-        table.add_row(*map(Text, cells))
-    return table
-
-
 def has_numbers(sheet: Sheet, column: int) -> bool:
     """Whether a column is aligned as numbers: it has one, or is empty and not the first."""
     cells = [row[column] for row in sheet.rows]
@@ -164,63 +234,32 @@ def digits_of(sheet: Sheet, column: int) -> int:
     return sheet.digits if isinstance(sheet.digits, int) else sheet.digits[column]
 
 
-Row: TypeAlias = Iterable[str | Text] | None
-"""The cells of a row, or None for a line between two sections."""
-
-
-def plain_table(*names: str, numbers: Sequence[str], rows: Iterable[Row] = ()) -> Table:
-    """A table with one line, under its head: names on the left, numbers on the right."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for header in numbers:
-        table.add_column(Text(header), justify="right", no_wrap=not header.startswith(MISSING))
-    for row in rows:
-        if row is None:
-            table.add_section()
-        else:
-            table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    return table
-
-
-def indented(lines: Iterable[str], style: str) -> list[Padding]:
-    return [Padding(Text(line, style=style), (0, 0, 0, 2), expand=False) for line in lines]
-
-
-def columns_of(rows: Sequence[Sequence[str]], *, heads: int, left: int) -> list[Text]:
-    """The rows with columns below one another, the first `left` of them aligned to the left."""
-    columns = [
-        [*column[:heads], *(column[heads:] if place < left else aligned(column[heads:]))]
-        for place, column in enumerate(zip(*rows, strict=True))
+def indented(lines: Iterable[str], style: str, width: int | None = None) -> list[Text]:
+    """The texts as lines below what they belong to, wrapped in a width."""
+    return [
+        Text(f"{INDENT}{line}", style=style)
+        for text in lines
+        for line in (wrap(text, width - len(INDENT)) if width else [text])
     ]
-    rows = list(zip(*columns, strict=True))
-    sizes = [max(map(cell_len, column)) for column in columns]
-    lines = []
-    for place, row in enumerate(rows):
-        cells = [
-            cell + " " * (size - cell_len(cell))
-            if column < left
-            else " " * (size - cell_len(cell)) + cell
-            for column, (cell, size) in enumerate(zip(row, sizes, strict=True))
-        ]
-        lines.append(Text(INDENT.join(cells).rstrip(), style="bold" if place < heads else ""))
-    if heads:
-        lines.insert(heads, Text("─" * (sum(sizes) + len(INDENT) * (len(sizes) - 1))))
-    return lines
 
 
-def wrapped(texts: Iterable[Text], width: int) -> list[Text]:
-    """The texts that are not empty in lines of a width, two for each at most."""
+def wrapped(texts: Iterable[Text], width: int | None) -> list[Text]:
+    """The texts that are not empty, on a terminal in lines of its width, two for each at most."""
+    shown = [text for text in texts if text.plain]
+    if width is None:
+        return shown
     return [
         Text(line, style=text.style)
-        for text in texts
+        for text in shown
         for line in wrap(text.plain, width, max_lines=2, placeholder=" …")
     ]
 
 
-def cut(text: str, width: int) -> str:
-    """The text in a width, with `…` where its end is left out."""
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+def cut_end(text: str, width: int | None) -> str:
+    """The text in a width, with `…` where its end is missing."""
+    if width is None or cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def middle_cuts(names: Sequence[str], room: int) -> list[str]:

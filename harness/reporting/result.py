@@ -22,7 +22,7 @@ from harness.contracts.outcomes import Failure
 from harness.contracts.records import Done, JournalLine
 from harness.pipeline.run import EXIT_CODES, RunResult
 from harness.registry import load_plugins
-from harness.reporting.comparison_tables import print_gates, print_short_comparison
+from harness.reporting.comparison_tables import print_comparison, print_gates
 from harness.reporting.grid import WIDTH
 from harness.reporting.tables import print_short_table
 from harness.runs.journal import JournalIndex, JournalRecords, part_numbers
@@ -188,7 +188,7 @@ class ComparisonResult(ComparisonDocument, frozen=True, kw_only=True):
 
     def _shown(self) -> Console:
         console = _recorder()
-        print_short_comparison(self, console)
+        print_comparison(self, console)
         if self.gates:
             print_gates(self, console)
         for error in self.errors:

@@ -10,13 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.panel import Panel
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from harness.calls.pricing import Cost, costs_by_model, together
@@ -24,25 +18,22 @@ from harness.comparison.matching import THE_CANDIDATE
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.grid import (
     INDENT,
-    SCREEN,
-    WIDTH,
     Row,
-    cut,
+    cut_end,
+    grid,
     indented,
-    middle_cuts,
-    plain_table,
     result_console,
-    sheet_parts,
+    room_on,
+    sheet_lines,
+    show,
     wrapped,
 )
 from harness.reporting.run_lines import cost_notes, paid, saved, token_notes, tokens
 from harness.reporting.text import (
     NOTHING,
     ROUNDING,
-    aligned,
     causes,
     clean_text,
-    counted,
     number,
     reasons,
     share,
@@ -68,7 +59,7 @@ if TYPE_CHECKING:
     from harness.contracts.benchmark import Metric
     from harness.contracts.report import Sheet
 
-MISSING, LEFT_OUT = "missing ", "missing left out"
+MISSING, WITHOUT = "missing ", "without missing"
 """What the columns for the value by the policy that a metric does not use begin with, and the one
 of them for values without what is missing."""
 
@@ -76,28 +67,27 @@ of them for values without what is missing."""
 def print_summaries(summaries: Sequence[TaskSummary], console: Console | None = None) -> None:
     """Print each task's results, then means over repeats and costs."""
     console = console or result_console()
+    width = room_on(console)
     for summary in summaries:
-        console.print(_report(summary))
+        show(console, _report(summary, width))
     if repeated := over_repeats(summaries):
-        console.print(_repeats_table(repeated))
-        console.print()
-    _print_costs(summaries, console)
+        show(console, [*_repeats(repeated, width), Text()])
+    show(console, _costs(summaries, width))
 
 
-def _print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
+def _costs(summaries: Sequence[TaskSummary], width: int | None) -> list[Text]:
     costs = costs_by_model(costs_of(summaries))
     if not costs:
-        return
+        return []
     (currency,) = {clean_text(cost.currency) for cost in costs.values()}
-    numbers = ("calls", f"paid, {currency}", "reused", f"saved, {currency}")
+    heads = ("model", "calls", f"paid, {currency}", "reused", f"saved, {currency}")
     rows: list[Row] = [_cost_row(*one) for one in costs.items()]
     if len(costs) > 1:
         rows += [None, _cost_row("total", together("total", costs.values()))]
-    console.print(plain_table("model", numbers=numbers, rows=rows))
+    lines = grid(heads, rows, numbers=4, width=width)
     for name, cost in costs.items():
-        for note in indented(cost_notes(clean_text(name), cost), "yellow"):
-            console.print(note)
-    console.print()
+        lines += indented(cost_notes(clean_text(name), cost), "yellow", width)
+    return [*lines, Text()]
 
 
 def _cost_row(name: str, cost: Cost) -> Row:
@@ -105,44 +95,53 @@ def _cost_row(name: str, cost: Cost) -> Row:
     return clean_text(name), f"{cost.asked:,}", money, f"{cost.reused:,}", saved(cost)
 
 
-def _report(summary: TaskSummary) -> Group:
+def _report(summary: TaskSummary, width: int | None) -> list[Text]:
     title = Text(clean_text(summary.task), style="bold")
     title.append(f"  version {summary.version}, {candidate_of(summary)}", style="dim")
     others = [
-        Text(f"{clean_text(role)}: {clean_text(model)}", style="dim")
+        f"{clean_text(role)}: {clean_text(model)}"
         for role, model in summary.roles.items()
-        if role != "candidate"
+        if role != CANDIDATE
     ]
-    others.append(Text(f"data: {clean_text(data_name(summary.data))}", style="dim"))
-    others += [
-        Text(f"  {clean_text(fact)}: {number:,}", style="dim")
-        for fact, number in summary.data.get("notes", {}).items()
-    ]
-    stamps = [] if summary.comparable else [stamp(summary.not_comparable_because)]
-    parts: list[RenderableType] = [title, *others, *stamps, Text()]
+    others.append(f"data: {clean_text(data_name(summary.data))}")
+    notes = summary.data.get("notes", {})
+    others += [f"  {clean_text(fact)}: {number:,}" for fact, number in notes.items()]
+    lines = [title, *(Text(line, style="dim") for line in others)]
+    if not summary.comparable:
+        lines.append(Text("NOT COMPARABLE with published results", style="bold red"))
+        lines += indented(map(clean_text, summary.not_comparable_because), "red", width)
     # Baselines without any unit say nothing.
     metrics = {
         name: each
         for name, each in summary.metrics.items()
         if each.n or each.missing or not each.baseline
     }
-    parts += [_metric_table(metrics), *known_notes(metrics), *open_notes(metrics)]
-    parts += indented(filter(None, [members_note([summary])]), "yellow")
-    parts += indented([clean_text(note) for note in summary.notes or ()], "yellow")
-    width = max(map(len, metrics), default=0)
-    meanings = [
-        f"{clean_text(name).ljust(width)}  {clean_text(result.description)}"
+    lines += [Text(), *_metrics(metrics, width), *known_notes(metrics, width)]
+    lines += open_notes(metrics, width)
+    lines += indented(filter(None, [members_note([summary])]), "yellow", width)
+    lines += indented(map(clean_text, summary.notes or ()), "yellow", width)
+    longest = max(map(len, metrics), default=0)
+    meanings = (
+        f"{clean_text(name).ljust(longest)}  {clean_text(result.description)}"
         for name, result in metrics.items()
         if result.description
-    ]
-    parts += [*indented(meanings, "dim"), Text()]
+    )
+    lines += [*indented(meanings, "dim", width), Text()]
     if summary.counts:
-        counts = ((clean_text(name), f"{times:,}") for name, times in summary.counts.items())
-        parts += [plain_table("counted", numbers=("times",), rows=counts), Text()]
-    parts += [_stage_table(summary), Text()]
+        counts = [(clean_text(name), f"{times:,}") for name, times in summary.counts.items()]
+        lines += [*grid(("counted", "times"), counts, numbers=1, width=width), Text()]
+    stages: list[Row] = [
+        (
+            clean_text(name), f"{stage.items:,}", f"{stage.done:,}",
+            Text(causes(stage.failures), "yellow" if stage.failures else "dim"),
+        )
+        for name, stage in summary.stages.items()
+    ]  # fmt: skip
+    heads = ("stage", "items", "done", "missing")
+    lines += [*grid(heads, stages, numbers=(False, True, True, False), width=width), Text()]
     if any(stage.roles for stage in summary.stages.values()):
-        parts += [_role_table(summary), *_role_notes(summary), Text()]
-    return Group(*parts)
+        lines += [*_role_grid(summary, width), *_role_notes(summary, width), Text()]
+    return lines
 
 
 def candidate_of(summary: TaskSummary) -> str:
@@ -180,17 +179,17 @@ def members_note(summaries: Iterable[TaskSummary]) -> str:
     return f"failed calls of panel members: {', '.join(found)}" if found else ""
 
 
-def _metric_table(metrics: Mapping[str, MetricResult]) -> Table:
+def _metrics(metrics: Mapping[str, MetricResult], width: int | None) -> list[Text]:
     others = other_policies(metrics.values())
-    value = f"value [{interval_header(metrics.values())}]"
-    numbers = (value, "n", "missing", *others)
-    values = dict(zip(metrics, value_cells(metrics.values(), value), strict=True))
-    rows: dict[bool, list[Row]] = {False: [], True: [None, (Text("without any model", "dim"),)]}
+    heads = ("metric", f"value [{interval_header(metrics.values())}]", "n", "missing", *others)
+    rows: dict[bool, list[Row]] = {False: [], True: []}
     for name, result in metrics.items():
-        cells: Row = (metric_name(name, result), values[name], *result_cells(result, others))
-        rows[result.baseline].append(cells)
-    without = rows[True] if len(rows[True]) > 2 else []
-    return plain_table("metric", numbers=numbers, rows=[*rows[False], *without])
+        value = Text(value_of(result), "bold")
+        row: Row = (metric_name(name, result), value, *result_cells(result, others))
+        rows[result.baseline].append(row)
+    if rows[True]:
+        rows[True] = [None, [Text("without any model", "dim")], *rows[True]]
+    return grid(heads, [*rows[False], *rows[True]], numbers=len(heads) - 1, width=width)
 
 
 def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
@@ -204,14 +203,8 @@ def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
     }
     counted = "counted" if len(missing) > 1 else f"as {next(iter(missing), 'worst')}"
     # If nothing is missing of any metric, one column shows that.
-    wanted = ((f"{MISSING}{counted}", bool(missing) or not left_out), (LEFT_OUT, left_out))
+    wanted = ((f"{MISSING}{counted}", bool(missing) or not left_out), (WITHOUT, left_out))
     return tuple(header for header, shown in wanted if shown)
-
-
-def value_cells(results: Iterable[MetricResult], head: str) -> list[Text]:
-    """The values with their intervals below one another, in a column of this head."""
-    cells = aligned(map(value_of, results), len(head))
-    return [Text(cell, style="bold", justify="left") for cell in cells]
 
 
 def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
@@ -227,7 +220,7 @@ def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
     return [
         Text(f"{result.units_behind:,}"),
         Text(missing_cell(result), style="yellow" if missing else "dim"),
-        *(Text(number(left_out if other == LEFT_OUT else counted)) for other in others),
+        *(Text(number(left_out if other == WITHOUT else counted)) for other in others),
     ]
 
 
@@ -256,21 +249,12 @@ def missing_share(result: MetricResult) -> float:
     return result.missing_share or (units / (result.n + units) if units else 0.0)
 
 
-def _stage_table(summary: TaskSummary) -> Table:
-    table = plain_table("stage", numbers=("items", "done"))
-    table.add_column("missing", overflow="fold")
-    for name, stage in summary.stages.items():
-        lost = Text(causes(stage.failures), style="yellow" if stage.failures else "dim")
-        table.add_row(*map(Text, (clean_text(name), f"{stage.items:,}", f"{stage.done:,}")), lost)
-    return table
-
-
-def _role_table(summary: TaskSummary) -> Table:
-    numbers = ["calls", "stored", "failed", "tokens in", "tokens out"]
+def _role_grid(summary: TaskSummary, width: int | None) -> list[Text]:
+    heads = ["asked", "calls", "stored", "failed", "tokens in", "tokens out"]
     roles = _roles(summary)
     currencies = {clean_text(use.cost.currency) for _, use in roles if use.cost is not None}
-    numbers += [f"{what}, {currency}" for currency in currencies for what in ("paid", "saved")]
-    rows = (
+    heads += [f"{what}, {currency}" for currency in currencies for what in ("paid", "saved")]
+    rows: list[Row] = [
         (
             name, f"{use.calls:,}", share(use.from_store, use.calls),
             Text(f"{use.failed:,}", style="yellow" if use.failed else "dim"),
@@ -278,12 +262,12 @@ def _role_table(summary: TaskSummary) -> Table:
             *((paid(use.cost), saved(use.cost)) if currencies else ()),
         )
         for name, use in roles
-    )  # fmt: skip
-    return plain_table("asked", numbers=numbers, rows=rows)
+    ]  # fmt: skip
+    return grid(heads, rows, numbers=len(heads) - 1, width=width)
 
 
-def _repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
-    numbers = ("mean", "deviation", "stderr", "repeats")
+def _repeats(tasks: Sequence[RepeatedTask], width: int | None) -> list[Text]:
+    heads = ("over repeats", "metric", "mean", "deviation", "stderr", "repeats")
     rows: list[Row] = []
     for task in tasks:
         name = clean_text(task.task)
@@ -294,7 +278,7 @@ def _repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
             values = map(number, (spread.mean, spread.sd, spread.stderr))
             rows.append((name, metric_name(metric, spread), *values, with_value))
             name = ""
-    return plain_table("over repeats", "metric", numbers=numbers, rows=rows)
+    return grid(heads, rows, numbers=4, width=width)
 
 
 def data_name(data: Mapping[str, Any]) -> str:
@@ -312,21 +296,15 @@ def data_name(data: Mapping[str, Any]) -> str:
     return f"bundled {origin}" if origin == "sample" else origin
 
 
-def stamp(reasons: Sequence[str]) -> Panel:
-    """The box with the reasons why results are not comparable with published ones."""
-    text = Text("NOT COMPARABLE with published results", style="bold")
-    for reason in reasons:
-        text.append(f"\n{clean_text(reason)}", style="not bold")
-    return Panel(text, box=box.HEAVY, style="red", expand=False, padding=(0, 1))
-
-
-def known_notes(metrics: Mapping[str, MetricResult]) -> list[Padding]:
+def known_notes(metrics: Mapping[str, MetricResult], width: int | None) -> list[Text]:
     """The benchmark's own notes on its metrics, which readers must know."""
     notes = grouped((clean_text(one.note), name) for name, one in metrics.items() if one.note)
-    return indented(_by_metrics(notes), "yellow")
+    return indented(_by_metrics(notes), "yellow", width)
 
 
-def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
+def open_notes(
+    metrics: Mapping[str, MetricResult], width: int | None, whose: str = ""
+) -> list[Text]:
     """The notes on missing units, values and intervals, with their causes."""
     notes: list[tuple[str, str]] = []
     units: list[tuple[str, str]] = []
@@ -340,7 +318,7 @@ def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Pad
         if missing := sum(result.missing.values()):
             note = "; each counts as the worst score" if counts else ""
             if counts and result.not_counted:
-                note += f", except {result.not_counted:,} that other roles lost"
+                note += f", except {result.not_counted:,} that are missing by other roles"
             units.append((f"{missing:,} missing ({reasons(result.missing)}){note}", name))
         if missing_share(result) * (result.n + missing) > missing + ROUNDING:
             note = "; it counts as the worst score" if counts else ""
@@ -349,7 +327,8 @@ def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Pad
         if result.value is None and result.undefined:
             values.append((f"no value: {clean_text(result.undefined)}", name))
     known = [*_by_metrics(grouped(units), whose), *_by_metrics(grouped(values), whose)]
-    return indented(known, "yellow") + indented(_by_metrics(grouped(notes), whose), "dim")
+    quiet = _by_metrics(grouped(notes), whose)
+    return indented(known, "yellow", width) + indented(quiet, "dim", width)
 
 
 def _by_metrics(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str]:
@@ -357,7 +336,7 @@ def _by_metrics(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str
     return [f"{start}{clean_text(', '.join(names))}: {note}" for note, names in notes.items()]
 
 
-def _role_notes(summary: TaskSummary) -> list[Padding]:
+def _role_notes(summary: TaskSummary, width: int | None) -> list[Text]:
     notes: list[str] = []
     unknown: list[str] = []
     for name, use in _roles(summary):
@@ -382,7 +361,7 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
                 "thinking: switch it off or allow more; `harness show RUN --failures` says how"
             )
         unknown += [*token_notes(name, use), *cost_notes(name, use.cost)]
-    return indented(notes, "dim") + indented(unknown, "yellow")
+    return indented(notes, "dim", width) + indented(unknown, "yellow", width)
 
 
 def _roles(summary: TaskSummary) -> list[tuple[str, RoleUse]]:
@@ -415,14 +394,21 @@ def value_of(result: MetricResult | MeanOverTasks) -> str:
     return f"{number(result.value)} [{number(low)}, {number(high)}]"
 
 
+def metric_words(
+    metrics: Iterable[tuple[str, MetricResult | Metric]], width: int | None
+) -> list[Text]:
+    """Each metric once, in words."""
+    words = dict.fromkeys(
+        f"{clean_text(name)}: {clean_text(each.description.partition(';')[0])}"
+        for name, each in metrics
+        if each.description
+    )
+    return [Text(cut_end(line, width), style="dim") for line in words]
+
+
 MOST_TASKS = 24
-"""Of more tasks, only those that fit the screen have a line."""
+"""Of more tasks, those of a group are shown by its mean alone."""
 
-HEAD = 4
-"""The lines of the title, of the table's head, and of the command that shows the rest."""
-
-LEAST_ROWS = 5
-SHORTEST_NAME = 12
 JUDGE = "judge"
 
 
@@ -435,12 +421,9 @@ class _Row:
     metric: str = ""
     n: str = ""
     missing: str = ""
-    optional: bool = False
-    """Whether the line may be left out, since the mean of its group is shown."""
-    tasks: int = 0
-    """How many tasks the line counts for where lines are left out."""
-    benchmark: str = ""
-    is_number: bool = False
+    in_mean: bool = False
+    """Whether the mean of its group stands for it."""
+    is_task: bool = False
 
 
 def print_short_table(
@@ -449,80 +432,40 @@ def print_short_table(
     means: Sequence[MeanOverTasks],
     *,
     run: str | None,
-    reserved: int = 4,
     sheets: Sequence[Sheet] = (),
     console: Console | None = None,
 ) -> None:
-    """Print the main metrics of a run; with `reserved` more lines it fits a screen.
+    """Print the main metrics of a run, what limits them, and those of `sheets` that say more.
 
-    `run` is what `harness show` calls the run; None where everything follows. Each task has a line
-    unless there are more than `MOST_TASKS`. Below stand those of `sheets` that fit and say more,
-    and in a run of one benchmark the first of them; their notes only where there is room for them.
+    `run` is what `harness show` calls the run; None where everything follows.
     """
     console = console or result_console()
-    options = console.options.update(width=console.width if console.is_terminal else WIDTH)
-    below = wrapped(_below(summaries), options.max_width)
+    width = room_on(console)
     rows = list(_Rows(manifest, summaries, means).all())
-    few = sum(row.tasks for row in rows) <= MOST_TASKS
-    height = console.height if console.is_terminal else SCREEN
-    room = height - reserved - len(below) - HEAD
-    several = len({row.benchmark for row in rows}) > 1
-    needed = len(rows) if few else sum(not row.optional for row in rows)
-    if not (few or several):
-        needed = min(needed, room // 2)
-    further: list[Group] = []
+    if sum(row.is_task for row in rows) > MOST_TASKS:
+        rows = [row for row in rows if not row.in_mean]
+    title = Text(cut_end(_title(manifest, summaries), width), style="bold")
+    words = (
+        (name, each.metrics[name])
+        for each in summaries
+        for name in main_metrics(each.main, each.metrics)
+    )
+    cells: list[Row] = [
+        (
+            row.name, row.metric, row.value, row.n,
+            Text(row.missing, "" if row.missing == NOTHING else "yellow"),
+        )
+        for row in rows
+    ]  # fmt: skip
+    heads = ("task", "main metric", "value", "n", "missing")
+    show(console, [title, *metric_words(words, width)])
+    show(console, grid(heads, cells, numbers=3, width=width))
+    show(console, wrapped(_below(summaries), width))
     for sheet in sheets:
-        if not _says_more(sheet, summaries, means):
-            continue
-        parts, lines = _lines(sheet, console)
-        if lines > room - needed:
-            parts, lines = _lines(msgspec.structs.replace(sheet, notes=()), console)
-        if lines <= room - needed or not (several or further):
-            further.append(parts)
-            room -= lines
-    every = rows
-    if not few and len(rows) > max(room, LEAST_ROWS):
-        every = [row for row in rows if not row.optional]
-        rows = _fitting(every, max(room, LEAST_ROWS))
-    left = sum(row.tasks for row in every) - sum(row.tasks for row in rows)
-    console.print(Text(cut(_title(manifest, summaries), options.max_width), style="bold"))
-    table = _table(rows)
-    wanted = console.measure(table, options=options.update_width(10 * WIDTH)).maximum
-    if wanted > options.max_width:
-        longest = max(cell_len(row.name) for row in rows)
-        names = max(longest - (wanted - options.max_width), SHORTEST_NAME)
-        shown = middle_cuts([row.name for row in rows], names)
-        table = _table(replace(row, name=name) for row, name in zip(rows, shown, strict=True))
-    console.print(table, width=options.max_width)
-    if left:
-        console.print(f"and {counted(left, 'more task')}")
-    for line in below:
-        console.print(line)
-    for each in further:
-        console.print(each)
+        if _says_more(sheet, summaries, means):
+            show(console, [Text(), *sheet_lines(sheet, console.width)])
     if run is not None:
-        console.print(f"the rest: harness show {clean_text(run)}", soft_wrap=True)
-
-
-def _fitting(rows: Sequence[_Row], room: int) -> list[_Row]:
-    """The first rows that fit, and of each benchmark at least one, with a number if it has any."""
-    if len(rows) <= room:
-        return list(rows)
-    first: dict[str, int] = {}
-    for place, row in sorted(enumerate(rows), key=lambda each: not each[1].is_number):
-        first.setdefault(row.benchmark, place)
-    others = [place for place in range(len(rows)) if place not in first.values()]
-    kept = {*first.values(), *others[: max(room - 1 - len(first), 0)]}
-    found, headed = [], {-len(INDENT): True}
-    for place, row in enumerate(rows):
-        depth = len(row.name) - len(row.name.lstrip())
-        if place in kept:
-            # A line whose head is cut would stand below that of another benchmark.
-            is_below_its_head = headed.get(depth - len(INDENT), False)
-            found.append(row if is_below_its_head else replace(row, name=row.name.lstrip()))
-        if row.name:
-            headed[depth] = place in kept
-    return found
+        show(console, [Text(f"more: harness show {clean_text(run)}")])
 
 
 def _says_more(
@@ -541,23 +484,6 @@ def _says_more(
         for row in sheet.rows
         for cell, many in zip(row, digits, strict=True)
     )
-
-
-def _lines(sheet: Sheet, console: Console) -> tuple[Group, int]:
-    """What a table of a group's analysis shows, and how many lines it takes."""
-    shown = Group(Text(), *sheet_parts(sheet, console))
-    return shown, len(console.render_lines(shown, pad=False))
-
-
-def _table(rows: Iterable[_Row]) -> Table:
-    shown = list(rows)
-    values = aligned((row.value for row in shown), len("value"))
-    lost = (Text(row.missing, "" if row.missing == NOTHING else "yellow") for row in shown)
-    lines = (
-        (row.name, row.metric, Text(value, justify="left"), row.n, missing)
-        for row, value, missing in zip(shown, values, lost, strict=True)
-    )
-    return plain_table("task", "main metric", numbers=("value", "n", "missing"), rows=lines)
 
 
 def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
@@ -611,13 +537,12 @@ class _Rows:
         within = depth + (len(tasks) > 1)
         name = f"{INDENT * depth}{clean_text(group)}"
         if len(tasks) > 1 and group in self._manifest.without_mean:
-            yield _Row(name=f"{name} ({len(tasks)} tasks)", benchmark=self._benchmark(tasks[0]))
+            yield _Row(name=f"{name} ({len(tasks)} tasks)")
         elif len(tasks) > 1:
             name += f" (mean of {len(tasks)})"
             finished = any(each in self._found for each in tasks)
             why = "main metrics differ" if finished else ""
-            for row in self._of_means(name, means) if means else [_Row(name=name, value=why)]:
-                yield replace(row, benchmark=self._benchmark(tasks[0]))
+            yield from self._of_means(name, means) if means else [_Row(name=name, value=why)]
         summed = bool(means) and all(mean.value is not None for mean in means)
         members = groups[group]
         while len(members) == 1 and members[0] in groups:  # the same tasks under another name
@@ -627,10 +552,7 @@ class _Rows:
                 yield from self._of_group(inner, within)
         for task in self._finished_first(name for name in members if name in self._repeats):
             for row in self._of_task(task, within):
-                yield replace(row, optional=summed)
-
-    def _benchmark(self, task: str) -> str:
-        return str(self._manifest.tasks[self._repeats[task][0]].definition["benchmark"])
+                yield replace(row, in_mean=summed)
 
     def _of_task(self, task: str, depth: int) -> Iterator[_Row]:
         if task in self._shown:
@@ -645,8 +567,8 @@ class _Rows:
         else:
             rows = self._of_summary(name, self._found.get(task))
         first = next(rows, None) or _Row(name=name, value=self._why_not(repeats))
-        for row in (replace(first, tasks=1), *rows):
-            yield replace(row, benchmark=self._benchmark(task))
+        yield replace(first, is_task=True)
+        yield from rows
 
     def _of_summary(self, name: str, summary: TaskSummary | None) -> Iterator[_Row]:
         if summary is None:
@@ -657,7 +579,6 @@ class _Rows:
                 name=name,
                 metric=metric_name(metric, result),
                 value="no value" if result.value is None else value_of(result),
-                is_number=result.value is not None,
                 n=f"{result.units_behind:,}",
                 missing=missing_cell(result),
             )
@@ -672,7 +593,6 @@ class _Rows:
                 name=name,
                 metric=metric_name(mean.metric, mean),
                 value="no mean" if mean.value is None else value_of(mean),
-                is_number=mean.value is not None,
                 n=f"{sum(result.units_behind for result in results):,}",
                 missing=missing_units(missing, lost),
             )

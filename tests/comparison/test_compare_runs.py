@@ -300,8 +300,8 @@ def test_a_gate_on_runs_that_judge_themselves_is_undecided_for_that_reason(tmp_p
     print_gates(document, console)
     assert " ".join(console.export_text().split()) == (
         "gate undecided: t.many>0: llama a − llama b: "
-        "llama a is left out of t: its candidate is the judge, llama; "
-        "llama b is left out of t: its candidate is the judge, llama"
+        "llama a is not compared on t: its candidate is the judge, llama; "
+        "llama b is not compared on t: its candidate is the judge, llama"
     )
     assert exit_code(document, found.failed) == 1
 

@@ -28,6 +28,7 @@ from builders.runs import (
     write_scores,
 )
 from builders.stages import make_benchmark
+from builders.texts import lines_on
 from msgspec.structs import replace as changed
 from rich.console import Console
 
@@ -40,7 +41,7 @@ from harness.comparison.gates import GatedRun, decided, gates_of, metrics_by_tas
 from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
-from harness.reporting.comparison_tables import print_short_comparison
+from harness.reporting.comparison_tables import print_comparison, print_gates
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 
@@ -257,10 +258,10 @@ def test_of_repeats_the_first_that_is_compared_is_compared_by_slice(tmp_path):
         ("t", True), ("t@2", False),
     ]  # fmt: skip
     console = Console(record=True, file=io.StringIO(), width=80)
-    print_short_comparison(document, console)
+    print_comparison(document, console)
     said = console.export_text()
     assert "\nt by part, this repeat alone\n" in said
-    assert "adjusted for 2 tests" in said, "the mean over repeats, and the part"
+    assert "after Holm for 2 tests" in said, "the mean over repeats, and the part"
     late = two_runs(tmp_path / "2", {**both, "t": None}, both, slices=part)
     (comparison,) = document_of(late, by="part").comparisons
     assert (comparison.task, len(comparison.slices)) == ("t@2", 1)
@@ -309,6 +310,18 @@ def test_a_gate_is_on_the_interval_and_does_not_hold_on_its_edge(tmp_path):
     assert (upper.holds, upper.above, upper.users) == (False, False, 6)
 
 
+@pytest.mark.parametrize(("gate", "equal"), [("t.hits>-0.6", True), ("t.hits>-0.3", False)])
+def test_runs_are_equal_within_a_margin_that_was_given_and_holds_the_interval(
+    tmp_path, gate, equal
+):
+    runs = two_runs(tmp_path, old=[0.5] * 6, new=[0.25, 0.25, 0.5, 0.5, 1, 1])
+    (found,) = gated(runs, gate)
+    assert found.holds and 0.3 < found.interval[1] < 0.6
+    document = changed(document_of(runs), gates=(found,))
+    lines = lines_on(lambda console: print_gates(document, console), width=80)
+    assert lines[1].endswith(f", equal within {gate.partition('-')[2]}") is equal
+
+
 def test_the_smallest_difference_that_so_many_people_can_show_is_of_power_80_percent(tmp_path):
     # With a deviation of 0.3, 283 people show 0.05 in 80% of samples, and 1,766 show 0.02.
     assert [round(least_seen(0.3, n), 4) for n in (200, 283, 1766)] == [0.0594, 0.05, 0.02]
@@ -349,7 +362,7 @@ def test_a_gate_is_undecided_for_what_is_unfinished_or_unlike(tmp_path):
     unlike = Run(tmp_path, "unlike", {"t": by_person(NEW)}, seed=3)
     (gate,) = gated([two_runs(tmp_path / "2")[0], unlike], "t.hits>0")
     assert gate.holds is None
-    assert "is left out of t: seed" in gate.undecided
+    assert "is not compared on t: seed" in gate.undecided
     every = [run.gated for run in two_runs(tmp_path)]
     nothing = ComparisonDocument(comparisons=())
     (gate,) = decided(gates_of(["t.hits>0"], every), nothing, every, None)

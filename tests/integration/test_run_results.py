@@ -17,17 +17,18 @@ def ended(tmp_path_factory, harnesses):
 
 def test_a_run_ends_in_a_table_of_its_group_and_tasks(ended):
     harness, done = ended
-    table = done.out.splitlines()[:8]
+    table = done.out.splitlines()[:9]
     assert table[0] == "baseline"
-    assert [line.split()[0] for line in table[3:7]] == [
+    assert [line.split()[0] for line in table[4:8]] == [
         "perrec_hard", *(f"perrec_hard_{ask}" for ask in HARD),
     ]  # fmt: skip
-    assert table[7] == "not comparable to published: bundled sample data; --limit 4"
+    assert table[1].startswith("ptc: Kendall's tau of the predicted")
+    assert table[8] == "not comparable to published: bundled sample data; --limit 4"
     assert all(len(line) <= 80 for line in table)
     again = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--fresh").ok()
     folder = again.err.splitlines()[-1].removeprefix("run folder: runs/")
     # The group's own table has no number that these lines do not have.
-    assert again.out.splitlines() == [*table, f"the rest: harness show {folder}"]
+    assert again.out.splitlines() == [*table, f"more: harness show {folder}"]
 
 
 def test_verbose_and_show_print_the_same_and_everything(ended):
@@ -40,7 +41,7 @@ def test_verbose_and_show_print_the_same_and_everything(ended):
     assert "ptc, unreadable groups counted 0" in done.out  # the analysis of the group
     assert "rate, candidate" in done.out
     alone = harness.here("show", first.name, "--task", "perrec_hard_pairwise").ok().out
-    assert "the rest: " not in shown + alone
+    assert "more: " not in shown + alone
     assert "perrec_hard_listwise" not in alone
     assert "ptc, unreadable groups counted 0" not in alone
 

@@ -57,17 +57,17 @@ def printed(forecast, *, width=80):
 
 def test_every_prompt_and_the_calls_to_expect_are_printed():
     assert "\n".join(printed(FORECAST, width=84)) == dedent("""\
-───────────────────── interests, name: candidate (openai:gpt) ──────────────────────
+── interests, name: candidate (openai:gpt) ──
 [system]
 You look for interests.
 [user]
 1. [liked] Owls at night
 
 What is this person interested in?
-───────────────────── interests, support: judge (openai:llama) ─────────────────────
+── interests, support: judge (openai:llama) ──
 [user]
 Somebody claims: owls.
-─────────────────────── calls to expect; no model was asked ────────────────────────
+── calls to expect; no model was asked ──
 task, stage, role            items   calls          bounds  tokens in  out, at most
 ───────────────────────────────────────────────────────────────────────────────────
 interests, name, candidate      40     ~40       40 to 120     ~13.0k         41.0k
@@ -94,7 +94,7 @@ def test_stages_with_several_roles_by_rule_and_unreached_have_rows_of_their_own(
     unreached = replace(SUPPORT, roles=(replace(JUDGE, calls=0, first_prompt=()),))
     lines = printed(replace(FORECAST, stages=(unreached,)))
     assert lines[:2] == [
-        "─────────────────── interests, support: judge (openai:llama) ───────────────────",
+        "── interests, support: judge (openai:llama) ──",
         "no prompt: no item of the rehearsal reached this stage",
     ]
 

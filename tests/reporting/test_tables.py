@@ -13,13 +13,7 @@ from harness.calls.pricing import Cost
 from harness.contracts.report import Sheet
 from harness.contracts.task import RoleSpec
 from harness.reporting.grid import result_console
-from harness.reporting.tables import (
-    _fitting,
-    _Row,
-    other_policies,
-    print_short_table,
-    print_summaries,
-)
+from harness.reporting.tables import other_policies, print_short_table, print_summaries
 from harness.runs.manifest import StageEntry
 from harness.scoring.means import MeanOverTasks
 from harness.scoring.summary import RoleUse, StageSummary
@@ -39,14 +33,14 @@ def use(**counts):
 
 @pytest.fixture
 def summary():
-    fell_out = {"name/no_json": 2, "support/timeout": 1}
+    missing = {"name/no_json": 2, "support/timeout": 1}
     return make_summary(
         "interests", benchmark="interests", model="openai:gpt", units=40,
         roles={"candidate": "openai:gpt", "judge": "openai:llama"},
         data={"origin": "local", "path": "people.csv"},
         metrics={
-            "support": metric(0.7341, (0.702, 0.781), 37, fell_out, 0.679),
-            "grounded": metric(0.5, (0.45, 0.56), 37, fell_out, 0.4625),
+            "support": metric(0.7341, (0.702, 0.781), 37, missing, 0.679),
+            "grounded": metric(0.5, (0.45, 0.56), 37, missing, 0.4625),
             "coverage": metric(0.25, (0.15, 0.3), 40, {}, 0.25),
         },
         stages={
@@ -110,7 +104,7 @@ support, judge     180     33%       0      30.2k         600
 """)
 
 
-def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines_below(summary):
+def test_a_value_that_counts_what_is_missing_has_the_other_beside_it_and_baselines_below(summary):
     metrics = {
         "random": metric(0.01, (-0.1, 0.12), 40, {}, 0.01, baseline=True),
         "tau": metric(0.25, (0.15, 0.3), 38, {"no_json": 2}, 0.25, left_out=0.263),
@@ -118,13 +112,13 @@ def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines
     }
     lines = printed(replace(summary, metrics=metrics, stages={}), width=110)
     assert "\n".join(lines[4:13]) == dedent("""\
-metric              value [95% interval]   n  missing  missing as worst  missing left out
-─────────────────────────────────────────────────────────────────────────────────────────
-tau ↑              0.250 [ 0.150, 0.300]  40   2 (5%)             0.250             0.263
-exact ↑            0.500 [ 0.450, 0.560]  37   3 (8%)             0.463             0.500
-
+metric              value [95% interval]   n  missing  missing as worst  without missing
+────────────────────────────────────────────────────────────────────────────────────────
+tau ↑              0.250 [ 0.150, 0.300]  40   2 (5%)             0.250            0.263
+exact ↑            0.500 [ 0.450, 0.560]  37   3 (8%)             0.463            0.500
+────────────────────────────────────────────────────────────────────────────────────────
 without any model
-random ↑           0.010 [-0.100, 0.120]  40        –                 –                 –
+random ↑           0.010 [-0.100, 0.120]  40        –                 –                –
   tau: 2 missing (no_json 2); each counts as the worst score
   exact: 3 missing (no_json 3)\
 """)
@@ -148,7 +142,7 @@ def test_how_schemas_were_met_is_shown_where_one_was_asked_for(summary):
     assert lines[-3:] == ["  name, candidate: 40 of 1,040 replies read: strict 100%", f"  {noted}",
                           ""]  # fmt: skip
     print_summaries([replace(summary, stages={"name": stage})], console)
-    assert f"\x1b[2m{noted}" in console.file.getvalue()
+    assert f"\x1b[2m  {noted}" in console.file.getvalue()
 
 
 def test_tokens_that_were_not_reported_are_no_number(summary):
@@ -245,11 +239,11 @@ def test_parts_that_are_missing_inside_units_are_a_share_with_a_second_value(sum
     }  # fmt: skip
     lines = printed(replace(summary, metrics=metrics, stages={}), width=110)
     assert "\n".join(lines[4:12]) == dedent("""\
-metric   value [95% interval]   n       missing  missing as worst  missing left out
-───────────────────────────────────────────────────────────────────────────────────
-is ↑     1.000 [1.000, 1.000]  40  12% of parts             0.885             1.000
-tau ↑    0.250 [0.150, 0.300]  40       2 (10%)             0.240             0.263
-whole ↑  0.500 [0.400, 0.600]  40             –                 –                 –
+metric   value [95% interval]   n       missing  missing as worst  without missing
+──────────────────────────────────────────────────────────────────────────────────
+is ↑     1.000 [1.000, 1.000]  40  12% of parts             0.885            1.000
+tau ↑    0.250 [0.150, 0.300]  40       2 (10%)             0.240            0.263
+whole ↑  0.500 [0.400, 0.600]  40             –                 –                –
   is: 12% is missing, with parts of units
   tau: 2 missing (no_json 2); each counts as the worst score
   tau: 10% is missing, with parts of units; it counts as the worst score\
@@ -265,7 +259,7 @@ def test_missing_units_that_are_not_the_candidate_s_are_not_among_those_counted(
     assert lines[6].split()[5] == "37"
     assert lines[7] == (
         "  tau: 5 missing (profile/empty 3, rank/no_json 2); each counts as the worst score, "
-        "except 3 that other roles lost"
+        "except 3 that are missing by other roles"
     )
 
 
@@ -323,10 +317,10 @@ def ending(*summaries, means=(), planned=None, groups=None, run="runs/one", **op
     manifest = make_manifest(
         model="gpt", tasks=entries, groups=groups or {}, without_mean=without_mean
     )
-    reserved, sheets = options.pop("reserved", 4), options.pop("sheets", ())
+    sheets = options.pop("sheets", ())
     return lines_on(
         lambda console: print_short_table(
-            manifest, summaries, means, run=run, reserved=reserved, sheets=sheets, console=console
+            manifest, summaries, means, run=run, sheets=sheets, console=console
         ),
         **{"width": 80, **options},
     )
@@ -346,7 +340,7 @@ def test_a_task_is_a_line_of_its_main_metric_with_direction_interval_n_and_missi
         "books  loss ↓       0.250                 30  10 (25%)",
         "not comparable to published: bundled sample data (1 of 2 tasks)",
         "missing in 1 of 2 tasks: no_json 8, timeout 2",
-        "the rest: harness show runs/one",
+        "more: harness show runs/one",
     ]
 
 
@@ -396,26 +390,11 @@ def test_groups_that_have_no_mean_say_so_or_are_headings():
     groups = {"whole": ("inner",), "inner": ("a", "b")}
     lines = ending(task("a"), task("b"), groups=groups, without_mean=("whole", "inner"))
     assert [line[:17].rstrip() for line in lines[3:6]] == ["whole (2 tasks)", "  a", "  b"]
-    assert lines[6].startswith("the rest:")
+    assert lines[6].startswith("more:")
 
 
 def sheet(title, rows=3):
     return Sheet(title=title, columns=("method", "QM"), rows=(("none", 0.4),) * rows, digits=3)
-
-
-def test_tables_of_groups_stand_below_as_far_as_they_fit_but_the_first():
-    lines = ending(task("a"), sheets=[sheet("Table 4"), sheet("Table 5", 30), sheet("Table 6")])
-    assert [line for line in lines if line.startswith("Table")] == ["Table 4", "Table 6"]
-    assert lines[4:6] == ["", "Table 4"]
-    assert lines[-1] == "the rest: harness show runs/one"
-    noted = replace(sheet("Table 4"), notes=("of runs",) * 20)
-    assert ending(task("a"), sheets=[noted]).count("  of runs") == 20
-    lines = ending(*map(task, "abcdefghij"), sheets=[noted])
-    assert "  of runs" not in lines
-    assert len(lines) == 3 + 10 + 7 + 1
-    long = ending(*map(task, "abcdefghij"), sheets=[sheet("Table 4", 50)])
-    assert long.count("none    0.400") == 50
-    assert [line[0] for line in long[3:13]] == list("abcdefghij")
 
 
 def test_a_table_without_a_number_of_its_own_is_left_out():
@@ -435,33 +414,6 @@ def test_a_table_without_a_number_of_its_own_is_left_out():
     assert shown("gpt", 0.46, 0.61, 0.375, digits=(1, 3, 3, 3))
 
 
-def on_24_lines(counts, **options):
-    """Tasks of several benchmarks, of each in a group without a mean; the last has no number."""
-    tasks, entries, groups = [], {}, {}
-    for name, many in counts.items():
-        names = tuple(f"{name}_{number}" for number in range(many))
-        groups[name] = names
-        for each in names:
-            entries[each] = make_entry(make_task(each, benchmark=name), *STAGES)
-            tasks += [task(each)] if each != names[-1] else []
-    manifest = make_manifest(model="gpt", tasks=entries, groups=groups, without_mean=tuple(groups))
-    lines = lines_on(
-        lambda console: print_short_table(
-            manifest, tasks, (), run="runs/one", console=console, **options
-        ),
-        width=80, height=24, force_terminal=True,
-    )  # fmt: skip
-    return [line for line in lines if line.strip()]
-
-
-def test_each_of_24_tasks_has_a_line_before_any_table_of_a_group():
-    lines = on_24_lines({"films": 12, "books": 12}, sheets=[sheet("Table 4")])
-    assert sum(line.strip().startswith(("films_", "books_")) for line in lines) == 24
-    assert "Table 4" not in lines and not any(line.startswith("and ") for line in lines)
-    lines = on_24_lines({"films": 24}, sheets=[sheet("Table 4")])
-    assert lines.index("Table 4") > max(n for n, line in enumerate(lines) if "films_" in line)
-
-
 def test_repeats_are_one_line_and_unfinished_tasks_say_so_after_the_others():
     repeats = ("a", "a@2")
     lines = ending(task("a"), task("a@2"), means=[mean("a", *repeats, over="repeats")])
@@ -474,43 +426,39 @@ def test_repeats_are_one_line_and_unfinished_tasks_say_so_after_the_others():
     assert lines[4] == "a                    0 of 2 stages done"
 
 
-@pytest.mark.parametrize("many", [1, 24, 25, 28, 60, 200])
-def test_it_fits_a_screen_whatever_the_number_of_tasks(many):
-    why = tuple(f"reason number {n} of many" for n in range(20))
-    names = [f"a_task_with_a_very_long_name_that_no_screen_can_hold_{n:03}" for n in range(many)]
-    fields = (name for name in RoleUse.__struct_fields__ if name not in ("rungs", "cost"))
-    use = RoleUse(**{**dict.fromkeys(fields, 0), "calls": 60, "thought_out": 59}, rungs={})
-    stage = StageSummary(items=1, done=0, failures={}, roles={"candidate": use})
-    tasks = [
-        task(name, comparable=False, not_comparable_because=why, stages={"ask": stage},
-             notes=("a note that is " + "long " * 40, "another"))
-        for name in names
-    ]  # fmt: skip
-    lines = ending(*tasks)
-    assert len(lines) <= 36
-    assert all(len(line) <= 80 for line in lines)
-    shown = [line for line in lines if line.startswith("a_task")]
-    assert all(line.split()[0].endswith(f"{n:03}") for n, line in enumerate(shown))
-    (more,) = [line for line in lines if line.startswith("and ")] or ["and 0 more tasks"]
-    assert int(more.split()[1]) + len(shown) == many
-    assert any(
-        line.startswith(f"{59 * many:,} replies spent their limit on thinking") for line in lines
-    )
-    assert any(line.startswith("note (and 1 more): a note") for line in lines)
-
-
-def test_where_a_group_s_tasks_do_not_fit_its_mean_stands_alone():
-    names = [f"t{n}" for n in range(40)]
+def test_of_more_than_24_tasks_those_of_a_group_are_shown_by_its_mean():
+    names = [f"t{n}" for n in range(25)]
     tasks = [task(name) for name in names]
-    groups = {"all": tuple(names)}
-    lines = ending(*tasks, task("alone"), means=[mean("all", *names)], groups=groups)
+    means, groups = [mean("all", *names)], {"all": tuple(names)}
+    lines = ending(*tasks, task("alone"), means=means, groups=groups)
     assert [line.split()[0] for line in lines[3:-1]] == ["all", "alone"]
-    # Without a mean nothing stands for them, and as many as fit are listed.
-    none = mean("all", *names, value=None, undefined="3 of 40 tasks have no value")
+    few = [mean("all", *names[:24])]
+    few = ending(*tasks[:24], means=few, groups={"all": tuple(names[:24])})
+    assert [line.split()[0] for line in few[3:-1]] == ["all", *names[:24]]
+    # Without a mean nothing stands for them.
+    none = mean("all", *names, value=None, undefined="3 of 25 tasks have no value")
     lines = ending(*tasks, means=[none], groups=groups)
-    assert lines[3].split()[4:] == ["hits", "↑", "no", "mean", "1,600", "–"]
-    assert lines[4].split()[0] == "t0"
-    assert len(lines) <= 36
+    assert lines[3].split()[4:] == ["hits", "↑", "no", "mean", "1,000", "–"]
+    assert [line.split()[0] for line in lines[4:-1]] == names
+
+
+def test_a_terminal_cuts_names_and_notes_and_a_pipe_nothing():
+    why = tuple(f"reason number {n} of many" for n in range(20))
+    name = "a_task_with_a_very_long_name_that_no_screen_can_hold_001"
+    fields = (each for each in RoleUse.__struct_fields__ if each not in ("rungs", "cost"))
+    spent = RoleUse(**{**dict.fromkeys(fields, 0), "calls": 60, "thought_out": 59}, rungs={})
+    stage = StageSummary(items=1, done=0, failures={}, roles={"candidate": spent})
+    one = task(name, comparable=False, not_comparable_because=why, stages={"ask": stage},
+               notes=("a note that is " + "long " * 40, "another"))  # fmt: skip
+    lines = ending(one, force_terminal=True)
+    assert all(len(line) <= 80 for line in lines)
+    assert lines[3].startswith("a_task") and lines[3].split()[0].endswith("001")
+    assert sum(line.endswith("…") for line in lines) == 2
+    whole = ending(one)
+    assert whole[3].startswith(name) and "reason number 19 of many" in whole[4]
+    assert not any("…" in line for line in whole)
+    assert "59 replies spent their limit on thinking: switch it off or allow more" in whole
+    assert any(line.startswith("note (and 1 more): a note") for line in whole)
 
 
 def test_a_role_that_follows_the_candidate_is_named_so_unless_the_user_named_it():
@@ -527,24 +475,6 @@ def test_a_role_that_follows_the_candidate_is_named_so_unless_the_user_named_it(
 
     assert head() == "gpt, without thinking; predictor: the candidate"
     assert head(predictor={"kind": "k"}) == "gpt, without thinking; predictor: gpt"
-
-
-def test_a_line_whose_head_is_cut_does_not_stand_below_another_benchmark():
-    def row(name, benchmark, *, number=True):
-        return _Row(name=name, benchmark=benchmark, is_number=number)
-
-    rows = [
-        row("usersum (2 tasks)", "u", number=False), row("  movielens", "u"), row("  raw", "u"),
-        row("behaviour (2 tasks)", "b", number=False), row("  movies (1 task)", "b", number=False),
-        row("    movies_a", "b"),
-    ]  # fmt: skip
-    assert [one.name for one in _fitting(rows, 4)] == [
-        "usersum (2 tasks)",
-        "  movielens",
-        "movies_a",
-    ]
-    assert [one.name for one in _fitting(rows, 3)] == ["movielens", "movies_a"]
-    assert _fitting(rows, 6) == rows
 
 
 def test_names_are_no_control_characters():

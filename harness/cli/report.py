@@ -35,12 +35,17 @@ OPTION = "--output"
 """The option that names the page."""
 
 
+MOVED = {"--max_size": "`--samples N` says how many samples of each task the page shows"}
+"""The hint for each former option of this command."""
+
+
 @command(
     "harness report RUN",
     "harness report step-1000 step-2000 -o steps.html",
     "harness report step-1000 step-2000 --by history",
     "harness report --tag week=47 --samples 50 -o week47.html",
     "harness report --tag suite=nightly --rank -o ranks.html",
+    moved=MOVED,
 )
 @runs_argument
 @option(

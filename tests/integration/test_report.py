@@ -164,7 +164,7 @@ def test_short_words_of_a_benchmark_are_explained_where_they_stand(pages):
 def test_a_sample_has_its_prompt_answer_value_and_verdicts(pages, recorded):
     page = pages("interests")
     text = page.texts["samples"]
-    assert "of 40, missing, then worst" in text
+    assert "of 40 missing, then worst" in text
     assert [name for name, about in page.elements if about.get("class") == "unit"] == \
         20 * ["details"]  # fmt: skip
     for wanted in ("name: candidate, prompt", "name: answer", "name: read as", "verdict of judge",

@@ -102,6 +102,8 @@ def test_names_that_differ_only_in_case_stay_apart(small_run, tmp_path):
     assert [row[2] for row in page.of("results")[0].rows] == ["step", "Step", "STEP"]
     assert [row[2] for row in page.of("differences")[0].rows] == ["Step − step", "STEP − step"]
     assert "Undecided on interests" in page.texts[""]
+    assert "no difference at all" in page.texts["results"]
+    assert "samples" not in page.texts, "as nothing changed"
 
 
 def test_forty_runs_have_a_name_each_at_their_value(small_run, tmp_path):

@@ -121,3 +121,4 @@ def test_the_command_writes_the_page_and_escapes_it(tmp_path, monkeypatch, print
     for more in ("--by history", "--samples 3"):
         exits(2, UsageError, f"report {folder} --rank {more}", where="--rank")
     exits(2, UsageError, "leaderboard runs -o site")
+    assert "`--samples N` says how many" in exits(2, UsageError, f"report {folder} --max_size 3")

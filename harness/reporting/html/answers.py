@@ -27,6 +27,8 @@ LONGEST = 2_000
 """Of a longer text, the beginning and the end are shown."""
 
 WIDTH = 100
+SAME = 1e-12
+"""Smaller differences are rounding errors of sums."""
 
 
 class Part(NamedTuple):
@@ -60,7 +62,9 @@ def samples_of(runs: Sequence[ReportedRun], most: int) -> Iterator[Samples]:
         main = main_metrics(tasks[0].summary.main, tasks[0].summary.metrics)[:1]
         if main and task_and_repeat(name)[1] == 1:
             try:
-                yield _of_task(name, tasks, main[0], most)
+                found = _of_task(name, tasks, main[0], most)
+                if found.units:
+                    yield found
             except (HarnessError, OSError) as error:
                 yield Samples(name, [], f"The records cannot be read: {error}")
 
@@ -83,17 +87,21 @@ def _of_task(name: str, tasks: Sequence[FinishedTask], metric: str, most: int) -
                 lost.add(score.id)
                 shown[-1][score.id] = f"missing, {score.missing[column]}"
 
+    def spread(unit: str) -> float:
+        return max(values.get(unit, [0.0])) - min(values.get(unit, [0.0]))
+
     def place(unit: str) -> tuple[float, float, int]:
-        known = values.get(unit, [0.0])
         there, last = float(unit not in lost), stable_int("report", name, unit)
         if len(tasks) > 1:
-            return min(known) - max(known), there, last
-        return there, sign * known[0], last
+            return -spread(unit), there, last
+        return there, sign * values.get(unit, [0.0])[0], last
 
-    wanted = {unit: users[unit] for unit in sorted(users, key=place)[:most]}
+    differ = [unit for unit in users if len(tasks) == 1 or spread(unit) > SAME or unit in lost]
+    wanted = {unit: users[unit] for unit in sorted(differ, key=place)[:most]}
     parts = [_parts_of(task, wanted) for task in tasks]
-    order = "what differs most, then what is missing" if len(tasks) > 1 else "missing, then worst"
-    return Samples(f"{name}, {column}: {len(wanted):,} of {len(users):,}, {order}", [
+    which = "that differ or are missing" if len(tasks) > 1 else "missing, then worst"
+    title = f"{name}, {column}: {len(wanted):,} of {len(differ):,} {which}"
+    return Samples(title, [
         Unit(unit, [
             (task.label, values_of.get(unit, "not asked"), own.get(unit, []))
             for task, values_of, own in zip(tasks, shown, parts, strict=True)

@@ -92,9 +92,9 @@ def endings_of(document: ComparisonDocument) -> dict[tuple[str, str], Ending]:
 
 def _ending(decision: Decision, labels: Mapping[str, str]) -> Ending:
     if not decision.better:
-        least = [shown for one in decision.undecided if (shown := least_shown(one)) is not None]
+        least = max((least_shown(one) or 0.0 for one in decision.undecided), default=None)
         why = next((one.no_interval for one in decision.differences if one.no_interval), None)
-        how = f"can show {short(max(least))}" if least else why or "no common people"
+        how = f"can show {short(least)}" if least else why or "no difference at all"
         return Ending("undecided", "undecided", how)
     known = [one.difference.p_holm for one in decision.better if one.difference.p_holm is not None]
     p = max(known, default=0.0)

@@ -6,13 +6,16 @@ from xml.etree import ElementTree
 
 import pytest
 from builders.report_pages import ReportPage
-from builders.runs import make_manifest
+from builders.runs import make_manifest, make_metric
 
 from harness.base.redaction import keep_out
+from harness.comparison.document import ComparisonDocument, Decision, Difference
 from harness.contracts.published import PublishedResult
 from harness.contracts.report import Axis as FigureAxis
 from harness.contracts.report import Bars, Figure, Panels, Sheet
 from harness.reporting.html.answers import LONGEST, clipped
+from harness.reporting.html.compared_runs import ComparedRuns, ending_of
+from harness.reporting.html.limits import limits_of
 from harness.reporting.html.page import MOST_ROWS, SVG, image_of, page_html, table_of
 from harness.reporting.html.picture import Axis, result_rows
 from harness.reporting.html.provenance import command_of
@@ -140,6 +143,41 @@ def test_a_run_alone_is_beside_the_best_rule(interval, higher, said):
     assert row.ending[:2] == said[:2] and row.ending.how.rstrip("0") == said[2]
     (two,) = result_rows([result(a=one, b=0.2, rules=(Rule("popular", 0.5, "popular"),))], ["a"])
     assert two.ending is None
+
+
+def difference(first, value, interval, p):
+    return Difference(metric="ptc", first=first, second="a", value=value, n=40, users=40,
+                      interval=interval, confidence=0.95, p=p, p_holm=p)  # fmt: skip
+
+
+@pytest.mark.parametrize(("differences", "said"), [
+    ([difference("b", -0.2, (-0.3, -0.1), 0.0004), difference("c", -0.4, (-0.5, -0.3), 0.002)],
+     ("wins", "A wins", "p .002")),
+    ([difference("b", -0.2, (-0.3, -0.1), 0.012), difference("c", -0.1, (-0.3, 0.1), 0.4)],
+     ("worse", "B worse", "p .012")),
+    # Half of the width, 0.1, is 1.96 standard errors, of which 2.80 can be shown.
+    ([difference("b", 0.0, (-0.1, 0.1), 1.0)], ("undecided", "undecided", "can show .14")),
+    ([difference("b", 0.0, (0.0, 0.0), 1.0)], ("undecided", "undecided", "no difference at all")),
+])  # fmt: skip
+def test_a_row_ends_with_what_the_comparison_decides(differences, said):
+    decision = Decision(
+        name="t", tasks=("t",), metric="ptc", higher_is_better=True, first=True, n=40, asked=40,
+        results=dict.fromkeys("abc", make_metric(0.5, n=40)), differences=tuple(differences),
+    )  # fmt: skip
+    assert ending_of(decision, {"a": "A", "b": "B", "c": "C"}) == said
+
+
+def test_a_rule_that_is_better_and_missing_units_that_decide_are_limits():
+    rules = (Rule("ptc_popular", 0.6, "popular"),)
+    one, two = Value(value=0.5, of=9, missing=0.4, other=0.2), Value(value=0.4, of=9, other=0.4)
+    results = [result("x", a=one, b=two, rules=rules), result("y", a=0.9, b=0.8, rules=rules)]
+    nothing = ComparedRuns(ComparisonDocument(comparisons=()))
+    assert [(limit.badge, *limit.because) for limit in limits_of([], results, nothing)] == [
+        ("popular beats every run on x",
+         "On x the rule popular has a better value than every run."),
+        ("what is missing decides 1 task",
+         "x: a leads; b does where what is missing counts as worst."),
+    ]  # fmt: skip
 
 
 def test_the_tasks_of_a_group_open_below_it_and_a_second_metric_has_no_name():

@@ -84,13 +84,14 @@ def endings_of(document: ComparisonDocument) -> dict[tuple[str, str], Ending]:
     """By task or group and metric, the end of its row."""
     labels = document.labels()
     return {
-        (one.name, one.metric): _ending(one, labels)
+        (one.name, one.metric): ending_of(one, labels)
         for one in document.decisions()
         if one.differences
     }
 
 
-def _ending(decision: Decision, labels: Mapping[str, str]) -> Ending:
+def ending_of(decision: Decision, labels: Mapping[str, str]) -> Ending:
+    """The end of a row with this decision; `labels` are by run."""
     if not decision.better:
         least = max((least_shown(one) or 0.0 for one in decision.undecided), default=None)
         why = next((one.no_interval for one in decision.differences if one.no_interval), None)

@@ -29,8 +29,10 @@ def limits_of(
     runs: Sequence[ReportedRun], results: Sequence[Result], found: ComparedRuns
 ) -> Iterator[Limit]:
     """What a reader must know before using the results, the gravest first."""
-    states = grouped((run.manifest.status, run) for run in runs)
-    for status, own in states.items():
+    states = grouped(
+        ((run.manifest.status, bool(run.manifest.problem or run.problems)), run) for run in runs
+    )
+    for (status, _), own in states.items():
         why = [f"{run.label}: {one}" for run in own
                for one in (run.manifest.problem, *run.problems) if one]  # fmt: skip
         if status != "done" or why:
@@ -66,7 +68,7 @@ def limits_of(
         named = ((label, ", ".join(on), why) for (label, why), on in found.apart.items())
         yield Limit(said, tuple(f"{label} on {on}: {why}." for label, on, why in named))
     if found.problems:
-        yield Limit(f"{counted(len(found.problems), 'task')} not compared", found.problems)
+        yield Limit("not everything is compared", found.problems)
     doubts = [f"{one.task}: {doubt}" for one in found.document.comparisons for doubt in one.doubts]
     doubts += [
         f"{one.task}: {one.oracle.warning}"

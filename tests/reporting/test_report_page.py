@@ -157,7 +157,7 @@ def difference(first, value, interval, p):
      ("worse", "B worse", "p .012")),
     # Half of the width, 0.1, is 1.96 standard errors, of which 2.80 can be shown.
     ([difference("b", 0.0, (-0.1, 0.1), 1.0)], ("undecided", "undecided", "can show .14")),
-    ([difference("b", 0.0, (0.0, 0.0), 1.0)], ("undecided", "undecided", "no difference at all")),
+    ([difference("b", 0.0, (0.0, 1e-16), 1.0)], ("undecided", "undecided", "no difference at all")),
 ])  # fmt: skip
 def test_a_row_ends_with_what_the_comparison_decides(differences, said):
     decision = Decision(

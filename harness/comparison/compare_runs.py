@@ -88,14 +88,48 @@ class ComparedTasks(NamedTuple):
 
     def document(self) -> ComparisonDocument:
         """The comparisons, and the means over their tasks, with p values adjusted for all tests."""
-        one_run = any(each.comparison.within for each in self.compared)
-        means = {} if one_run else common_means(self.compared)
+        by_run: dict[str, dict[str, CommonUnits]] = {}
+        for task in (task for each in self.compared for task in each.tasks):
+            by_run.setdefault(task.run, {})[task.task.name] = task
+        within = any(each.comparison.within for each in self.compared)
+        means = {
+            run: means_of(
+                next(iter(tasks.values())).manifest,
+                [task.summary for task in tasks.values()],
+                tasks.__getitem__,
+            )
+            for run, tasks in ({} if within else by_run).items()
+        }
         document = ComparisonDocument(
             comparisons=tuple(each.comparison for each in self.compared),
             means=means,
-            mean_differences=tuple(differences_of_means(self.compared, means)) or UNSET,
+            mean_differences=tuple(self._of_means(by_run, means)) or UNSET,
         )
         return holm_adjusted(document)
+
+    def _of_means(
+        self,
+        by_run: Mapping[str, Mapping[str, CommonUnits]],
+        means: Mapping[str, Sequence[MeanOverTasks]],
+    ) -> Iterator[MeanDifference]:
+        """The difference of each mean that both runs have of the same tasks, for compared pairs.
+
+        Two runs that tasks compare in either order are one pair, in the order of the first task.
+        """
+        pairs: dict[frozenset[str], tuple[str, str]] = {}
+        for each in (each for one in self.compared for each in one.comparison.differences):
+            pairs.setdefault(frozenset((each.first, each.second)), (each.first, each.second))
+        for first, second in pairs.values():
+            theirs = {(mean.over, mean.name, mean.metric): mean for mean in means.get(second, ())}
+            for ours in means.get(first, ()):
+                other = theirs.get((ours.over, ours.name, ours.metric))
+                if other is None or None in (ours.value, other.value):
+                    continue
+                if {*ours.tasks} == {*other.tasks}:
+                    sides = (
+                        {name: by_run[run][name] for name in ours.tasks} for run in (first, second)
+                    )
+                    yield difference_of_mean(ours, (first, second), *sides)
 
 
 def compare_tasks(
@@ -254,11 +288,13 @@ Rescored = tuple[list[Score[Any]], dict[str, int]]
 
 
 class _Measured(NamedTuple):
-    """By run the metrics on common units and all units that count, and the differences."""
+    """By run and metric the units that count, those of them that all runs share, and the result on
+    these; and the differences."""
 
-    common: dict[str, dict[str, MetricResult]]
     counting: dict[str, dict[str, Units]]
-    differences: tuple[Difference, ...]
+    shared: dict[str, dict[str, Units]]
+    common: dict[str, dict[str, MetricResult]]
+    differences: list[Difference]
 
 
 def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
@@ -358,7 +394,7 @@ def compare(
         ),
         refused=runs.refused,
         oracle=use,
-        differences=found.differences,
+        differences=tuple(found.differences),
         doubts=(*doubts, *server_differences(runs.members)),
         slices=tuple(parts) or msgspec.UNSET,
         changed=tuple(changed_units(found.differences, runs.members, found.counting, metrics))
@@ -369,8 +405,8 @@ def compare(
     for task in runs.members:
         shown = {name: common[task.run][name] for name in main if name in common[task.run]}
         kept = msgspec.structs.replace(task.summary, metrics=shown, main=main)
-        shared = {one: _shared(one, found.counting)[task.run] for one in found.counting[task.run]}
-        on_common.append(CommonUnits(**{**vars(task), "summary": kept}, common=shared))
+        fields = {**vars(task), "summary": kept, "common": found.shared[task.run]}
+        on_common.append(CommonUnits(**fields))
     return Compared(comparison, united, tuple(on_common))
 
 
@@ -388,9 +424,10 @@ def _measured(
 
     A run without a value of a metric, as `own` has it, is left out of it.
     """
-    common: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
-    counting: dict[str, dict[str, Units]] = {run: {} for run in common}
-    differences: list[Difference] = []
+    ids = [task.run for task in runs.members]
+    found = _Measured(
+        {run: {} for run in ids}, {run: {} for run in ids}, {run: {} for run in ids}, []
+    )
     if only is not None:
         scores = {run: [one for one in of if one.id in only] for run, of in scores.items()}
     of_others = runs.reference.benchmark.stages_of_others
@@ -399,30 +436,21 @@ def _measured(
         values = {
             task.run: counted_values(scores[task.run], name, metric, of_others) for task in having
         }
+        units = set.intersection(*map(set, values.values())) if values else set()
         for task in having:
-            counting[task.run][name] = values[task.run]
-        shared = _shared(name, counting)
-        for task in having:
-            # However few units are shared.
-            units: list[Score[Any]] = [
+            of_run = values[task.run]
+            found.counting[task.run][name] = of_run
+            found.shared[task.run][name] = {unit: of_run[unit] for unit in of_run if unit in units}
+            on_units: list[Score[Any]] = [
                 Score(id=unit, user=user, values={metric.of or name: value})
-                for unit, (user, value) in shared[task.run].items()
+                for unit, (user, value) in found.shared[task.run][name].items()
             ]
-            common[task.run] |= _results(task, units, {name: metric}, least_scored=0.0)
+            # However few units are shared.
+            found.common[task.run] |= _results(task, on_units, {name: metric}, least_scored=0.0)
         if pairs:
             one = against.get(name) if isinstance(against, Mapping) else against
-            differences += differences_of(runs.reference, name, metric, values, one)
-    return _Measured(common, counting, tuple(differences))
-
-
-def _shared(metric: str, counting: Mapping[str, Mapping[str, Units]]) -> dict[str, Units]:
-    """By run the units of a metric that all runs with a value of it have."""
-    values = {run: of_run[metric] for run, of_run in counting.items() if metric in of_run}
-    units = set.intersection(*map(set, values.values())) if values else set()
-    return {
-        run: {unit: one for unit, one in of_run.items() if unit in units}
-        for run, of_run in values.items()
-    }
+            found.differences.extend(differences_of(runs.reference, name, metric, values, one))
+    return found
 
 
 def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:
@@ -543,48 +571,3 @@ def _results(
         task=task.task.name,
         least_scored=task.task.least_scored if least_scored is None else least_scored,
     )
-
-
-def common_means(compared: Iterable[Compared]) -> dict[str, tuple[MeanOverTasks, ...]]:
-    """By run the means of its main metrics over groups and repeats, on common units."""
-    return {
-        run: means_of(
-            next(iter(tasks.values())).manifest,
-            [task.summary for task in tasks.values()],
-            tasks.__getitem__,
-        )
-        for run, tasks in _by_run(compared).items()
-    }
-
-
-def differences_of_means(
-    compared: Sequence[Compared], means: Mapping[str, Sequence[MeanOverTasks]]
-) -> Iterator[MeanDifference]:
-    """The difference of each mean that both runs have of the same tasks, for all compared pairs.
-
-    Two runs that tasks compare in either order are one pair, in the order of the first task.
-    """
-    by_run = _by_run(compared)
-    every = (each for one in compared for each in one.comparison.differences)
-    pairs: dict[frozenset[str], tuple[str, str]] = {}
-    for each in every:
-        pairs.setdefault(frozenset((each.first, each.second)), (each.first, each.second))
-    for first, second in pairs.values():
-        theirs = {(mean.over, mean.name, mean.metric): mean for mean in means.get(second, ())}
-        for ours in means.get(first, ()):
-            other = theirs.get((ours.over, ours.name, ours.metric))
-            if other is None or {*ours.tasks} != {*other.tasks}:
-                continue
-            if ours.value is not None and other.value is not None:
-                sides = (
-                    {name: by_run[run][name] for name in ours.tasks} for run in (first, second)
-                )
-                yield difference_of_mean(ours, (first, second), *sides)
-
-
-def _by_run(compared: Iterable[Compared]) -> dict[str, dict[str, CommonUnits]]:
-    found: dict[str, dict[str, CommonUnits]] = {}
-    for each in compared:
-        for task in each.tasks:
-            found.setdefault(task.run, {})[task.task.name] = task
-    return found

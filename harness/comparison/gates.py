@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -19,7 +19,6 @@ from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
-    from harness.comparison.document import Difference
     from harness.contracts.benchmark import Benchmark, Metric
     from harness.runs.manifest import Manifest
 
@@ -147,50 +146,22 @@ def with_gates(
     against: str | None,
     failed: Sequence[HarnessError] = (),
 ) -> ComparisonDocument:
-    """The comparison with the decided gates; as it is where there are none."""
-    found = tuple(decided(gates, document, runs, against, failed))
-    return msgspec.structs.replace(document, gates=found) if found else document
+    """The comparison with the decided gates; as it is where there are none.
 
-
-def decided(
-    gates: Sequence[Gate],
-    document: ComparisonDocument,
-    runs: Sequence[GatedRun],
-    against: str | None,
-    failed: Sequence[HarnessError] = (),
-) -> Iterator[DecidedGate]:
-    """Each gate for each run but the base, which is `against` or else the last run."""
+    Each gate is decided for each run but the base, which is `against` or else the last run.
+    """
     by_id = {run.manifest.run_id: run for run in runs}
     base = against if against is not None else next(reversed(by_id), "")
-    others = [run for run in by_id if run != base]
-    for gate in gates:
-        if not others:
-            yield _decided(gate, (), None, "a run cannot be read")
-        for run in others:
-            pair = (by_id[run], by_id[base])
-            found = next(_differences(gate, document, (run, base)), None)
-            why = f"no interval: {found.no_interval}" if found is not None else ""
-            yield _decided(gate, pair, found, why or _why_not(gate, document, pair, failed))
-
-
-def _differences(
-    gate: Gate, document: ComparisonDocument, runs: tuple[str, str]
-) -> Iterator[Difference]:
-    """The differences of two runs that a gate is about, of a mean only over all its tasks."""
-    for mean in document.mean_differences or ():
-        one = mean.difference
-        whole = mean.name == gate.name and {*mean.tasks} == {*gate.tasks}
-        if whole and (one.metric, one.first, one.second) == (gate.metric, *runs):
-            yield one
-    if len(gate.tasks) == 1:
-        for comparison in document.comparisons:
-            for one in comparison.differences if comparison.task == gate.name else ():
-                if (one.metric, one.first, one.second) == (gate.metric, *runs):
-                    yield one
+    pairs: list[Sequence[GatedRun]] = [(by_id[run], by_id[base]) for run in by_id if run != base]
+    found = [_decided(gate, pair, document, failed) for gate in gates for pair in pairs or [()]]
+    return msgspec.structs.replace(document, gates=tuple(found)) if found else document
 
 
 def _decided(
-    gate: Gate, runs: Sequence[GatedRun], found: Difference | None, why_not: str
+    gate: Gate,
+    runs: Sequence[GatedRun],
+    document: ComparisonDocument,
+    failed: Sequence[HarnessError],
 ) -> DecidedGate:
     labels = {run.manifest.run_id: run.label for run in runs}
     first, second = labels or (None, None)
@@ -198,8 +169,23 @@ def _decided(
         "gate": gate.text, "task": gate.name, "metric": gate.metric, "above": gate.above,
         "bound": gate.bound, "first": first, "second": second, "labels": labels,
     }  # fmt: skip
+    if not runs:
+        return DecidedGate(**about, holds=None, undecided="a run cannot be read")
+    # A mean only over all tasks of the gate.
+    every = [
+        mean.difference
+        for mean in document.mean_differences or ()
+        if mean.name == gate.name and {*mean.tasks} == {*gate.tasks}
+    ]
+    for one in document.comparisons if len(gate.tasks) == 1 else ():
+        every += one.differences if one.task == gate.name else ()
+    wanted = (gate.metric, first, second)
+    found = next((one for one in every if (one.metric, one.first, one.second) == wanted), None)
     if found is None or found.value is None or found.interval is None:
-        return DecidedGate(**about, holds=None, undecided=why_not)
+        why = (
+            f"no interval: {found.no_interval}" if found else _why_not(gate, document, runs, failed)
+        )
+        return DecidedGate(**about, holds=None, undecided=why)
     low, high = found.interval
     return DecidedGate(
         **about,
@@ -215,7 +201,7 @@ def _decided(
 def _why_not(
     gate: Gate,
     document: ComparisonDocument,
-    runs: tuple[GatedRun, GatedRun],
+    runs: Sequence[GatedRun],
     failed: Sequence[HarnessError],
 ) -> str:
     for run in runs:

@@ -109,7 +109,10 @@ def grid(
             names = middle_cuts(names, sizes[0])
         rule = Text("─" * _total(sizes))
         lines += [Text()] if lines else []
-        lines += [*_lines([Text(heads[one], "bold") for one in columns], sides, sizes), rule]
+        lines += [
+            *_lines([Text(heads[one], "bold") for one in columns], sides, sizes, heads=True),
+            rule,
+        ]
         left = zip(names, cells, strict=True)
         for one in given:
             if one is None:
@@ -158,7 +161,9 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(INDENT) * (len(widths) - 1)
 
 
-def _lines(row: Sequence[Text], numbers: Sequence[bool], sizes: Sequence[int]) -> list[Text]:
+def _lines(
+    row: Sequence[Text], numbers: Sequence[bool], sizes: Sequence[int], *, heads: bool = False
+) -> list[Text]:
     """A row, of several lines where a text is wrapped."""
     wrapped = [
         [cell.plain]
@@ -166,6 +171,9 @@ def _lines(row: Sequence[Text], numbers: Sequence[bool], sizes: Sequence[int]) -
         else [line.plain.rstrip() for line in cell.wrap(_CONSOLE, size, overflow="fold")]
         for cell, size in zip(row, sizes, strict=True)
     ]
+    if heads:  # their last lines stand on the rule
+        most = max(map(len, wrapped))
+        wrapped = [[""] * (most - len(cell)) + cell for cell in wrapped]
     lines = []
     for parts in zip_longest(*wrapped, fillvalue=""):
         line = Text()

@@ -26,9 +26,9 @@ from rich.console import Console
 
 from harness.base.errors import DataError, UsageError
 from harness.cli.compare import exit_code
-from harness.comparison.compare_runs import common_means, compare, compare_tasks
+from harness.comparison.compare_runs import ComparedTasks, compare, compare_tasks
 from harness.comparison.differences import differences_of
-from harness.comparison.document import ComparisonDocument, write_comparisons
+from harness.comparison.document import write_comparisons
 from harness.comparison.gates import GatedRun, gates_of, with_gates
 from harness.contracts.benchmark import Metric, Oracle
 from harness.contracts.identity import RECORDED, SOFTWARE
@@ -361,9 +361,7 @@ def test_the_main_metrics_stay_and_those_of_the_oracle_follow_them(tmp_path: Pat
 def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Path) -> None:
     runs = [*one_and_two(tmp_path), a_run(tmp_path, "odd", THREE, seed=4)]
     for name in ("first.json", "second.json"):
-        found = compare(runs)
-        means = common_means([found])
-        document = ComparisonDocument(comparisons=(found.comparison,), means=means)
+        document = ComparedTasks([compare(runs)], [], []).document()
         write_comparisons(tmp_path / name, document)
     first = (tmp_path / "first.json").read_bytes()
     assert first == (tmp_path / "second.json").read_bytes()

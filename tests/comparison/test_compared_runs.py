@@ -37,7 +37,7 @@ from harness.base.hashing import stable_int
 from harness.cli.compare import exit_code
 from harness.comparison.compare_runs import compare_methods, compare_tasks
 from harness.comparison.document import ComparisonDocument, least_seen
-from harness.comparison.gates import GatedRun, decided, gates_of, metrics_by_task
+from harness.comparison.gates import GatedRun, gates_of, metrics_by_task, with_gates
 from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
@@ -293,7 +293,7 @@ def gated(runs: list[Run], *gates: str, against: str | None = None) -> list[Any]
     every = [run.gated for run in runs]
     wanted = gates_of(gates, every)
     document = document_of(runs, gated=metrics_by_task(wanted), against=against)
-    return list(decided(wanted, document, every, against))
+    return list(with_gates(document, wanted, every, against).gates)
 
 
 def test_a_gate_is_on_the_interval_and_does_not_hold_on_its_edge(tmp_path):
@@ -365,7 +365,7 @@ def test_a_gate_is_undecided_for_what_is_unfinished_or_unlike(tmp_path):
     assert "is not compared on t: seed" in gate.undecided
     every = [run.gated for run in two_runs(tmp_path)]
     nothing = ComparisonDocument(comparisons=())
-    (gate,) = decided(gates_of(["t.hits>0"], every), nothing, every, None)
+    (gate,) = with_gates(nothing, gates_of(["t.hits>0"], every), every, None).gates
     assert (gate.holds, gate.undecided) == (None, "t could not be compared")
 
 
@@ -381,7 +381,8 @@ def test_a_gate_on_repeats_is_undecided_where_one_is_unfinished(tmp_path):
 def test_an_error_and_an_undecided_gate_come_before_a_gate_that_does_not_hold(tmp_path):
     runs = two_runs(tmp_path)
     every = [run.gated for run in runs]
-    (missed,) = decided(gates_of(["t.hits>0"], every), document_of(runs), every, None)
+    wanted = gates_of(["t.hits>0"], every)
+    (missed,) = with_gates(document_of(runs), wanted, every, None).gates
     open_one = changed(missed, holds=None)
     for gates, errors, code in (
         ([missed], [], 4),

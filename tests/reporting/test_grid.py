@@ -83,6 +83,11 @@ def test_long_texts_are_wrapped_before_names_and_numbers_are():
     assert printed(sheet, width=24)[3:] == ["abcdefghijkl  aa bb cc", "              dd ee ff"]
 
 
+def test_the_last_lines_of_heads_stand_on_the_rule():
+    sheet = only(columns=("model", "easy point", "avg."), rows=(("a", 1.0, 2.0),))
+    assert printed(sheet, width=19)[1:3] == ["        easy", "model  point  avg."]
+
+
 def test_what_cannot_be_shown_is_no_sheet():
     assert printed(only(columns=("a", "b"), rows=()))[-1] == "  no rows"
     with pytest.raises(ValueError, match="differ in number: 2 and 1"):

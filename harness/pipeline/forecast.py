@@ -27,15 +27,14 @@ from harness.contracts.judge import Ask, Judge, JudgeParts, Question, Verdict
 from harness.contracts.model import CallError, Message, Model, Reply, Request
 from harness.contracts.outcomes import Broken, NoVerdict, problem_in
 from harness.contracts.stage import Item
+from harness.pipeline.desk import StageContext
 from harness.pipeline.executors.execute import Executor
 from harness.pipeline.executors.lanes import Lanes
 from harness.pipeline.executors.sharded import machines_of
 from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan
+from harness.pipeline.plan import Journals, Plan, records_of, stage_runs
 from harness.pipeline.preparation import Prepared, PreparedTask, check_prices, prepare, with_data_of
 from harness.pipeline.settings import FailureLimits, RunSettings
-from harness.pipeline.stage_context import StageContext
-from harness.pipeline.stage_items import Journals, records_of, stage_runs
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:

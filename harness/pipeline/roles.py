@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import PluginError, TaskError, UsageError, one_of
 from harness.base.hashing import digest
+from harness.calls.budget import player_name
 from harness.calls.engines import SharedEngines, overlap
-from harness.calls.usage import player_name
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.finding import NotReady
 from harness.contracts.judge import Judge, JudgeParts, Member
 from harness.contracts.model import Model, ModelSettings
 from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import Task
-from harness.pipeline.specs import Spec, hosts_in, parse_spec, split_members
+from harness.pipeline.settings import Spec, hosts_in, parse_spec, split_members
 from harness.registry import made
 from harness.tasks.locate import locate
 

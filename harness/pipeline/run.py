@@ -30,24 +30,31 @@ from harness.contracts.finding import NotReady
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
+from harness.pipeline.desk import StageContext
 from harness.pipeline.elsewhere import RequestFiles, RequestsWritten, import_answers, take_over
 from harness.pipeline.executors.execute import Executor
-from harness.pipeline.executors.lanes import ROUND_SIZE, Lanes, LoopTurns
+from harness.pipeline.executors.lanes import ROUND_SIZE, Lanes, LoopTurns, rare_collection
 from harness.pipeline.executors.sharded import RemoteWorkers, join, machines_of
 from harness.pipeline.executors.shards import Collector, collect_left_behind
-from harness.pipeline.failure_limits import how_to_ask_again
-from harness.pipeline.garbage import rare_collection
+from harness.pipeline.item_queue import how_to_ask_again
 from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan, StageRun, State, for_later
-from harness.pipeline.preflight import models_of, players_of_stages, preflight, why_not
+from harness.pipeline.plan import Plan, StageRun, State, for_later, stage_runs
+from harness.pipeline.preflight import (
+    PATIENCE,
+    Thinks,
+    keep_thinking,
+    known_thinking,
+    models_of,
+    players_of_stages,
+    preflight,
+    said_before,
+    why_not,
+)
 from harness.pipeline.preparation import Prepared, check_prices, prepare
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import lock_folder
 from harness.pipeline.session import Session
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import StageContext
-from harness.pipeline.stage_items import stage_runs
-from harness.pipeline.thinking import PATIENCE, Thinks, keep_thinking, known_thinking, said_before
 from harness.registry import load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
 from harness.runs.atomic_files import RUNS

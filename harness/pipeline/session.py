@@ -14,14 +14,14 @@ from harness.calls.engines import SharedEngines
 from harness.calls.pricing import Cost
 from harness.contracts.executor import Executor
 from harness.contracts.model import Model
+from harness.pipeline.desk import StageContext
 from harness.pipeline.elsewhere import RequestFiles
 from harness.pipeline.plan import StageRun
+from harness.pipeline.preflight import Thinks
 from harness.pipeline.preparation import Prepared
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import LockedFolder
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import StageContext
-from harness.pipeline.thinking import Thinks
 from harness.scoring.run_costs import session_costs
 
 if TYPE_CHECKING:

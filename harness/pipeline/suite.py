@@ -26,8 +26,7 @@ from harness.pipeline.progress import Display
 from harness.pipeline.resume import STALE
 from harness.pipeline.roles import JUDGE
 from harness.pipeline.run import RunResult, arun
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.specs import LABEL
+from harness.pipeline.settings import LABEL, RunSettings
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.tasks.load import Document, load_file

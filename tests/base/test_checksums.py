@@ -3,7 +3,7 @@ from zlib import crc32
 
 import pytest
 
-from harness.base.checksums import FILE, LINE, damage, seal, sealed
+from harness.base.hashing import FILE, LINE, damage, seal, sealed
 
 LINE_TEXT = b'{"id":"1","value":0.25}\n'
 FILE_TEXT = b'{\n  "id": "1",\n  "value": 0.25\n}\n'

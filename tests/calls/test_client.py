@@ -11,12 +11,11 @@ from builders.requests import make_request
 from harness_models.openai_wire import read_response
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, UsageUnreported
-from harness.calls.budget import Budget, Meter
+from harness.calls.budget import Budget, Meter, Use
 from harness.calls.client import ANYONE, AT_A_TIME, Answer, Client, OwnAnswers, Turns
 from harness.calls.pricing import Price, PriceTable
 from harness.calls.retry import Patience
 from harness.calls.store import Store
-from harness.calls.usage import Use
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply, Request, Usage
 from harness.contracts.outcomes import CallFailed

@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from harness.base.hashing import digest
-from harness.calls.keys import LARGEST_SEED, call_key, call_seed
+from harness.calls.client import LARGEST_SEED, call_key, call_seed
 from harness.contracts.identity import Identity
 from harness.contracts.model import Message, Request, Sampling, Topic
 

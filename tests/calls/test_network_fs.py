@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.calls.network_fs import file_system_type, is_network_type
+from harness.calls.store import file_system_type, is_network_type
 
 TABLE = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw

@@ -207,7 +207,7 @@ def test_wal_is_used_on_a_local_disk_and_not_on_a_network(path, monkeypatch, tmp
         return found
 
     table = tmp_path / "mountinfo"
-    monkeypatch.setattr("harness.calls.network_fs.MOUNT_TABLE", table)
+    monkeypatch.setattr("harness.calls.store.MOUNT_TABLE", table)
     table.write_text("1 0 8:1 / / rw - ext4 /dev/sda rw\n")
     assert mode(path) == "wal"
     table.write_text("1 0 8:1 / / rw - nfs4 host:/x rw\n")

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from harness.calls.usage import UsageBook, Use
+from harness.calls.budget import UsageBook, Use
 
 
 def book(**calls: int) -> UsageBook:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from harness.parsing.json_schema import SchemaCheck, wire_schema
+from harness.parsing.ladder import SchemaCheck, wire_schema
 
 
 def test_a_problem_says_where():

@@ -22,9 +22,8 @@ from harness.pipeline import preparation
 from harness.pipeline.executors.execute import Executor
 from harness.pipeline.executors.lanes import Lanes
 from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan
+from harness.pipeline.plan import Plan, stage_runs
 from harness.pipeline.roles import Binding
-from harness.pipeline.stage_items import stage_runs
 from harness.runs.journal import JournalRecords
 
 ANY_NUMBER = dict.fromkeys(("calls", "parsing", "judging", "errors"), 1.0)

@@ -6,7 +6,7 @@ import pytest
 
 from harness.base.errors import DataError, UsageError
 from harness.contracts.task import DataSpec, Group, HubSpec, SourceSpec, TableSpec
-from harness.pipeline.data_places import places_of
+from harness.pipeline.preparation import places_of
 
 CLICKS = DataSpec(tables={"clicks": TableSpec(), "items": TableSpec(required=False)})
 RATINGS = DataSpec(tables={"ratings": TableSpec(files=("all/ratings.csv", "ratings.csv"))})

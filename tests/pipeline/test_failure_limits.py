@@ -3,7 +3,7 @@
 from builders.runs import make_summary, make_task
 
 from harness.contracts.outcomes import Broken, CallFailed, Unreadable, tag_of
-from harness.pipeline.failure_limits import FailureWatch, limits_of
+from harness.pipeline.item_queue import FailureWatch, limits_of
 from harness.pipeline.run import nothing_read
 from harness.pipeline.settings import FailureLimits
 from harness.scoring.summary import RoleUse, StageSummary

@@ -4,8 +4,8 @@ import pytest
 
 from harness.base.errors import HarnessError
 from harness.pipeline.executors import shard_worker
-from harness.pipeline.executors.work_order import RunKeys
-from harness.pipeline.garbage import RARELY, rare_collection
+from harness.pipeline.executors.lanes import RARELY, rare_collection
+from harness.pipeline.executors.shard_worker import RunKeys
 
 
 @pytest.fixture

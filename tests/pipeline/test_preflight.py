@@ -9,12 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from harness.base.errors import DataError, UsageError
-from harness.calls import network_fs as mounts
+from harness.calls import store as mounts
 from harness.calls.client import Client
 from harness.contracts.finding import NotReady, bad, doubtful, good
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply
 from harness.pipeline.preflight import (
+    PATIENCE,
     Player,
     findings_about,
     folder,
@@ -25,7 +26,6 @@ from harness.pipeline.preflight import (
 )
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.thinking import PATIENCE
 
 OPTION = "--output_path DIR"
 ANSWERS = "it answers a small question"

@@ -14,8 +14,8 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Model
 from harness.contracts.task import RoleSpec
 from harness.pipeline.roles import RoleBinder, other_players
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.specs import (
+from harness.pipeline.settings import (
+    RunSettings,
     Spec,
     checked_label,
     parse_args,

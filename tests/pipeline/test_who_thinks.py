@@ -3,7 +3,7 @@
 import pytest
 
 from harness.contracts.model import Reply, Usage
-from harness.pipeline.thinking import shows_thinking
+from harness.pipeline.preflight import shows_thinking
 
 
 @pytest.mark.parametrize(

@@ -240,16 +240,17 @@ def prepare(
     loader = _Loader(settings, plugins, say)
     prepared = []
     for task in tasks:
+        one = binder.tasks[task.name]
+        loaded = loader.load(task, one.benchmark, one.options, place=places.of[task.name])
         one = replace(
-            binder.first[task.name],
+            binder.bind(one, one.benchmark.stages_for(loaded[1], one.options)),
             settings=settings,
+            loaded=loaded,
             changes=changes[task.name],
             own_columns=own_columns_of(task, settings.columns, settings.values),
         )
-        loaded = loader.load(task, one.benchmark, one.options, place=places.of[task.name])
-        one = binder.bind(task, one, one.benchmark.stages_for(loaded[1], one.options))
-        prepared.append(replace(one, loaded=loaded))
-        check_suits(prepared[-1])
+        check_suits(one)
+        prepared.append(one)
     binder.roles.check_used_roles()
     binder.overrides.refuse_useless()
     return Prepared(
@@ -285,9 +286,9 @@ def prepare_without_data(
     binder = _Binder(tasks, settings, plugins, engines)
     prepared = []
     for task in tasks:
-        one = binder.first[task.name]
+        one = binder.tasks[task.name]
         called = [stage for stage in one.benchmark.stages if stage.name in stages[task.name]]
-        prepared.append(binder.bind(task, one, called))
+        prepared.append(binder.bind(one, called))
     return _repeated(prepared, settings)
 
 
@@ -311,8 +312,8 @@ def _tasks_of(settings: RunSettings, plugins: Plugins, selection: Selection) -> 
 class _Binder:
     """Binds tasks to models, judges and prompts.
 
-    `first` has each task with the stages that it has with any data, so that what is wrong shows
-    before data are loaded; `bind` then binds it for all stages that its data call for.
+    `tasks` are bound for the stages that they have with any data, so that what is wrong shows
+    before data are loaded; `bind` adds those that the data call for.
     """
 
     def __init__(
@@ -326,7 +327,7 @@ class _Binder:
         self._templates = Templates(prompt_folders(plugins), homes=homes)
         self.overrides = Overrides(settings.prompts, self._templates)
         self.roles = RoleBinder(settings, plugins, engines=engines)
-        self.first: dict[str, PreparedTask] = {}
+        self.tasks: dict[str, PreparedTask] = {}
         for task in tasks:
             benchmark = plugins.benchmark(task.benchmark)
             options = typed_options(task, benchmark.options)
@@ -342,21 +343,23 @@ class _Binder:
                 settings=settings,
             )
             always = [stage for stage in benchmark.stages if stage.when is None]
-            self.first[task.name] = self._bound(task, bare, always)
-        self.roles.check_known_roles(one.benchmark for one in self.first.values())
+            self.tasks[task.name] = self._with(bare, always)
+        self.roles.check_known_roles(one.benchmark for one in self.tasks.values())
 
-    def bind(self, task: Task, prepared: PreparedTask, stages: Sequence[Stage]) -> PreparedTask:
-        """The task with these stages."""
-        check_prompts_used(task, stages, prepared.options)
-        return self._bound(task, prepared, stages)
+    def bind(self, prepared: PreparedTask, stages: Sequence[Stage]) -> PreparedTask:
+        """The task with all its stages, of which it may have some."""
+        check_prompts_used(prepared.task, stages, prepared.options)
+        added = [stage for stage in stages if stage not in prepared.stages]
+        return replace(self._with(prepared, added), stages=tuple(stages))
 
-    def _bound(self, task: Task, prepared: PreparedTask, stages: Sequence[Stage]) -> PreparedTask:
-        task = self.overrides.over(task, stages, prepared.options)
+    def _with(self, prepared: PreparedTask, added: Sequence[Stage]) -> PreparedTask:
+        """The task bound for these stages too."""
+        task = self.overrides.over(prepared.task, added, prepared.options)
         templates = templates_of(task, self._templates)
-        bindings = {**prepared.bindings} | self.roles.bind(task, prepared.benchmark, stages)
-        check_prompts(prepared.benchmark, stages, bindings, templates)
+        bindings = self.roles.bind(task, prepared.benchmark, added, bound=prepared.bindings)
+        check_prompts(prepared.benchmark, added, bindings, templates)
         return replace(
-            prepared, task=task, stages=tuple(stages), bindings=bindings, templates=templates
+            prepared, task=task, stages=tuple(added), bindings=bindings, templates=templates
         )
 
 

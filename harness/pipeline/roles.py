@@ -149,8 +149,16 @@ class RoleBinder:
         self._conflicts: list[UsageError] = []
         self.notes: list[str] = []
 
-    def bind(self, task: Task, benchmark: Benchmark, stages: Iterable[Stage]) -> dict[str, Binding]:
-        """The binding of every role of these stages; UsageError where a role cannot be bound."""
+    def bind(
+        self,
+        task: Task,
+        benchmark: Benchmark,
+        stages: Iterable[Stage],
+        *,
+        bound: Mapping[str, Binding],
+    ) -> dict[str, Binding]:
+        """The binding of every role of these stages, and those that are `bound` before; UsageError
+        where a role cannot be bound."""
         for role in task.roles:
             if role not in benchmark.roles:
                 raise UsageError(
@@ -161,9 +169,11 @@ class RoleBinder:
         stages = tuple(stages)
         judges = {role for stage in stages for role in stage.judges}
         asked = {role for stage in stages for role in stage.roles}
-        bindings = {}
+        bindings = {**bound}
         # The candidate first: where roles share an engine, its arguments start the engine.
         for role in sorted(judges | asked, key=lambda role: (role != CANDIDATE, role)):
+            if role in bound and (role not in judges or bound[role].judge is not None):
+                continue
             try:
                 bindings[role] = self.bind_role(role, task, as_judge=role in judges)
             except UnboundRole as error:

@@ -10,7 +10,7 @@ from harness.contracts.stage import Item, Stage
 from harness.data import TaskData
 from harness.pipeline import preparation
 from harness.pipeline.preparation import check_prompts, prepare, prepare_without_data
-from harness.pipeline.roles import Binding
+from harness.pipeline.roles import Binding, RoleBinder
 from harness.pipeline.settings import make_settings
 from harness.prompts import Templates
 from harness.registry import load_plugins
@@ -163,6 +163,21 @@ def test_data_that_tasks_share_are_opened_once(monkeypatch):
     tasks = prepared(tasks=("interests", "interests_strict"), changes={"min_support": 3}).tasks
     assert opened == ["interests"]
     assert tasks[0].data is tasks[1].data
+
+
+def test_a_role_is_bound_once(monkeypatch):
+    bound = []
+    bind_role = RoleBinder.bind_role
+
+    def bind(self, role, task, **given):
+        bound.append((task.name, role))
+        return bind_role(self, role, task, **given)
+
+    monkeypatch.setattr(RoleBinder, "bind_role", bind)
+    prepared(tasks=("interests", "perrec_easy_pairwise"))
+    assert sorted(bound) == [
+        ("interests", "candidate"), ("interests", "judge"), ("perrec_easy_pairwise", "candidate"),
+    ]  # fmt: skip
 
 
 def test_one_place_for_all_is_asked_for_as_it_always_was():

@@ -31,7 +31,7 @@ from harness.pipeline.desk import StageContext
 from harness.pipeline.executors.execute import Executor
 from harness.pipeline.executors.lanes import Lanes
 from harness.pipeline.executors.sharded import machines_of
-from harness.pipeline.memos import Memory
+from harness.pipeline.memos import CopiedMemory
 from harness.pipeline.plan import Journals, Plan, records_of, stage_runs
 from harness.pipeline.preparation import Prepared, PreparedTask, check_prices, prepare, with_data_of
 from harness.pipeline.settings import FailureLimits, RunSettings
@@ -283,7 +283,7 @@ async def _rehearse_task(
         client = Client(store=None, run_id="rehearsal")
         executor = Executor(
             plan=Plan(runs=stage_runs(part, contexts, journals), resource=lambda model: None),
-            make_workers=partial(Lanes, client=client, memo=Memory(None)),
+            make_workers=partial(Lanes, client=client, memo=CopiedMemory()),
             limits=dict.fromkeys(FailureLimits.__struct_fields__, 1.0),
         )
         await executor.run()

@@ -444,7 +444,7 @@ async def open_executor(
             own=OwnAnswers(own, session=session.number),
         )
         client.follow(session.client)
-        make_workers = functools.partial(Lanes, client=client, memo=Memory(store, own))
+        make_workers = functools.partial(Lanes, client=client, memo=Memory(store or own, own))
     return Executor(
         plan=plan,
         make_workers=make_workers,

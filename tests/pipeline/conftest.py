@@ -21,7 +21,7 @@ from harness.contracts.records import JournalLine
 from harness.pipeline import preparation
 from harness.pipeline.executors.execute import Executor
 from harness.pipeline.executors.lanes import Lanes
-from harness.pipeline.memos import Memory
+from harness.pipeline.memos import CopiedMemory, Memory
 from harness.pipeline.plan import Plan, stage_runs
 from harness.pipeline.roles import Binding
 from harness.runs.journal import JournalRecords
@@ -130,7 +130,9 @@ class House:
         self.ended = []
         self.executor = executor = Executor(
             plan=Plan(runs=runs, resource=room.resource),
-            make_workers=partial(Lanes, client=client, memo=Memory(kept)),
+            make_workers=partial(
+                Lanes, client=client, memo=Memory(kept) if kept else CopiedMemory()
+            ),
             limits=limits,
             retry_failures=retry_failures,
             ask_unanswered=ask_unanswered,

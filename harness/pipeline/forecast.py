@@ -231,21 +231,14 @@ async def rehearse(
         forecasts, seen = await _rehearse_task(full, part, plugins)
         stages += forecasts
         rehearsed = max(rehearsed, seen)
-    in_turn = [
+    live = [
         f"{each.task.name}/{stage.name}"
         for each in whole.tasks
         for stage in each.stages
         if stage.sequential
         and any(one.patient for role in stage.roles for one in each.bindings[role].models)
     ]
-    apart = [
-        f"{each.task}/{each.stage} {each.a_user[0]} to {each.a_user[1]}"
-        for each in stages
-        if each.a_user is not None
-        and each.a_user[0] < each.a_user[1]
-        and task_and_repeat(each.task)[1] == 1
-    ]
-    differ = f"these users differ, so the estimate is rough; items per user: {', '.join(apart)}"
+    in_turn = f"asked live, not in batches, one question after the other: {', '.join(live)}"
     return Forecast(
         stages=tuple(stages),
         rehearsed_users=rehearsed,
@@ -254,12 +247,7 @@ async def rehearse(
             f"about {CHARACTERS_A_TOKEN} characters per token",
             "later stages have as many items and calls per user as with baseline respondents for "
             f"{rehearsed} users",
-            *([differ] if apart else ()),
-            *(
-                [f"asked live, not in batches, one question after the other: {', '.join(in_turn)}"]
-                if in_turn
-                else ()
-            ),
+            *([in_turn] if live else ()),
             "every completion reaches its token limit",
             "no call is answered from the store, although answered calls cost nothing",
             *(ASSUMPTIONS if settings.prices is not None else ()),

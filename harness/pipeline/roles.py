@@ -135,9 +135,7 @@ class RoleBinder:
             )
         self._settings = settings
         self._plugins = plugins
-        self._candidate = Spec(
-            kind=settings.model, args=settings.model_args, given=settings.name or ""
-        )
+        self._candidate = settings.candidate
         named = hosts_in([*settings.model_args.values(), *settings.roles.values()])
         self._given_hosts = named - set(settings.file_hosts)
         self._engines = engines or SharedEngines()
@@ -160,12 +158,8 @@ class RoleBinder:
         """The binding of every role of these stages, and those that are `bound` before; UsageError
         where a role cannot be bound."""
         for role in task.roles:
-            if role not in benchmark.roles:
-                raise UsageError(
-                    f"task {task.name} has a role that its benchmark does not know",
-                    found=role,
-                    expected=", ".join(sorted(benchmark.roles)),
-                )
+            problem = f"task {task.name} has a role that its benchmark does not know"
+            one_of(role, sorted(benchmark.roles), problem, found=role)
         stages = tuple(stages)
         judges = {role for stage in stages for role in stage.judges}
         asked = {role for stage in stages for role in stage.roles}
@@ -198,24 +192,18 @@ class RoleBinder:
         """Raise UsageError for a role of the command that no benchmark has."""
         known = {role for benchmark in benchmarks for role in benchmark.roles}
         for role, spec in self._settings.roles.items():
-            if role not in known and role != JUDGE:
-                raise UsageError(
-                    f"no chosen task has a role {role!r}",
-                    found=f"{role}={spec}",
-                    expected=", ".join(sorted(known)),
-                )
+            if role != JUDGE:
+                problem = f"no chosen task has a role {role!r}"
+                one_of(role, sorted(known), problem, found=f"{role}={spec}")
 
     def check_used_roles(self) -> None:
         """Raise UsageError for a role of the command that no task asks, given its data."""
         for role, spec in self._settings.roles.items():
             if role not in self._bound and role == JUDGE:
                 self.notes.append("no chosen task asks a judge, so --judge is not used")
-            elif role not in self._bound:
-                raise UsageError(
-                    f"no chosen task asks a {role!r} with these options and this data",
-                    found=f"{role}={spec}",
-                    expected=", ".join(sorted(self._bound)),
-                )
+            elif role != JUDGE:
+                problem = f"no chosen task asks a {role!r} with these options and this data"
+                one_of(role, sorted(self._bound), problem, found=f"{role}={spec}")
 
     @property
     def given(self) -> dict[str, Spec]:

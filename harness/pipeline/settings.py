@@ -99,6 +99,11 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     elsewhere: bool = False
 
     @property
+    def candidate(self) -> Spec:
+        """The candidate as a SPEC would name it."""
+        return Spec(kind=self.model, args=self.model_args, given=self.name or "")
+
+    @property
     def store_file(self) -> Path | None:
         """The file of the store of calls; None for a run without a store."""
         from harness.calls.store import default_path

@@ -19,8 +19,7 @@ import msgspec
 from harness.base.errors import BudgetSpent, HarnessError, ModelError
 from harness.base.hashing import canonical, canonical_plain, digest, digest_bytes, stable_int
 from harness.calls.budget import UNCOUNTED, Attempts, Budget, Claim, Meter, UsageBook, Use
-from harness.calls.engines import EngineGate
-from harness.calls.limiter import Ending, Limiter
+from harness.calls.engines import Ending, EngineGate, Limiter
 from harness.calls.retry import Patience, delay_before_retry, may_retry
 from harness.calls.store import Store
 from harness.contracts.identity import Identity

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import click
 
     from harness.contracts.report import Report
-    from harness.pipeline.roles import Binding, RoleBinder
+    from harness.pipeline.desk import Binding
+    from harness.pipeline.roles import RoleBinder
     from harness.pipeline.settings import RunSettings
     from harness.pipeline.suite import Candidate, FinishedRuns, PlannedSuiteRun, Suite, SuiteRun
     from harness.registry import Plugins

@@ -42,7 +42,6 @@ from harness.contracts.records import CallRecord, Judged
 from harness.contracts.stage import CANDIDATE, Calls, Item, Stage
 from harness.contracts.task import Task
 from harness.parsing import Reader, split_reasoning
-from harness.pipeline.roles import Binding, players_of
 from harness.prompts import Template
 from harness.tasks.shapes import Misfit
 from harness.tasks.task_schema import short, typed
@@ -52,6 +51,57 @@ MEMO_PARTS = ("benchmark", "stage", "version", "prompts", "roles", "fresh", "rep
 
 REASONING_TOKENS = 4096
 """The tokens that a model which thinks has for its reasoning, unless the task or command says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """The model or judge bound to a role. A judge is rule-based, wraps a model, or is a panel.
+
+    `label` is its name in keys and errors, `shown` its label in tables where that differs;
+    `members` are the judges of a panel.
+    """
+
+    role: str
+    label: str
+    model: Model | None
+    judge: Judge | None = None
+    members: tuple[Binding, ...] = ()
+    shown: str = ""
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """All models that the role asks."""
+        own = () if self.model is None else (self.model,)
+        return (*own, *(model for member in self.members for model in member.models))
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether its model answers by rule and so uses no tokens."""
+        return self.model is not None and self.model.identity.scope == "call"
+
+    @property
+    def single(self) -> tuple[Binding, ...]:
+        """The members of a panel, or the binding itself."""
+        return self.members or (self,)
+
+    def key(self, run_id: str) -> dict[str, Any]:
+        """The role's part of a stage's key."""
+        parts: dict[str, Any] = {}
+        if self.judge is not None:
+            parts["judge"] = {"name": self.judge.name, "version": self.judge.version}
+        if self.model is not None:
+            parts["model"] = self.model.identity.key(run_id)
+        if self.members:
+            parts["members"] = {member.label: member.key(run_id) for member in self.members}
+        return parts
+
+
+def players_of(bindings: Mapping[str, Binding]) -> dict[str, Binding]:
+    """The binding of each role, and of each member of a panel under the member's own name."""
+    players = dict(bindings)
+    for role, binding in bindings.items():
+        players |= {player_name(role, one.label): one for one in binding.members}
+    return players
 
 
 class DeclaredOptions:

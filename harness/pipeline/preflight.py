@@ -46,9 +46,9 @@ from harness.contracts.model import CallError, Message, Model, Reply, Request, S
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
 from harness.parsing import split_reasoning
-from harness.pipeline.desk import StageContext
+from harness.pipeline.desk import Binding, StageContext
 from harness.pipeline.preparation import Prepared, data_problems, prepare
-from harness.pipeline.roles import JUDGE, Binding, RoleBinder, giving_option, option_of
+from harness.pipeline.roles import JUDGE, RoleBinder, giving_option, option_of
 from harness.pipeline.settings import RunSettings, parse_args
 from harness.registry.task_catalogue import Catalogue
 from harness.runs.journal import part_numbers

@@ -39,12 +39,13 @@ from harness.data.task_sources import name_of
 from harness.data.wording import join_names
 from harness.parsing import LADDER_VERSION
 from harness.pipeline.desk import (
+    Binding,
     DeclaredOptions,
     StageContext,
     sampling_of,
     sampling_parts,
 )
-from harness.pipeline.roles import Binding, RoleBinder, other_players
+from harness.pipeline.roles import RoleBinder, other_players
 from harness.pipeline.settings import ALL_OTHERS, RunSettings
 from harness.prompts import Templates
 from harness.prompts.task_prompts import Overrides, check_prompts_used, templates_of

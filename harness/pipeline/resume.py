@@ -23,11 +23,10 @@ from harness.base.hashing import digest
 from harness.base.redaction import redacted_args, without_key_material
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
-from harness.pipeline.desk import StageContext
+from harness.pipeline.desk import StageContext, players_of
 from harness.pipeline.preflight import said_before
 from harness.pipeline.preparation import Prepared, PreparedTask
 from harness.pipeline.progress import Display
-from harness.pipeline.roles import players_of
 from harness.pipeline.settings import RunSettings, Spec
 from harness.runs.journal import has_value, recorded
 from harness.runs.manifest import (

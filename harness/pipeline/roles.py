@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from harness.base.errors import PluginError, TaskError, UsageError, one_of
 from harness.base.hashing import digest
-from harness.calls.budget import player_name
 from harness.calls.engines import SharedEngines, overlap
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.finding import NotReady
-from harness.contracts.judge import Judge, JudgeParts, Member
+from harness.contracts.judge import JudgeParts, Member
 from harness.contracts.model import Model, ModelSettings
 from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import Task
+from harness.pipeline.desk import Binding
 from harness.pipeline.settings import Spec, hosts_in, parse_spec, split_members
 from harness.registry import made
 from harness.tasks.locate import locate
@@ -43,57 +43,6 @@ CANDIDATE_ARGS = "--model_args"
 
 MODEL_JUDGE = "llm"
 """The judge adapter for a judge's role that is bound to a model."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Binding:
-    """The model or judge bound to a role. A judge is rule-based, wraps a model, or is a panel.
-
-    `label` is its name in keys and errors, `shown` its label in tables where that differs;
-    `members` are the judges of a panel.
-    """
-
-    role: str
-    label: str
-    model: Model | None
-    judge: Judge | None = None
-    members: tuple[Binding, ...] = ()
-    shown: str = ""
-
-    @property
-    def models(self) -> tuple[Model, ...]:
-        """All models that the role asks."""
-        own = () if self.model is None else (self.model,)
-        return (*own, *(model for member in self.members for model in member.models))
-
-    @property
-    def by_rule(self) -> bool:
-        """Whether its model answers by rule and so uses no tokens."""
-        return self.model is not None and self.model.identity.scope == "call"
-
-    @property
-    def single(self) -> tuple[Binding, ...]:
-        """The members of a panel, or the binding itself."""
-        return self.members or (self,)
-
-    def key(self, run_id: str) -> dict[str, Any]:
-        """The role's part of a stage's key."""
-        parts: dict[str, Any] = {}
-        if self.judge is not None:
-            parts["judge"] = {"name": self.judge.name, "version": self.judge.version}
-        if self.model is not None:
-            parts["model"] = self.model.identity.key(run_id)
-        if self.members:
-            parts["members"] = {member.label: member.key(run_id) for member in self.members}
-        return parts
-
-
-def players_of(bindings: Mapping[str, Binding]) -> dict[str, Binding]:
-    """The binding of each role, and of each member of a panel under the member's own name."""
-    players = dict(bindings)
-    for role, binding in bindings.items():
-        players |= {player_name(role, one.label): one for one in binding.members}
-    return players
 
 
 def named_as_recorded(binding: Binding) -> Binding:

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from builders.loops import Clock, all_wait, in_virtual_time
 
-from harness.calls.limiter import KEPT_CHANGES, Limiter
+from harness.calls.engines import KEPT_CHANGES, Limiter
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from harness.base.hashing import canonical, digest, digest_bytes, stable_int, st
 from harness.calls.client import call_key
 from harness.contracts.task import DataSpec, Task
 from harness.pipeline import preparation
+from harness.pipeline.desk import Binding
 from harness.pipeline.item_queue import record_key
 from harness.pipeline.preparation import PreparedTask
-from harness.pipeline.roles import Binding
 from harness.pipeline.settings import RunSettings
 
 GOLDEN = [

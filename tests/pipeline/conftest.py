@@ -19,11 +19,11 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Model, Reply, Request
 from harness.contracts.records import JournalLine
 from harness.pipeline import preparation
+from harness.pipeline.desk import Binding
 from harness.pipeline.executors.execute import Executor
 from harness.pipeline.executors.lanes import Lanes
 from harness.pipeline.memos import CopiedMemory, Memory
 from harness.pipeline.plan import Plan, stage_runs
-from harness.pipeline.roles import Binding
 from harness.runs.journal import JournalRecords
 
 ANY_NUMBER = dict.fromkeys(("calls", "parsing", "judging", "errors"), 1.0)

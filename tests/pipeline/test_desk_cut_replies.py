@@ -8,8 +8,7 @@ from harness.contracts.model import Reply, Sampling, Usage
 from harness.contracts.outcomes import Parsed, Unreadable
 from harness.contracts.task import RoleSpec
 from harness.parsing import JsonReader
-from harness.pipeline.desk import why_cut
-from harness.pipeline.roles import Binding
+from harness.pipeline.desk import Binding, why_cut
 
 WIDE = Sampling(max_tokens=800, reasoning_tokens=4096)
 NARROW = Sampling(max_tokens=800)

@@ -18,8 +18,8 @@ from harness.contracts.model import ModelSettings
 from harness.contracts.records import Done
 from harness.contracts.stage import Item, Stage
 from harness.parsing import TextReader
+from harness.pipeline.desk import Binding
 from harness.pipeline.elsewhere import import_answers
-from harness.pipeline.roles import Binding
 from harness.runs.run_folder import RunFolder
 
 QUESTION = Select(prompt="say", subject="it", options=("x", "y"), labels=("a", "b"))

@@ -14,6 +14,7 @@ from harness.calls.client import Client
 from harness.contracts.finding import NotReady, bad, doubtful, good
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply
+from harness.pipeline.desk import Binding
 from harness.pipeline.preflight import (
     PATIENCE,
     Player,
@@ -24,7 +25,6 @@ from harness.pipeline.preflight import (
     models_of,
     preflight,
 )
-from harness.pipeline.roles import Binding
 from harness.pipeline.settings import RunSettings
 
 OPTION = "--output_path DIR"

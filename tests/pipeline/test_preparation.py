@@ -9,8 +9,9 @@ from harness.base.errors import DataError, PromptError, TaskError, UsageError
 from harness.contracts.stage import Item, Stage
 from harness.data import TaskData
 from harness.pipeline import preparation
+from harness.pipeline.desk import Binding
 from harness.pipeline.preparation import check_prompts, prepare, prepare_without_data
-from harness.pipeline.roles import Binding, RoleBinder
+from harness.pipeline.roles import RoleBinder
 from harness.pipeline.settings import make_settings
 from harness.prompts import Templates
 from harness.registry import load_plugins

@@ -12,7 +12,7 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Sampling
 from harness.contracts.task import RoleSpec
 from harness.pipeline import preparation
-from harness.pipeline.roles import Binding
+from harness.pipeline.desk import Binding
 
 
 class Options(msgspec.Struct, frozen=True):

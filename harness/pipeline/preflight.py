@@ -125,12 +125,12 @@ async def preflight(
     """
     costly = [one for one in models if one.identity.scope != "call" and not one.identity.recorded]
     found, disks = await asyncio.gather(look_at(costly), look_at_disks(settings))
-    if client is not None and not those(chain(disks, *found.values()), "bad"):
+    if client is not None and not select_state(chain(disks, *found.values()), "bad"):
         await ask_models(found, client, {} if to_ask is None else to_ask)
     lines = [*_lines(models, found), *disks]
-    for one in those(lines, "doubtful"):
+    for one in select_state(lines, "doubtful"):
         show(f"{one.about}: {one.says}" + (f"; {one.to_do}" if one.to_do else ""))
-    if prevent := [*known, *those(lines, "bad")]:
+    if prevent := [*known, *select_state(lines, "bad")]:
         raise NotReady(prevent)
 
 
@@ -243,7 +243,7 @@ async def findings_about(
     return _lines(models, found)
 
 
-def those(found: Iterable[Finding], state: State) -> list[Finding]:
+def select_state(found: Iterable[Finding], state: State) -> list[Finding]:
     """The findings of this state."""
     return [one for one in found if one.state == state]
 
@@ -381,8 +381,8 @@ async def ask_models(found: dict[Model, list[Finding]], client: Client, to_ask: 
     asked = [
         one
         for one, own in found.items()
-        if not those(own, "bad")
-        and (one in to_ask or (may_be_asked(one) and those(own, "doubtful")))
+        if not select_state(own, "bad")
+        and (one in to_ask or (may_be_asked(one) and select_state(own, "doubtful")))
     ]
     questions = (look("question", partial(ask, one), QUESTION_SECONDS) for one in asked)
     try:
@@ -403,11 +403,11 @@ def _after_question(found: Sequence[Finding], answer: Sequence[Finding]) -> list
 
     Of the doubts about a model that answers, only those with advice remain.
     """
-    known, doubts = those(found, "good"), those(found, "doubtful")
-    if doubts and (errors := those(answer, "bad")):
+    known, doubts = select_state(found, "good"), select_state(found, "doubtful")
+    if doubts and (errors := select_state(answer, "bad")):
         says = "; ".join(one.says for one in (*doubts, *errors))
         return [*known, bad(doubts[0].about, says, doubts[0].to_do or errors[0].to_do)]
-    if those(answer, "good"):
+    if select_state(answer, "good"):
         doubts = [one if one.to_do else good(one.about, one.says) for one in doubts]
     return [*known, *doubts, *answer]
 
@@ -424,10 +424,10 @@ def _lines(
         players = models[model]
         about = _role_names(one.role for one in players)
         name = ", ".join([model.identity.label, *dict.fromkeys(one.source for one in players)])
-        fine = "; ".join(one.says for one in those(own, "good"))
-        if not those(own, "bad") and (fine or not own):
+        fine = "; ".join(one.says for one in select_state(own, "good"))
+        if not select_state(own, "bad") and (fine or not own):
             lines.append(good(about, f"{name}: {fine or 'can be used'}"))
-        wrong = [*those(own, "bad"), *those(own, "doubtful")]
+        wrong = [*select_state(own, "bad"), *select_state(own, "doubtful")]
         for one in sorted(wrong, key=lambda one: (one.state, one.about != WEIGHTS)):
             says, to_do = f"{name}: {one.says}", _advice(one, model, players)
             lines.append(replace(one, about=about, says=says, to_do=to_do))

@@ -348,10 +348,10 @@ class RoleBinder:
             model.limited = model.limited or given
             if model.occupies is not None:
                 self._engines.made[key] = model
-            self._models[key] = self._of_one_engine(model, spec, role)
+            self._models[key] = self._share_engine(model, spec, role)
         return self._models[key]
 
-    def _of_one_engine(self, model: Model, spec: Spec, role: str) -> Model:
+    def _share_engine(self, model: Model, spec: Spec, role: str) -> Model:
         """An earlier model of the same weights on the same resource, or batches, else the model."""
         if model.occupies is None and not model.patient:
             return model

@@ -213,7 +213,7 @@ async def _begin(session: Session) -> None:
     session.contexts = session.contexts_of(session.thinks)
     taken.begin(prepared, session.contexts, session.thinks)
     if warning := identical_repeats_warning(settings, session.contexts.values()):
-        session.display.show_line(warning, problem=True)
+        session.warn(warning)
     session.stages = [
         stage_run
         for each in prepared.tasks
@@ -240,9 +240,8 @@ async def _find_out(session: Session) -> None:
     """
     settings, taken, engines = session.settings, session.taken, session.engines
     models, store = session.prepared.models, settings.store_file
-    warn = functools.partial(session.display.show_line, problem=True)
     said = said_before(taken.folder, taken.manifest)
-    thinks = known_thinking(models, run_id=taken.run_id, said=said, store=store, warn=warn)
+    thinks = known_thinking(models, run_id=taken.run_id, said=said, store=store, warn=session.warn)
     unknown: Thinks = {model: None for model in models if model not in thinks}
     if session.written is not None and unknown.pop(session.written, True) is None:
         thinks[session.written] = False  # so that no later session says otherwise
@@ -283,7 +282,7 @@ async def _find_out(session: Session) -> None:
             await look(to_ask=unknown)
         except HarnessError as error:
             session.errors.append(error)
-        keep_thinking(unknown, store, warn)
+        keep_thinking(unknown, store, session.warn)
     else:
         session.look = look
     session.thinks = thinks | unknown
@@ -406,12 +405,11 @@ async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:
 def open_stores(session: Session) -> Iterator[tuple[Store, Store | None]]:
     """The run's own answers, and the store of calls if the run has one."""
     file, own = session.settings.store_file, session.taken.folder.own_answers
-    warn = functools.partial(session.display.show_line, problem=True)
     with ExitStack() as stack:
         store = None
         if file is not None:
-            store = stack.enter_context(closing(Store.open(file, warn=warn)))
-        yield stack.enter_context(closing(Store.open(own, warn=warn, option=RUNS))), store
+            store = stack.enter_context(closing(Store.open(file, warn=session.warn)))
+        yield stack.enter_context(closing(Store.open(own, warn=session.warn, option=RUNS))), store
 
 
 async def open_executor(

@@ -86,7 +86,11 @@ class Session:
         manifest = self.taken.manifest
         return {} if manifest.prices is None else session_costs(manifest, usage, manifest.prices)
 
+    def warn(self, line: str) -> None:
+        """Show a problem of the run."""
+        self.display.show_line(line, problem=True)
+
     def notify(self, hook: str, event: object) -> None:
         """Call a hook of all plugins; its problems are shown."""
         for problem in self.plugins.notify(hook, event):
-            self.display.show_line(problem, problem=True)
+            self.warn(problem)

@@ -271,7 +271,11 @@ def record_outcome(
         queue.writer.append(record)
     except ValueError as error:
         outcome = Broken("unwritable_value", str(error))
-        _record_without(queue, msgspec.structs.replace(record, outcome=outcome))
+        record = msgspec.structs.replace(record, outcome=outcome)
+        try:
+            queue.writer.append(record)
+        except ValueError:  # of its calls or what was judged
+            queue.writer.append(msgspec.structs.replace(record, calls=(), judged=msgspec.UNSET))
     _count(run, outcome, calls)
     return None if isinstance(outcome, Done) else outcome
 
@@ -279,14 +283,6 @@ def record_outcome(
 def ends_gently(error: HarnessError) -> bool:
     """Whether calls in flight may finish after this error."""
     return isinstance(error, GENTLE)
-
-
-def _record_without(queue: Queue, record: JournalLine[Item, Any]) -> None:
-    """Record that an item has no value, without the parts that cannot be encoded."""
-    try:
-        queue.writer.append(record)
-    except ValueError:
-        queue.writer.append(msgspec.structs.replace(record, calls=(), judged=msgspec.UNSET))
 
 
 def _done(queue: Queue, value: Any) -> Done[Any] | Broken:

@@ -473,7 +473,7 @@ class ShardWorker:
                 try:
                     await self._prepare()
                 except Exception as error:
-                    self._error = self._known(error)
+                    self._error = self._error_here(error)
         return self._node, self._error
 
     async def work(self, shard: Shard) -> ShardDone:
@@ -504,7 +504,7 @@ class ShardWorker:
         try:
             queue = self._begin(shard, files, attempts + 1)
         except Exception as failed:
-            return ShardDone(attempts=attempts, error=self._known(failed))
+            return ShardDone(attempts=attempts, error=self._error_here(failed))
         self._queues.append(queue)
         self._meter.grant(shard.share)
         self._lanes.add(queue, rounds=shard.rounds)
@@ -553,7 +553,7 @@ class ShardWorker:
                 try:
                     await closes()
                 except HarnessError as error:
-                    failed = failed or self._known(error)
+                    failed = failed or self._error_here(error)
             if self._store is not None:
                 self._store.close()
         return await self.news(), failed
@@ -571,12 +571,12 @@ class ShardWorker:
                 self._ending = asyncio.get_running_loop().create_task(self._renew())
         elif isinstance(error, HarnessError):
             if isinstance(error, (ModelError, StorageError)):
-                error = self._known(error)
+                error = self._error_here(error)
             self._stop(error, at_once=not ends_gently(error))
         elif error is not None:
-            self._stop(self._known(error), at_once=True)
+            self._stop(self._error_here(error), at_once=True)
 
-    def _known(self, error: BaseException) -> HarnessError:
+    def _error_here(self, error: BaseException) -> HarnessError:
         """The error, or that of a crash, which says from now on that it is about this node."""
         if not isinstance(error, HarnessError):
             trace = "".join(traceback.format_exception(error)[-4:])
@@ -716,7 +716,7 @@ class ShardWorker:
             try:
                 file.close()
             except StorageError as failed:
-                error = error or self._known(failed)
+                error = error or self._error_here(failed)
         return ShardDone(
             attempts=queue.attempt,
             counts=queue.counts(),
@@ -748,7 +748,7 @@ class ShardWorker:
         try:
             await self._gate.close()
         except HarnessError as error:
-            self._stop(self._known(error), at_once=True)
+            self._stop(self._error_here(error), at_once=True)
             return
         earlier = self._client
         self._make_client()

@@ -19,7 +19,7 @@ from harness.contracts.model import CallError, Model
 Ending = Literal["success", "rate limit", "trouble"]
 """How a request ended; "trouble" is a server error, a lost connection or a timeout."""
 
-LEAST = 50
+LEAST_ANSWERS = 50
 """A share is one of at least so many answers."""
 
 BEARABLE = 0.05
@@ -104,7 +104,7 @@ class Limiter:
             self._tested = True
         self._endings.append(ending)
         self._counts[ending] += 1
-        if len(self._endings) > max(LEAST, 2 * self.limit):
+        if len(self._endings) > max(LEAST_ANSWERS, 2 * self.limit):
             self._counts[self._endings.popleft()] -= 1
         if ending == "success":
             seconds = self._clock() - sent
@@ -140,7 +140,7 @@ class Limiter:
 
     def _too_many(self, ending: Ending) -> bool:
         # Refusals come before answers: those in flight count where there are more of them.
-        return self._counts[ending] > BEARABLE * max(LEAST, len(self._endings), self.busy)
+        return self._counts[ending] > BEARABLE * max(LEAST_ANSWERS, len(self._endings), self.busy)
 
     def _grow(self) -> None:
         part = 0.1 if self.limit < self._cut_from else 0.0

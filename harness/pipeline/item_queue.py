@@ -32,7 +32,7 @@ from harness.pipeline.settings import FailureLimits
 from harness.runs.atomic_files import storage_error
 from harness.runs.journal import JournalWriter, LackingRecord
 
-FEWEST = 2
+FEWEST_FAILURES = 2
 """Failures that it takes to exceed a limit: one bad item never ends a run."""
 
 FEWEST_TO_STOP_EARLY = 20
@@ -89,7 +89,7 @@ class FailureWatch:
 
     def too_many(self) -> bool:
         """Whether a family's share of all items exceeds its limit."""
-        return self._over(FEWEST) is not None
+        return self._over(FEWEST_FAILURES) is not None
 
     def hopeless(self) -> bool:
         """Whether the share will exceed its limit even if all other items succeed."""
@@ -97,7 +97,7 @@ class FailureWatch:
 
     def error(self, label: str) -> TooManyFailures:
         """The error with the limit that was exceeded and the ways to continue."""
-        family = self._over(FEWEST) or "errors"
+        family = self._over(FEWEST_FAILURES) or "errors"
         causes = ", ".join(f"{cause} {count}" for cause, count in self.causes.most_common())
         limit = getattr(self.limits, family)
         again = how_to_ask_again(self.causes, asks=self.asks)

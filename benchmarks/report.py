@@ -26,7 +26,7 @@ from typing import Any
 import msgspec
 
 import harness
-from harness.base.checksums import LINE, sealed
+from harness.base.hashing import LINE, sealed
 from harness.runs.atomic_files import sealed_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

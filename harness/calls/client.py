@@ -6,6 +6,7 @@ Imported only by modules that run stages.
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -16,17 +17,56 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from harness.base.errors import BudgetSpent, HarnessError, ModelError
-from harness.base.hashing import digest
-from harness.calls.budget import UNCOUNTED, Budget, Claim, Meter
-from harness.calls.engines import EngineGate
-from harness.calls.keys import call_key, call_seed
-from harness.calls.limiter import Ending, Limiter
+from harness.base.hashing import canonical, canonical_plain, digest, digest_bytes, stable_int
+from harness.calls.budget import UNCOUNTED, Attempts, Budget, Claim, Meter, UsageBook, Use
+from harness.calls.engines import Ending, EngineGate, Limiter
 from harness.calls.retry import Patience, delay_before_retry, may_retry
 from harness.calls.store import Store
-from harness.calls.usage import Attempts, UsageBook, Use
 from harness.contracts.identity import Identity
 from harness.contracts.model import AskLive, CallError, Model, Reply, Request, Usage
 from harness.contracts.outcomes import CallFailed
+
+LARGEST_SEED = 0x7FFF_FFFF
+"""The largest seed of servers with 32-bit seeds."""
+
+
+def call_key(
+    identity: Identity, request: Request, *, repeat: int, run_id: str, fresh: str | None = None
+) -> str:
+    """A 32-character hexadecimal key, equal for two calls that may share one answer.
+
+    `fresh` is the salt of a run that needs answers of its own.
+    """
+    sampling = request.sampling
+    # What is not set has no part in the key: keys are those from before these fields existed.
+    reasoning = sampling.reasoning_tokens
+    # The parts in order of their names; only the last contains fractions.
+    salt = canonical_plain(fresh)
+    messages = canonical_plain([[one.role, one.content] for one in request.messages])
+    rest = canonical(
+        {
+            "model": identity.key(run_id),
+            "sampling": {
+                "temperature": sampling.temperature,
+                "max_tokens": sampling.max_tokens,
+                "top_p": sampling.top_p,
+                "stop": sampling.stop,
+                **({"reasoning_tokens": reasoning} if reasoning else {}),
+                **sampling.seldom_set,
+            },
+            "seed": request.seed,
+            "repeat": repeat,
+            "schema": request.schema,
+        }
+    )
+    return digest_bytes(b'{"fresh":%b,"messages":%b,%b' % (salt, messages, rest[1:]))
+
+
+@functools.lru_cache
+def call_seed(seed: int, repeat: int) -> int:
+    """The seed of one call: different for each repeat, the same in every run."""
+    return stable_int("call", seed, repeat) & LARGEST_SEED
+
 
 HINTS = {
     "auth": "check the API key that the model uses",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import UsageError, did_you_mean, one_of
-from harness.calls.usage import Spend
 from harness.contracts.identity import Identity
 from harness.contracts.model import Usage
 
@@ -24,6 +24,24 @@ SECTION = "prices"
 CURRENCY = "currency"
 _CURRENCY = re.compile(r"\w{1,8}")
 _EXAMPLE = f'a price for each model: [{SECTION}."openai:NAME"], input = 1.25, output = 10'
+
+
+@dataclass(kw_only=True, slots=True)
+class Spend:
+    """The tokens of some calls; `unreported` calls reported no usage, at least for one attempt."""
+
+    calls: int = 0
+    unreported: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+    def add(self, usage: Usage | None) -> None:
+        """Count the tokens of one attempt."""
+        if usage is not None:
+            self.prompt_tokens += usage.prompt_tokens
+            self.cached_tokens += usage.cached_tokens
+            self.completion_tokens += usage.completion_tokens
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

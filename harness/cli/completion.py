@@ -53,7 +53,7 @@ def _named_models() -> Iterable[str]:
 
 def _runs() -> list[str]:
     from harness.cli.kept_runs import default_folder, kept_runs
-    from harness.pipeline.specs import LATEST
+    from harness.pipeline.settings import LATEST
 
     place = default_folder()
     found = sorted((str(file.parent) for file in place.glob("*/manifest.json")), reverse=True)

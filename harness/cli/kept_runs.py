@@ -129,7 +129,7 @@ def kept_runs(place: Path) -> list[Opened]:
 
 def _called(name: str, place: Path, tags: Mapping[str, str]) -> Opened | None:
     """The run of a label, `latest`, or a beginning of a folder's name; DataError for several."""
-    from harness.pipeline.specs import LATEST
+    from harness.pipeline.settings import LATEST
 
     kept = [one for one in kept_runs(place) if has_tags(one[1], tags)]
     if name == LATEST:

@@ -96,7 +96,7 @@ def expand(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str
 
     The name is the label of the model unless the SPEC changes what is asked.
     """
-    from harness.pipeline.specs import joined_members, parse_spec, split_members
+    from harness.pipeline.settings import joined_members, parse_spec, split_members
 
     kind, colon, rest = spec.partition(":")
     if kind in models:

@@ -348,7 +348,7 @@ def _roles_from(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _sampling(text: str) -> dict[str, Any]:
-    from harness.pipeline.specs import parse_args
+    from harness.pipeline.settings import parse_args
     from harness.tasks.load import read_value
 
     try:

@@ -138,7 +138,7 @@ def data_of(text: str) -> tuple[str, str]:
 
 def arguments_text(args: Mapping[str, str]) -> str:
     """The arguments as `A=B,C=D`; ValueError if the text would not be read back as the same."""
-    from harness.pipeline.specs import parse_args
+    from harness.pipeline.settings import parse_args
 
     text = ",".join(f"{name}={value}" for name, value in args.items())
     try:

@@ -175,7 +175,7 @@ def effective_settings(ctx: click.Context) -> EffectiveSettings:
 
 def _file_hosts(effective: EffectiveSettings) -> tuple[str, ...]:
     """The hosts of models that only files name, and neither command line nor environment."""
-    from harness.pipeline.specs import hosts_in
+    from harness.pipeline.settings import hosts_in
 
     given = [one for one in effective.holding() if one.option in _WITH_HOSTS]
     own = hosts_in(str(one.value) for one in given if one.source in (ENVIRONMENT, COMMAND))

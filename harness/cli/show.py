@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from harness.base.errors import DataError, UsageError, one_of
+from harness.calls.budget import player_name
 from harness.calls.pricing import read_price_file
-from harness.calls.usage import player_name
 from harness.cli.command import PATH, argument, command, json_option, option
 from harness.cli.kept_runs import folder_option, open_run, tag_option
 from harness.cli.output import print_json

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from harness.comparison.document import ComparisonDocument
     from harness.contracts.report import Report
-    from harness.pipeline.roles import Binding, RoleBinder
+    from harness.pipeline.desk import Binding
+    from harness.pipeline.roles import RoleBinder
     from harness.pipeline.settings import RunSettings
     from harness.pipeline.suite import Candidate, FinishedRuns, PlannedSuiteRun, Suite, SuiteRun
     from harness.registry import Plugins

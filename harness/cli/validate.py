@@ -169,7 +169,7 @@ class Checker:
         return [error for error in errors if error not in about_data]
 
     def _task_errors(self, document: Document) -> list[HarnessError]:
-        from harness.pipeline.stage_items import check_order
+        from harness.pipeline.plan import check_order
         from harness.prompts.task_prompts import check_prompts_used, wrong_prompts
         from harness.registry.data_tools import build_tool
         from harness.tasks.check import mismatches

@@ -1,9 +1,15 @@
 """Readers that turn a model's text into a value; the rung that succeeded is recorded."""
 
 from harness.contracts.reader import Reader
-from harness.parsing.key_reader import KeyReader, number_in
-from harness.parsing.ladder import LADDER_VERSION, JsonReader, TextReader, last_object
-from harness.parsing.reasoning import split_reasoning
+from harness.parsing.ladder import (
+    LADDER_VERSION,
+    JsonReader,
+    KeyReader,
+    TextReader,
+    last_object,
+    number_in,
+    split_reasoning,
+)
 
 __all__ = [
     "LADDER_VERSION", "JsonReader", "KeyReader", "Reader", "TextReader", "last_object",

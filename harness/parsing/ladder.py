@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
@@ -13,10 +14,20 @@ import msgspec
 
 from harness.base.errors import PluginError
 from harness.contracts.outcomes import Parsed, Unreadable
-from harness.parsing.decode import LARGEST, NotJson, decode, whole_characters
-from harness.parsing.extract import Span, fenced_blocks, outermost
-from harness.parsing.json_schema import SchemaCheck, wire_schema
-from harness.parsing.repair import repair_json
+from harness.parsing.decode import (
+    LARGEST,
+    NotJson,
+    Span,
+    decode,
+    fenced_blocks,
+    outermost,
+    repair_json,
+    whole_characters,
+)
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
 
 T = TypeVar("T")
 
@@ -293,3 +304,196 @@ def _with_whole_numbers(value: Any) -> Any:
 def _short(detail: str) -> str:
     flat = " ".join(detail[: 4 * DETAIL_LENGTH].split())
     return flat if len(flat) <= DETAIL_LENGTH else f"{flat[: DETAIL_LENGTH - 1]}…"
+
+
+MOST_ERRORS = 20
+LISTS_OF_SCHEMAS = ("anyOf", "prefixItems")
+SCHEMAS = ("items", "additionalProperties")
+FOR_PEOPLE = ("title", "description")
+UNSUPPORTED_KEYWORDS = frozenset({"$ref", "default", "discriminator"})
+"""Keywords of msgspec's schemas that strict servers reject; they are left out of requests."""
+
+
+class SchemaCheck:
+    """Checks values against a schema, which is compiled at its first use."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = schema
+
+    def problem(self, value: Any) -> str | None:
+        """The problem of a value; None where it fits the schema."""
+        from jsonschema.exceptions import best_match
+
+        error = best_match(itertools.islice(self._validator.iter_errors(value), MOST_ERRORS))
+        return None if error is None else f"at {error.json_path}: {error.message}"
+
+    @functools.cached_property
+    def _validator(self) -> Validator:
+        import jsonschema
+
+        kind = jsonschema.Draft202012Validator
+        try:
+            kind.check_schema(self._schema)
+        except jsonschema.SchemaError as error:
+            raise PluginError(
+                "a reader's schema is no valid JSON Schema", found=error.message
+            ) from error
+        return kind(self._schema)
+
+
+def wire_schema(kind: Any) -> dict[str, Any]:
+    """The schema of a type in the form that strict servers accept; PluginError if it has none.
+
+        wire_schema(list[Interest])["items"]["required"]    # ["name", "cited"]
+
+    References are replaced by their targets. All fields of a Struct that forbids unknown fields are
+    required, also fields with a default. The name and the docstring of a Struct are left out, so
+    that a better docstring does not change the request.
+    """
+    try:
+        schema = msgspec.json.schema(kind)
+    except TypeError as error:
+        raise PluginError(
+            "a reader's type has no JSON Schema",
+            found=str(error).splitlines()[-1],
+            expected="a type with a schema in msgspec, such as list[Interest]",
+        ) from error
+    return _inlined(schema, schema.pop("$defs", {}), ())
+
+
+def _inlined(
+    schema: Mapping[str, Any], named: Mapping[str, Any], above: tuple[str, ...]
+) -> dict[str, Any]:
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        if name in above:
+            raise PluginError(
+                "a reader's type contains itself",
+                found=" -> ".join([*above[above.index(name) :], name]),
+                expected="a type without recursion, since servers accept no references",
+            )
+        above = (*above, name)
+        plain = {key: one for key, one in named[name].items() if key not in FOR_PEOPLE}
+        schema = {**plain, **schema}
+    made: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in UNSUPPORTED_KEYWORDS:
+            continue
+        if key == "properties":
+            made[key] = {name: _inlined(one, named, above) for name, one in value.items()}
+        elif key in LISTS_OF_SCHEMAS:
+            made[key] = [_inlined(one, named, above) for one in value]
+        elif key in SCHEMAS and isinstance(value, dict):
+            made[key] = _inlined(value, named, above)
+        else:
+            made[key] = value
+    if made.get("additionalProperties") is False:
+        made["required"] = list(made.get("properties", ()))
+    return made
+
+
+DECIMAL = re.compile(r"\s*+[+-]?[0-9]{1,20}(?:\.[0-9]{1,20})?\s*+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyReader(Generic[T]):
+    """Reads the value of one key in the last JSON object of a text, as `last_object` finds it.
+
+        stars = KeyReader(key="stars", like=("rating",), convert=to_stars)
+        stars('{"Rating": "4"}')
+
+    `key`: the key that the prompt asks for, in upper or lower case, which wins.
+    `like`: without it, the last key counts that contains one of these, in lower case.
+    `convert`: the answer from the value, and whether it was a number in a string ("quoted"); or an
+    Unreadable.
+    `of_value`: the JSON schema of the value, if a server may enforce an object with this key alone.
+    """
+
+    key: str
+    like: tuple[str, ...]
+    convert: Callable[[Any], tuple[T, bool] | Unreadable]
+    of_value: dict[str, Any] | None = None
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema of the whole answer."""
+        if self.of_value is None:
+            return None
+        return {
+            "type": "object",
+            "properties": {self.key: self.of_value},
+            "required": [self.key],
+            "additionalProperties": False,
+        }
+
+    def __call__(self, text: str) -> Parsed[T] | Unreadable:
+        """The answer in a reply, or why it is unreadable."""
+        found = last_object(text)
+        if isinstance(found, Unreadable):
+            return found
+        fitting = [key for key in found.value if any(one in key.lower() for one in self.like)]
+        if not fitting:
+            return Unreadable("schema", f"no key with {' or '.join(self.like)} in its name")
+        asked = [key for key in fitting if key.lower() == self.key]
+        converted = self.convert(found.value[(asked or fitting)[-1]])
+        if isinstance(converted, Unreadable):
+            return converted
+        value, quoted = converted
+        return Parsed(value, "quoted" if quoted else found.rung)
+
+
+def number_in(value: Any) -> tuple[float, bool] | None:
+    """The number in a JSON value, and whether it was in a string; None for other values.
+
+    A string holds a decimal number and nothing else: not "4/5", "4.0 stars", "1e0" or "four"; true
+    and false are not numbers.
+    """
+    if isinstance(value, str):
+        return (float(value), True) if DECIMAL.fullmatch(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value), False
+
+
+# A tag opens reasoning only at the start of a line, not within a sentence or a JSON string. The
+# possessive quantifier keeps the time linear on lines of blanks.
+TAG = re.compile(
+    r"(?im)(?P<line>^[ \t]*+)?(?:<(?P<close>/?)(?:seed:)?think(?:ing)?>|\[(?P<close2>/?)THINK\])"
+)
+
+
+def split_reasoning(text: str) -> tuple[str, str | None]:
+    """The answer without its reasoning, and the reasoning, or None.
+
+        split_reasoning("<think>2 + 2</think>4")    # ("4", "2 + 2")
+
+    Reasoning is the text in `<think>…</think>` (or `<thinking>`, `<seed:think>`, `[THINK]`). A
+    closing tag without an opening one ends reasoning that began with the reply, since some chat
+    templates write the opening tag into the prompt. After an opening tag that is never closed,
+    everything is reasoning.
+    """
+    if "hink" not in text and "HINK" not in text:
+        return text, None
+    answer: list[str] = []
+    thought: list[str] = []
+    inside = False
+    position = 0
+    for tag in TAG.finditer(text):
+        closes = bool(tag["close"] or tag["close2"])
+        if closes:
+            if not inside:
+                thought.extend(answer)
+                answer.clear()
+            thought.append(text[position : tag.start()])
+            inside = False
+        elif inside or tag["line"] is None:
+            continue
+        else:
+            answer.append(text[position : tag.start()])
+            inside = True
+        position = tag.end()
+    if position == 0:
+        return text, None
+    (thought if inside else answer).append(text[position:])
+    reasoning = "\n".join(stripped for part in thought if (stripped := part.strip()))
+    return "".join(answer).strip(), reasoning or None

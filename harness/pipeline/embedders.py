@@ -17,7 +17,7 @@ from harness.calls.retry import Patience
 from harness.calls.store import Store, default_path
 from harness.contracts.embedder import Asker, Embedder, EmbedderSettings, checked_rows
 from harness.contracts.model import Model, Reply, Request
-from harness.pipeline.specs import hosts_in, parse_spec
+from harness.pipeline.settings import hosts_in, parse_spec
 from harness.registry import load_plugins, made
 
 if TYPE_CHECKING:

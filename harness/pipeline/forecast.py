@@ -27,15 +27,14 @@ from harness.contracts.judge import Ask, Judge, JudgeParts, Question, Verdict
 from harness.contracts.model import CallError, Message, Model, Reply, Request
 from harness.contracts.outcomes import Broken, NoVerdict, problem_in
 from harness.contracts.stage import Item
+from harness.pipeline.desk import StageContext
 from harness.pipeline.executors.execute import Executor
 from harness.pipeline.executors.lanes import Lanes
 from harness.pipeline.executors.sharded import machines_of
-from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan
+from harness.pipeline.memos import CopiedMemory
+from harness.pipeline.plan import Journals, Plan, records_of, stage_runs
 from harness.pipeline.preparation import Prepared, PreparedTask, check_prices, prepare, with_data_of
 from harness.pipeline.settings import FailureLimits, RunSettings
-from harness.pipeline.stage_context import StageContext
-from harness.pipeline.stage_items import Journals, records_of, stage_runs
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -232,21 +231,14 @@ async def rehearse(
         forecasts, seen = await _rehearse_task(full, part, plugins)
         stages += forecasts
         rehearsed = max(rehearsed, seen)
-    in_turn = [
+    live = [
         f"{each.task.name}/{stage.name}"
         for each in whole.tasks
         for stage in each.stages
         if stage.sequential
         and any(one.patient for role in stage.roles for one in each.bindings[role].models)
     ]
-    apart = [
-        f"{each.task}/{each.stage} {each.a_user[0]} to {each.a_user[1]}"
-        for each in stages
-        if each.a_user is not None
-        and each.a_user[0] < each.a_user[1]
-        and task_and_repeat(each.task)[1] == 1
-    ]
-    differ = f"these users differ, so the estimate is rough; items per user: {', '.join(apart)}"
+    in_turn = f"asked live, not in batches, one question after the other: {', '.join(live)}"
     return Forecast(
         stages=tuple(stages),
         rehearsed_users=rehearsed,
@@ -255,12 +247,7 @@ async def rehearse(
             f"about {CHARACTERS_A_TOKEN} characters per token",
             "later stages have as many items and calls per user as with baseline respondents for "
             f"{rehearsed} users",
-            *([differ] if apart else ()),
-            *(
-                [f"asked live, not in batches, one question after the other: {', '.join(in_turn)}"]
-                if in_turn
-                else ()
-            ),
+            *([in_turn] if live else ()),
             "every completion reaches its token limit",
             "no call is answered from the store, although answered calls cost nothing",
             *(ASSUMPTIONS if settings.prices is not None else ()),
@@ -284,7 +271,7 @@ async def _rehearse_task(
         client = Client(store=None, run_id="rehearsal")
         executor = Executor(
             plan=Plan(runs=stage_runs(part, contexts, journals), resource=lambda model: None),
-            make_workers=partial(Lanes, client=client, memo=Memory(None)),
+            make_workers=partial(Lanes, client=client, memo=CopiedMemory()),
             limits=dict.fromkeys(FailureLimits.__struct_fields__, 1.0),
         )
         await executor.run()

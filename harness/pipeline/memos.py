@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -54,43 +54,23 @@ class ItemMemo:
         return {key: one.value for key, one in held.items()}
 
 
-@dataclass(frozen=True)
-class LocalMemo:
-    """A table of this process, for rehearsals, which leave no file."""
-
-    values: dict[str, str] = field(default_factory=dict)
-
-    def known(self, keys: Iterable[str]) -> dict[str, str]:
-        """The values of these keys, of those that have one."""
-        return {key: self.values[key] for key in keys if key in self.values}
-
-    def keep(self, values: Mapping[str, str]) -> dict[str, str]:
-        """The values that hold from now on for these keys."""
-        return {key: self.values.setdefault(key, value) for key, value in values.items()}
-
-
 class Memory:
-    """The tables of a run: in its store, or else in its own file, or else in this process."""
+    """The tables of a run, in its store or else in its `own` file, which has who wrote a value."""
 
-    def __init__(self, store: Store | None, own: Store | None = None) -> None:
-        self._store = store or own
+    def __init__(self, store: Store, own: Store | None = None) -> None:
+        self._store = store
         self._own = own
-        self._local: defaultdict[str, LocalMemo] = defaultdict(LocalMemo)
 
-    def __call__(self, name: str, asker: str) -> ItemMemo | LocalMemo:
+    def __call__(self, name: str, asker: str) -> ItemMemo:
         """The table of that name, as an item sees it."""
-        return self._local[name] if self._store is None else ItemMemo(self, name, asker)
+        return ItemMemo(self, name, asker)
 
     def entries(self, name: str, keys: Iterable[str]) -> dict[str, Entry]:
         """The entries of these keys, of those that have one."""
-        if self._store is None:
-            return _unsigned(self._local[name].known(keys))
         return self._signed(name, self._store.memo_known(name, keys))
 
     def keep(self, name: str, asker: str, values: Mapping[str, str]) -> dict[str, Entry]:
         """The entries that hold from now on for these keys."""
-        if self._store is None:
-            return _unsigned(self._local[name].keep(values))
         offered = {key: value.encode() for key, value in values.items()}
         if self._own is not None:
             held = self._store.memo_known(name, offered)
@@ -100,10 +80,10 @@ class Memory:
 
     def copy(self, prefix: str) -> dict[str, dict[str, Entry]]:
         """All entries of the tables whose names begin so."""
-        tables = {} if self._store is None else self._store.memo_all(prefix)
         written = {} if self._own is None else self._own.memo_all(_writers(prefix))
         return {
-            name: _entries(found, written.get(_writers(name), {})) for name, found in tables.items()
+            name: _entries(found, written.get(_writers(name), {}))
+            for name, found in self._store.memo_all(prefix).items()
         }
 
     def _signed(self, name: str, found: Mapping[str, bytes]) -> dict[str, Entry]:
@@ -115,10 +95,13 @@ class Memory:
 class CopiedMemory:
     """The tables of a run as a worker in another process sees them: a copy, and its own additions.
 
-    `tell(name, asker, values)` hears of what is new; others see it once they have a later copy.
+    `tell(name, asker, values)` hears of what is new; others see it once they have a later copy. A
+    rehearsal tells nobody.
     """
 
-    def __init__(self, tell: Callable[[str, str, dict[str, str]], None]) -> None:
+    def __init__(
+        self, tell: Callable[[str, str, dict[str, str]], None] = lambda name, asker, values: None
+    ) -> None:
         self._tables: defaultdict[str, dict[str, Entry]] = defaultdict(dict)
         self._tell = tell
 
@@ -142,10 +125,6 @@ class CopiedMemory:
             self._tell(name, asker, new)
             table.update({key: Entry(value, asker) for key, value in new.items()})
         return {key: table[key] for key in values}
-
-
-def _unsigned(values: Mapping[str, str]) -> dict[str, Entry]:
-    return {key: Entry(value) for key, value in values.items()}
 
 
 def _entries(found: Mapping[str, bytes], written: Mapping[str, bytes]) -> dict[str, Entry]:

@@ -1,4 +1,8 @@
-"""Looks at what a run needs before anything is asked: models, their servers and weights, disks."""
+"""Looks at what a run needs before anything is asked: models, their servers and weights, disks.
+
+Where it is not known whether a model thinks, or whether it can be used, it is asked one small
+question: does it answer, and does it think before it answers?
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import shutil
 import tempfile
 import textwrap
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -17,12 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from harness.base.errors import DataError, HarnessError, Unavailable
+from harness.base.errors import BudgetSpent, DataError, HarnessError, ModelError, Unavailable
+from harness.base.hashing import digest
 from harness.base.home import expanded
 from harness.base.redaction import safe_text
 from harness.base.threads import in_thread
 from harness.calls.client import Client
-from harness.calls.network_fs import network_type
+from harness.calls.retry import Patience
+from harness.calls.store import Store, network_type
 from harness.contracts.finding import (
     NAME,
     WEIGHTS,
@@ -35,19 +42,42 @@ from harness.contracts.finding import (
     doubtful,
     good,
 )
-from harness.contracts.model import Model
+from harness.contracts.model import CallError, Message, Model, Reply, Request, Sampling
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
+from harness.parsing import split_reasoning
+from harness.pipeline.desk import Binding, StageContext
 from harness.pipeline.preparation import Prepared, data_problems, prepare
-from harness.pipeline.roles import JUDGE, Binding, RoleBinder, giving_option, option_of
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.specs import parse_args
-from harness.pipeline.stage_context import StageContext
-from harness.pipeline.thinking import PATIENCE, Thinks, ask_question
+from harness.pipeline.roles import JUDGE, RoleBinder, giving_option, option_of
+from harness.pipeline.settings import RunSettings, parse_args
 from harness.registry.task_catalogue import Catalogue
+from harness.runs.journal import part_numbers
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
+
+
+QUESTION = Request(
+    messages=(Message("user", "What is 17 times 23? Answer with the number and nothing else."),),
+    sampling=Sampling(max_tokens=2048),
+    seed=0,
+)
+"""Simple to answer, but a model that thinks thinks about it."""
+
+PATIENCE = Patience(attempts=1, attempt_timeout=120.0, total_timeout=120.0)
+"""Without further attempts: the run itself waits for a server in trouble."""
+
+REASONING_ONLY = "no_content"
+"""The cause of failure if the tokens were enough for reasoning only."""
+
+Thinks = dict[Model, bool | None]
+"""Whether models think; None where that is not known."""
+
+YES, NO = b"true", b"false"
+MEMO = STAGE = "thinking"
+"""The memo table of the answers, and the name under which the questions are counted."""
 
 SECONDS = 10.0
 MODEL_SECONDS = 60.0
@@ -95,12 +125,12 @@ async def preflight(
     """
     costly = [one for one in models if one.identity.scope != "call" and not one.identity.recorded]
     found, disks = await asyncio.gather(look_at(costly), look_at_disks(settings))
-    if client is not None and not those(chain(disks, *found.values()), "bad"):
+    if client is not None and not select_state(chain(disks, *found.values()), "bad"):
         await ask_models(found, client, {} if to_ask is None else to_ask)
     lines = [*_lines(models, found), *disks]
-    for one in those(lines, "doubtful"):
+    for one in select_state(lines, "doubtful"):
         show(f"{one.about}: {one.says}" + (f"; {one.to_do}" if one.to_do else ""))
-    if prevent := [*known, *those(lines, "bad")]:
+    if prevent := [*known, *select_state(lines, "bad")]:
         raise NotReady(prevent)
 
 
@@ -213,7 +243,7 @@ async def findings_about(
     return _lines(models, found)
 
 
-def those(found: Iterable[Finding], state: State) -> list[Finding]:
+def select_state(found: Iterable[Finding], state: State) -> list[Finding]:
     """The findings of this state."""
     return [one for one in found if one.state == state]
 
@@ -351,8 +381,8 @@ async def ask_models(found: dict[Model, list[Finding]], client: Client, to_ask: 
     asked = [
         one
         for one, own in found.items()
-        if not those(own, "bad")
-        and (one in to_ask or (may_be_asked(one) and those(own, "doubtful")))
+        if not select_state(own, "bad")
+        and (one in to_ask or (may_be_asked(one) and select_state(own, "doubtful")))
     ]
     questions = (look("question", partial(ask, one), QUESTION_SECONDS) for one in asked)
     try:
@@ -373,11 +403,11 @@ def _after_question(found: Sequence[Finding], answer: Sequence[Finding]) -> list
 
     Of the doubts about a model that answers, only those with advice remain.
     """
-    known, doubts = those(found, "good"), those(found, "doubtful")
-    if doubts and (errors := those(answer, "bad")):
+    known, doubts = select_state(found, "good"), select_state(found, "doubtful")
+    if doubts and (errors := select_state(answer, "bad")):
         says = "; ".join(one.says for one in (*doubts, *errors))
         return [*known, bad(doubts[0].about, says, doubts[0].to_do or errors[0].to_do)]
-    if those(answer, "good"):
+    if select_state(answer, "good"):
         doubts = [one if one.to_do else good(one.about, one.says) for one in doubts]
     return [*known, *doubts, *answer]
 
@@ -394,10 +424,10 @@ def _lines(
         players = models[model]
         about = _role_names(one.role for one in players)
         name = ", ".join([model.identity.label, *dict.fromkeys(one.source for one in players)])
-        fine = "; ".join(one.says for one in those(own, "good"))
-        if not those(own, "bad") and (fine or not own):
+        fine = "; ".join(one.says for one in select_state(own, "good"))
+        if not select_state(own, "bad") and (fine or not own):
             lines.append(good(about, f"{name}: {fine or 'can be used'}"))
-        wrong = [*those(own, "bad"), *those(own, "doubtful")]
+        wrong = [*select_state(own, "bad"), *select_state(own, "doubtful")]
         for one in sorted(wrong, key=lambda one: (one.state, one.about != WEIGHTS)):
             says, to_do = f"{name}: {one.says}", _advice(one, model, players)
             lines.append(replace(one, about=about, says=says, to_do=to_do))
@@ -467,3 +497,104 @@ def folder(about: str, path: Path, *, option: str) -> Iterator[Finding]:
         yield (doubtful if free else bad)(about, where, f"free some space, or {advice}")
     else:
         yield good(about, where)
+
+
+async def ask_question(model: Model, client: Client) -> tuple[list[Finding], bool | None]:
+    """What the question shows: whether the model answers, and whether it thinks.
+
+    There is no finding if the budget does not allow the question, which the run itself reports.
+    """
+    about, failed = "question", "a small question failed"
+    try:
+        asked = model.live or model
+        answer = await client.ask(asked, QUESTION, role=model.identity.label, stage=STAGE)
+    except BudgetSpent:
+        return [], None
+    except ModelError as error:
+        if not isinstance(error.__cause__, CallError):
+            raise
+        return [bad(about, f"{failed}: {error.__cause__}", error.hint)], None
+    failure, reply = answer.failure, answer.reply
+    if failure is not None and failure.cause != REASONING_ONLY:
+        return [doubtful(about, f"{failed}: {failure.cause}: {failure.detail}")], None
+    answers = [good(about, "it answers a small question")]
+    if reply is None or reply.finish == "refused":
+        return answers, None
+    return answers, shows_thinking(reply)
+
+
+def shows_thinking(reply: Reply) -> bool:
+    """Whether a reply to the question contains reasoning, or was cut.
+
+    A number needs no thousand tokens: what was cut is thinking, also where no tag opens it.
+    """
+    _, thought = split_reasoning(reply.text)
+    counted = reply.usage is not None and reply.usage.reasoning_tokens > 0
+    return bool(thought or reply.reasoning or counted or reply.finish == "length")
+
+
+def known_thinking(
+    models: Sequence[Model],
+    *,
+    run_id: str,
+    said: Mapping[str, bool | None],
+    store: Path | None,
+    warn: Callable[[str], None],
+) -> Thinks:
+    """Whether models think, None if nobody can know; without the models that the question is for.
+
+    `said` is what earlier sessions of the run knew, by the digest of the identity's key, and
+    `store` has the kept answers.
+    """
+    known: Thinks = {}
+    memos = {}
+    for model in models:
+        key = digest(model.identity.key(run_id))
+        thinks = said[key] if key in said else model.thinks()
+        if key in said or thinks is not None or not model.asked_if_thinking:
+            known[model] = thinks
+        elif (memo := _memo_key(model)) is not None:
+            memos[model] = memo
+    if store is None or not memos:
+        return known
+    # The run itself reports a store that cannot be used.
+    with suppress(HarnessError), closing(Store.open(store, warn=warn)) as opened:
+        kept = opened.memo_known(MEMO, memos.values())
+        known |= {model: kept[memo] == YES for model, memo in memos.items() if memo in kept}
+    return known
+
+
+def keep_thinking(answered: Thinks, store: Path | None, warn: Callable[[str], None]) -> None:
+    """Keep for other runs what the question showed."""
+    new = {
+        memo: YES if yes else NO
+        for model, yes in answered.items()
+        if yes is not None and (memo := _memo_key(model)) is not None
+    }
+    if store is not None and new:
+        with suppress(HarnessError), closing(Store.open(store, warn=warn)) as opened:
+            opened.memo_keep(MEMO, new)
+
+
+def _memo_key(model: Model) -> str | None:
+    """The key of the kept answer; None if the name may mean other weights in another run."""
+    return digest(model.identity.key("")) if model.identity.scope == "everywhere" else None
+
+
+def said_before(folder: RunFolder, manifest: Manifest) -> dict[str, bool | None]:
+    """Whether a run's models think, as its earlier sessions knew, by the digest of the identity's
+    key.
+
+    What they did not know stays unknown once the run has records: it is part of their keys.
+    """
+    journals = (
+        folder.path / task.folder / stage.file
+        for task in manifest.tasks.values()
+        for stage in task.stages
+    )
+    recorded = any(part_numbers(journal) for journal in journals)
+    return {
+        digest(entry.identity["model"]): entry.thinks
+        for entry in manifest.roles.values()
+        if "model" in entry.identity and (recorded or entry.thinks is not None)
+    }

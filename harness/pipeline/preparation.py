@@ -5,32 +5,48 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.base.errors import DataError, HarnessError, PluginError, PromptError, TaskError
+from harness.base.errors import (
+    DataError,
+    HarnessError,
+    PluginError,
+    PromptError,
+    TaskError,
+    UsageError,
+    did_you_mean,
+)
 from harness.base.hashing import digest
+from harness.base.home import expanded
 from harness.calls.budget import without_price
 from harness.calls.engines import SharedEngines
 from harness.calls.pricing import price_of
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE, Stage
-from harness.contracts.task import Group, Task
+from harness.contracts.task import DataSpec, Group, Task
 from harness.data import TaskData, open_dataset
+from harness.data.dataset import BUILD, SAMPLE
 from harness.data.fetch import Fetching, NotKept
+from harness.data.files import GLOB, holder_of, no_table
+from harness.data.task_sources import name_of
+from harness.data.wording import join_names
 from harness.parsing import LADDER_VERSION
-from harness.pipeline.data_places import places_of
-from harness.pipeline.roles import Binding, RoleBinder, other_players
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import (
+from harness.pipeline.desk import (
+    Binding,
     DeclaredOptions,
     StageContext,
     sampling_of,
     sampling_parts,
 )
+from harness.pipeline.roles import RoleBinder, other_players
+from harness.pipeline.settings import ALL_OTHERS, RunSettings
 from harness.prompts import Templates
 from harness.prompts.task_prompts import Overrides, check_prompts_used, templates_of
 from harness.registry.data_tools import build_tool
@@ -225,16 +241,17 @@ def prepare(
     loader = _Loader(settings, plugins, say)
     prepared = []
     for task in tasks:
+        one = binder.tasks[task.name]
+        loaded = loader.load(task, one.benchmark, one.options, place=places.of[task.name])
         one = replace(
-            binder.first[task.name],
+            binder.bind(one, one.benchmark.stages_for(loaded[1], one.options)),
             settings=settings,
+            loaded=loaded,
             changes=changes[task.name],
             own_columns=own_columns_of(task, settings.columns, settings.values),
         )
-        loaded = loader.load(task, one.benchmark, one.options, place=places.of[task.name])
-        one = binder.bind(task, one, one.benchmark.stages_for(loaded[1], one.options))
-        prepared.append(replace(one, loaded=loaded))
-        check_suits(prepared[-1])
+        check_suits(one)
+        prepared.append(one)
     binder.roles.check_used_roles()
     binder.overrides.refuse_useless()
     return Prepared(
@@ -270,9 +287,9 @@ def prepare_without_data(
     binder = _Binder(tasks, settings, plugins, engines)
     prepared = []
     for task in tasks:
-        one = binder.first[task.name]
+        one = binder.tasks[task.name]
         called = [stage for stage in one.benchmark.stages if stage.name in stages[task.name]]
-        prepared.append(binder.bind(task, one, called))
+        prepared.append(binder.bind(one, called))
     return _repeated(prepared, settings)
 
 
@@ -296,8 +313,8 @@ def _tasks_of(settings: RunSettings, plugins: Plugins, selection: Selection) -> 
 class _Binder:
     """Binds tasks to models, judges and prompts.
 
-    `first` has each task with the stages that it has with any data, so that what is wrong shows
-    before data are loaded; `bind` then binds it for all stages that its data call for.
+    `tasks` are bound for the stages that they have with any data, so that what is wrong shows
+    before data are loaded; `bind` adds those that the data call for.
     """
 
     def __init__(
@@ -311,7 +328,7 @@ class _Binder:
         self._templates = Templates(prompt_folders(plugins), homes=homes)
         self.overrides = Overrides(settings.prompts, self._templates)
         self.roles = RoleBinder(settings, plugins, engines=engines)
-        self.first: dict[str, PreparedTask] = {}
+        self.tasks: dict[str, PreparedTask] = {}
         for task in tasks:
             benchmark = plugins.benchmark(task.benchmark)
             options = typed_options(task, benchmark.options)
@@ -327,21 +344,23 @@ class _Binder:
                 settings=settings,
             )
             always = [stage for stage in benchmark.stages if stage.when is None]
-            self.first[task.name] = self._bound(task, bare, always)
-        self.roles.check_known_roles(one.benchmark for one in self.first.values())
+            self.tasks[task.name] = self._with(bare, always)
+        self.roles.check_known_roles(one.benchmark for one in self.tasks.values())
 
-    def bind(self, task: Task, prepared: PreparedTask, stages: Sequence[Stage]) -> PreparedTask:
-        """The task with these stages."""
-        check_prompts_used(task, stages, prepared.options)
-        return self._bound(task, prepared, stages)
+    def bind(self, prepared: PreparedTask, stages: Sequence[Stage]) -> PreparedTask:
+        """The task with all its stages, of which it may have some."""
+        check_prompts_used(prepared.task, stages, prepared.options)
+        added = [stage for stage in stages if stage not in prepared.stages]
+        return replace(self._with(prepared, added), stages=tuple(stages))
 
-    def _bound(self, task: Task, prepared: PreparedTask, stages: Sequence[Stage]) -> PreparedTask:
-        task = self.overrides.over(task, stages, prepared.options)
+    def _with(self, prepared: PreparedTask, added: Sequence[Stage]) -> PreparedTask:
+        """The task bound for these stages too."""
+        task = self.overrides.over(prepared.task, added, prepared.options)
         templates = templates_of(task, self._templates)
-        bindings = {**prepared.bindings} | self.roles.bind(task, prepared.benchmark, stages)
-        check_prompts(prepared.benchmark, stages, bindings, templates)
+        bindings = self.roles.bind(task, prepared.benchmark, added, bound=prepared.bindings)
+        check_prompts(prepared.benchmark, added, bindings, templates)
         return replace(
-            prepared, task=task, stages=tuple(stages), bindings=bindings, templates=templates
+            prepared, task=task, stages=tuple(added), bindings=bindings, templates=templates
         )
 
 
@@ -510,3 +529,137 @@ class _Loader:
             fetching=self._fetching,
             named=named_columns(task, self._settings.columns),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """The place of each task's data by the task's name, where None stands for its sources.
+
+    `notes` are lines for the user about places that are not as given.
+    """
+
+    of: Mapping[str, str | None]
+    notes: tuple[str, ...] = ()
+
+
+def places_of(
+    data: str | Mapping[str, str] | None, specs: Mapping[str, DataSpec], groups: Iterable[Group]
+) -> Places:
+    """The place of each task's data, for the `data` of the settings; `specs` are those of the tasks
+    by name.
+
+    A place for all tasks goes to those whose tables it holds; if there are any, the others read
+    what they read without it. If one folder in a given folder holds a task's tables, and the given
+    folder holds none, the task reads that one.
+    """
+    given = data if isinstance(data, Mapping) else {} if data is None else {ALL_OTHERS: data}
+    named = named_places(given, list(specs), groups)
+    of = {task: spec.folder for task, spec in specs.items()}
+    deeper: dict[str, list[str]] = {}
+    lacking: dict[str, Path] = {}
+    held = False
+    for task, spec in specs.items():
+        place = named.get(task, given.get(ALL_OTHERS))
+        if place is None:
+            continue
+        of[task] = place
+        if place in (SAMPLE, BUILD):
+            continue
+        folder = expanded(place, where="--data")
+        holder = holder_of(folder, spec.tables, task=task)
+        if holder is None:
+            lacking[task] = folder
+            continue
+        held = held or task not in named
+        if holder != folder:
+            of[task] = str(holder)
+            deeper.setdefault(str(holder), []).append(task)
+    elsewhere: dict[str, list[str]] = {}
+    for task, folder in lacking.items():
+        if held and task not in named:
+            of[task] = specs[task].folder
+            elsewhere.setdefault(_without(task, specs[task], folder), []).append(task)
+        elif not any(table.required for table in specs[task].tables.values()):
+            # The error for a required table has such a hint too.
+            error = no_table(folder, specs[task].tables, task=task)
+            if error.hint is not None:
+                raise error
+    notes = [f"{join_names(tasks)}: the data is in {place}" for place, tasks in deeper.items()]
+    notes += [
+        f"{join_names(tasks)}: no table in --data {given[ALL_OTHERS]}, so read from {where}"
+        for where, tasks in elsewhere.items()
+    ]
+    return Places(of=of, notes=tuple(notes))
+
+
+def _without(task: str, spec: DataSpec, place: Path) -> str:
+    """What a task reads instead of a place without its tables, in words.
+
+    DataError if it can read nothing else, or if its tables seem to be near.
+    """
+    error = no_table(place, spec.tables, task=task)
+    if error.hint is None and spec.folder is not None:
+        return spec.folder
+    automatic = [name_of(source) for source in spec.sources if source.ask is None]
+    if error.hint is None and automatic:
+        return automatic[0]
+    error.hint = error.hint or f"give the task a folder of its own with --data {task}=DIR"
+    raise error
+
+
+def named_places(
+    given: Mapping[str, str], tasks: Sequence[str], groups: Iterable[Group]
+) -> dict[str, str]:
+    """The places of the tasks that are named, alone or by a group or a glob.
+
+    The name of a task comes before a group, and a group before a glob; of two groups or two globs,
+    the one with fewer tasks comes first.
+    """
+    members = _tasks_by_group(groups, tasks)
+    reach: dict[str, tuple[int, list[str]]] = {}
+    for name in given:
+        if name == ALL_OTHERS:
+            continue
+        if name in tasks:
+            reach[name] = 0, [name]
+        elif name in members:
+            reach[name] = 1, members[name]
+        elif GLOB & set(name) and any(fnmatchcase(task, name) for task in tasks):
+            reach[name] = 2, [task for task in tasks if fnmatchcase(task, name)]
+        else:
+            also = f"; or a group: {', '.join(members)}" if members else ""
+            raise UsageError(
+                f"--data names a task that is not run: {name!r}",
+                expected=f"TASK=PLACE with one of: {', '.join(tasks)}{also}",
+                hint=did_you_mean(name, [*tasks, *members])
+                or f"write a path with = in its name as --data ./{name}=…",
+            )
+    places: dict[str, str] = {}
+    by: dict[str, str] = {}
+    breadth = {name: (kind, len(reached)) for name, (kind, reached) in reach.items()}
+    for name in sorted(reach, key=breadth.__getitem__):
+        for task in reach[name][1]:
+            first = by.setdefault(task, name)
+            if breadth[first] == breadth[name] and given[first] != given[name]:
+                raise UsageError(
+                    f"--data gives the task {task!r} two places",
+                    found=f"{first}={given[first]}, {name}={given[name]}",
+                    expected="one place for each task",
+                    hint=f"name the task itself: --data {task}=DIR",
+                )
+            places.setdefault(task, given[name])
+    return places
+
+
+def _tasks_by_group(groups: Iterable[Group], tasks: Sequence[str]) -> dict[str, list[str]]:
+    """The tasks of each group, those of groups in it included."""
+    by_name = {group.name: group for group in groups}
+
+    def within(name: str) -> Iterable[str]:
+        if name not in by_name:
+            return [name]
+        return chain.from_iterable(map(within, by_name[name].members))
+
+    return {
+        name: [task for task in dict.fromkeys(within(name)) if task in tasks] for name in by_name
+    }

@@ -23,13 +23,11 @@ from harness.base.hashing import digest
 from harness.base.redaction import redacted_args, without_key_material
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
+from harness.pipeline.desk import StageContext, players_of
+from harness.pipeline.preflight import said_before
 from harness.pipeline.preparation import Prepared, PreparedTask
 from harness.pipeline.progress import Display
-from harness.pipeline.roles import players_of
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.specs import Spec
-from harness.pipeline.stage_context import StageContext
-from harness.pipeline.thinking import said_before
+from harness.pipeline.settings import RunSettings, Spec
 from harness.runs.journal import has_value, recorded
 from harness.runs.manifest import (
     Manifest,
@@ -180,8 +178,6 @@ def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
             done = manifest.status == "done"
             return LockedFolder(folder=found, manifest=manifest, resumed=True, done=done)
         found.unlock()
-    elif settings.resume is None:
-        _show_moved(settings, model, display)
     folder = RunFolder.create(settings.output_path, model, run_key)
     manifest = Manifest(
         run_id=folder.path.name,
@@ -205,8 +201,7 @@ def _candidate(prepared: Prepared) -> tuple[str, str]:
     settings, found = prepared.settings, prepared.candidate
     if found is not None:
         return found.label, found.shown or found.label
-    spec = Spec(kind=settings.model, args=settings.model_args, given=settings.name or "")
-    return spec.label, spec.shown
+    return settings.candidate.label, settings.candidate.shown
 
 
 def _folder_to_resume(
@@ -220,7 +215,7 @@ def _folder_to_resume(
             done=settings.retry_failures,
             but=lambda run: _may_be_another(run, prepared),
         )
-        return same or _corrected_run(prepared, run_key, label, display)
+        return same or _unfinished_run(prepared, run_key, label, display)
     folder = RunFolder(settings.resume)
     manifest = folder.manifest()
     if manifest.run_key != run_key and (reasons := _obstacles(folder, manifest, prepared)):
@@ -250,21 +245,31 @@ def _may_be_another(manifest: Manifest, prepared: Prepared) -> bool:
     return any(model.identity.scope == "run" for model in models)
 
 
-def _corrected_run(
+def _unfinished_run(
     prepared: Prepared, run_key: str, label: str, display: Display
 ) -> RunFolder | None:
     """The newest run that this command may continue with other players, locked.
 
-    A finished one is reopened by the command that finished it, with `--retry_failures`.
+    A finished one is reopened by the command that finished it, with `--retry_failures`. If there is
+    none, a line says why the newest with answers is not resumed, if only addresses differ.
     """
     settings = prepared.settings
+    moved = None
     for folder in RunFolder.find_of_model(settings.output_path, label):
         try:
             manifest = folder.manifest()
             again = settings.retry_failures and manifest.run_key == run_key
             if manifest.status == "done" and not again:
                 continue
-            if _obstacles(folder, manifest, prepared):
+            if different := _obstacles(folder, manifest, prepared):
+                if (
+                    moved is None
+                    and (way := _way_back(different))
+                    and _has_answers(folder, manifest)
+                ):
+                    folder.lock()
+                    folder.unlock()
+                    moved = folder.path, way
                 continue
             if _may_be_another(manifest, prepared):
                 display.show_line(
@@ -278,33 +283,23 @@ def _corrected_run(
         except HarnessError:
             continue  # damaged, or another process is at work in it
         return folder
+    if moved is not None:
+        path, way = moved
+        display.show_line(
+            f"{path} is unfinished and differs only in an address. Its answers are not reused: "
+            "without revision= or identity=, another address may serve other weights. A new run "
+            f"begins; to finish the old one instead, {way}",
+            problem=True,
+        )
     return None
 
 
-def _show_moved(settings: RunSettings, label: str, display: Display) -> None:
-    """Say why the newest unfinished run with answers is not resumed, if only addresses differ."""
-    for folder in RunFolder.find_of_model(settings.output_path, label):
-        try:
-            manifest = folder.manifest()
-            way = _way_back(_differences(manifest, settings))
-            answered = (
-                has_value(folder.task(name) / stage.file, stage.key)
-                for name, task in manifest.tasks.items()
-                for stage in task.stages
-            )
-            if manifest.status == "done" or way is None or not any(answered):
-                continue
-            folder.lock()
-        except HarnessError:
-            continue  # damaged, or another process is at work in it
-        folder.unlock()
-        display.show_line(
-            f"{folder.path} is unfinished and differs only in an address. Its answers are not "
-            "reused: without revision= or identity=, another address may serve other weights. "
-            f"A new run begins; to finish the old one instead, {way}",
-            problem=True,
-        )
-        return
+def _has_answers(folder: RunFolder, manifest: Manifest) -> bool:
+    return any(
+        has_value(folder.task(name) / stage.file, stage.key)
+        for name, task in manifest.tasks.items()
+        for stage in task.stages
+    )
 
 
 def _way_back(different: Mapping[str, tuple[Any, Any]]) -> str | None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from harness.base.errors import PluginError, TaskError, UsageError, one_of
 from harness.base.hashing import digest
 from harness.calls.engines import SharedEngines, overlap
-from harness.calls.usage import player_name
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.finding import NotReady
-from harness.contracts.judge import Judge, JudgeParts, Member
+from harness.contracts.judge import JudgeParts, Member
 from harness.contracts.model import Model, ModelSettings
 from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import Task
-from harness.pipeline.specs import Spec, hosts_in, parse_spec, split_members
+from harness.pipeline.desk import Binding
+from harness.pipeline.settings import Spec, hosts_in, parse_spec, split_members
 from harness.registry import made
 from harness.tasks.locate import locate
 
@@ -43,57 +43,6 @@ CANDIDATE_ARGS = "--model_args"
 
 MODEL_JUDGE = "llm"
 """The judge adapter for a judge's role that is bound to a model."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Binding:
-    """The model or judge bound to a role. A judge is rule-based, wraps a model, or is a panel.
-
-    `label` is its name in keys and errors, `shown` its label in tables where that differs;
-    `members` are the judges of a panel.
-    """
-
-    role: str
-    label: str
-    model: Model | None
-    judge: Judge | None = None
-    members: tuple[Binding, ...] = ()
-    shown: str = ""
-
-    @property
-    def models(self) -> tuple[Model, ...]:
-        """All models that the role asks."""
-        own = () if self.model is None else (self.model,)
-        return (*own, *(model for member in self.members for model in member.models))
-
-    @property
-    def by_rule(self) -> bool:
-        """Whether its model answers by rule and so uses no tokens."""
-        return self.model is not None and self.model.identity.scope == "call"
-
-    @property
-    def single(self) -> tuple[Binding, ...]:
-        """The members of a panel, or the binding itself."""
-        return self.members or (self,)
-
-    def key(self, run_id: str) -> dict[str, Any]:
-        """The role's part of a stage's key."""
-        parts: dict[str, Any] = {}
-        if self.judge is not None:
-            parts["judge"] = {"name": self.judge.name, "version": self.judge.version}
-        if self.model is not None:
-            parts["model"] = self.model.identity.key(run_id)
-        if self.members:
-            parts["members"] = {member.label: member.key(run_id) for member in self.members}
-        return parts
-
-
-def players_of(bindings: Mapping[str, Binding]) -> dict[str, Binding]:
-    """The binding of each role, and of each member of a panel under the member's own name."""
-    players = dict(bindings)
-    for role, binding in bindings.items():
-        players |= {player_name(role, one.label): one for one in binding.members}
-    return players
 
 
 def named_as_recorded(binding: Binding) -> Binding:
@@ -135,9 +84,7 @@ class RoleBinder:
             )
         self._settings = settings
         self._plugins = plugins
-        self._candidate = Spec(
-            kind=settings.model, args=settings.model_args, given=settings.name or ""
-        )
+        self._candidate = settings.candidate
         named = hosts_in([*settings.model_args.values(), *settings.roles.values()])
         self._given_hosts = named - set(settings.file_hosts)
         self._engines = engines or SharedEngines()
@@ -149,21 +96,27 @@ class RoleBinder:
         self._conflicts: list[UsageError] = []
         self.notes: list[str] = []
 
-    def bind(self, task: Task, benchmark: Benchmark, stages: Iterable[Stage]) -> dict[str, Binding]:
-        """The binding of every role of these stages; UsageError where a role cannot be bound."""
+    def bind(
+        self,
+        task: Task,
+        benchmark: Benchmark,
+        stages: Iterable[Stage],
+        *,
+        bound: Mapping[str, Binding],
+    ) -> dict[str, Binding]:
+        """The binding of every role of these stages, and those that are `bound` before; UsageError
+        where a role cannot be bound."""
         for role in task.roles:
-            if role not in benchmark.roles:
-                raise UsageError(
-                    f"task {task.name} has a role that its benchmark does not know",
-                    found=role,
-                    expected=", ".join(sorted(benchmark.roles)),
-                )
+            problem = f"task {task.name} has a role that its benchmark does not know"
+            one_of(role, sorted(benchmark.roles), problem, found=role)
         stages = tuple(stages)
         judges = {role for stage in stages for role in stage.judges}
         asked = {role for stage in stages for role in stage.roles}
-        bindings = {}
+        bindings = {**bound}
         # The candidate first: where roles share an engine, its arguments start the engine.
         for role in sorted(judges | asked, key=lambda role: (role != CANDIDATE, role)):
+            if role in bound and (role not in judges or bound[role].judge is not None):
+                continue
             try:
                 bindings[role] = self.bind_role(role, task, as_judge=role in judges)
             except UnboundRole as error:
@@ -188,24 +141,18 @@ class RoleBinder:
         """Raise UsageError for a role of the command that no benchmark has."""
         known = {role for benchmark in benchmarks for role in benchmark.roles}
         for role, spec in self._settings.roles.items():
-            if role not in known and role != JUDGE:
-                raise UsageError(
-                    f"no chosen task has a role {role!r}",
-                    found=f"{role}={spec}",
-                    expected=", ".join(sorted(known)),
-                )
+            if role != JUDGE:
+                problem = f"no chosen task has a role {role!r}"
+                one_of(role, sorted(known), problem, found=f"{role}={spec}")
 
     def check_used_roles(self) -> None:
         """Raise UsageError for a role of the command that no task asks, given its data."""
         for role, spec in self._settings.roles.items():
             if role not in self._bound and role == JUDGE:
                 self.notes.append("no chosen task asks a judge, so --judge is not used")
-            elif role not in self._bound:
-                raise UsageError(
-                    f"no chosen task asks a {role!r} with these options and this data",
-                    found=f"{role}={spec}",
-                    expected=", ".join(sorted(self._bound)),
-                )
+            elif role != JUDGE:
+                problem = f"no chosen task asks a {role!r} with these options and this data"
+                one_of(role, sorted(self._bound), problem, found=f"{role}={spec}")
 
     @property
     def given(self) -> dict[str, Spec]:
@@ -401,10 +348,10 @@ class RoleBinder:
             model.limited = model.limited or given
             if model.occupies is not None:
                 self._engines.made[key] = model
-            self._models[key] = self._of_one_engine(model, spec, role)
+            self._models[key] = self._share_engine(model, spec, role)
         return self._models[key]
 
-    def _of_one_engine(self, model: Model, spec: Spec, role: str) -> Model:
+    def _share_engine(self, model: Model, spec: Spec, role: str) -> Model:
         """An earlier model of the same weights on the same resource, or batches, else the model."""
         if model.occupies is None and not model.patient:
             return model

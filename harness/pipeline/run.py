@@ -30,24 +30,31 @@ from harness.contracts.finding import NotReady
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
+from harness.pipeline.desk import StageContext
 from harness.pipeline.elsewhere import RequestFiles, RequestsWritten, import_answers, take_over
 from harness.pipeline.executors.execute import Executor
-from harness.pipeline.executors.lanes import ROUND_SIZE, Lanes, LoopTurns
+from harness.pipeline.executors.lanes import ROUND_SIZE, Lanes, LoopTurns, rare_collection
 from harness.pipeline.executors.sharded import RemoteWorkers, join, machines_of
 from harness.pipeline.executors.shards import Collector, collect_left_behind
-from harness.pipeline.failure_limits import how_to_ask_again
-from harness.pipeline.garbage import rare_collection
+from harness.pipeline.item_queue import how_to_ask_again
 from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan, StageRun, State, for_later
-from harness.pipeline.preflight import models_of, players_of_stages, preflight, why_not
+from harness.pipeline.plan import Plan, StageRun, State, for_later, stage_runs
+from harness.pipeline.preflight import (
+    PATIENCE,
+    Thinks,
+    keep_thinking,
+    known_thinking,
+    models_of,
+    players_of_stages,
+    preflight,
+    said_before,
+    why_not,
+)
 from harness.pipeline.preparation import Prepared, check_prices, prepare
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import lock_folder
 from harness.pipeline.session import Session
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import StageContext
-from harness.pipeline.stage_items import stage_runs
-from harness.pipeline.thinking import PATIENCE, Thinks, keep_thinking, known_thinking, said_before
 from harness.registry import load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
 from harness.runs.atomic_files import RUNS
@@ -206,7 +213,7 @@ async def _begin(session: Session) -> None:
     session.contexts = session.contexts_of(session.thinks)
     taken.begin(prepared, session.contexts, session.thinks)
     if warning := identical_repeats_warning(settings, session.contexts.values()):
-        session.display.show_line(warning, problem=True)
+        session.warn(warning)
     session.stages = [
         stage_run
         for each in prepared.tasks
@@ -233,9 +240,8 @@ async def _find_out(session: Session) -> None:
     """
     settings, taken, engines = session.settings, session.taken, session.engines
     models, store = session.prepared.models, settings.store_file
-    warn = functools.partial(session.display.show_line, problem=True)
     said = said_before(taken.folder, taken.manifest)
-    thinks = known_thinking(models, run_id=taken.run_id, said=said, store=store, warn=warn)
+    thinks = known_thinking(models, run_id=taken.run_id, said=said, store=store, warn=session.warn)
     unknown: Thinks = {model: None for model in models if model not in thinks}
     if session.written is not None and unknown.pop(session.written, True) is None:
         thinks[session.written] = False  # so that no later session says otherwise
@@ -276,7 +282,7 @@ async def _find_out(session: Session) -> None:
             await look(to_ask=unknown)
         except HarnessError as error:
             session.errors.append(error)
-        keep_thinking(unknown, store, warn)
+        keep_thinking(unknown, store, session.warn)
     else:
         session.look = look
     session.thinks = thinks | unknown
@@ -399,12 +405,11 @@ async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:
 def open_stores(session: Session) -> Iterator[tuple[Store, Store | None]]:
     """The run's own answers, and the store of calls if the run has one."""
     file, own = session.settings.store_file, session.taken.folder.own_answers
-    warn = functools.partial(session.display.show_line, problem=True)
     with ExitStack() as stack:
         store = None
         if file is not None:
-            store = stack.enter_context(closing(Store.open(file, warn=warn)))
-        yield stack.enter_context(closing(Store.open(own, warn=warn, option=RUNS))), store
+            store = stack.enter_context(closing(Store.open(file, warn=session.warn)))
+        yield stack.enter_context(closing(Store.open(own, warn=session.warn, option=RUNS))), store
 
 
 async def open_executor(
@@ -437,7 +442,7 @@ async def open_executor(
             own=OwnAnswers(own, session=session.number),
         )
         client.follow(session.client)
-        make_workers = functools.partial(Lanes, client=client, memo=Memory(store, own))
+        make_workers = functools.partial(Lanes, client=client, memo=Memory(store or own, own))
     return Executor(
         plan=plan,
         make_workers=make_workers,

@@ -14,14 +14,14 @@ from harness.calls.engines import SharedEngines
 from harness.calls.pricing import Cost
 from harness.contracts.executor import Executor
 from harness.contracts.model import Model
+from harness.pipeline.desk import StageContext
 from harness.pipeline.elsewhere import RequestFiles
 from harness.pipeline.plan import StageRun
+from harness.pipeline.preflight import Thinks
 from harness.pipeline.preparation import Prepared
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import LockedFolder
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import StageContext
-from harness.pipeline.thinking import Thinks
 from harness.scoring.run_costs import session_costs
 
 if TYPE_CHECKING:
@@ -86,7 +86,11 @@ class Session:
         manifest = self.taken.manifest
         return {} if manifest.prices is None else session_costs(manifest, usage, manifest.prices)
 
+    def warn(self, line: str) -> None:
+        """Show a problem of the run."""
+        self.display.show_line(line, problem=True)
+
     def notify(self, hook: str, event: object) -> None:
         """Call a hook of all plugins; its problems are shown."""
         for problem in self.plugins.notify(hook, event):
-            self.display.show_line(problem, problem=True)
+            self.warn(problem)

@@ -26,8 +26,7 @@ from harness.pipeline.progress import Display
 from harness.pipeline.resume import STALE
 from harness.pipeline.roles import JUDGE
 from harness.pipeline.run import RunResult, arun
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.specs import LABEL
+from harness.pipeline.settings import LABEL, RunSettings
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.tasks.load import Document, load_file
@@ -338,15 +337,17 @@ def _contents(manifest: Manifest) -> dict[str, tuple[object, ...]]:
 
 def _still_valid(manifest: Manifest) -> bool:
     """Whether the names of a run's models still mean the same weights."""
-    if all(entry.by_rule or not _of_one_run(entry.identity) for entry in manifest.roles.values()):
+    if all(
+        entry.by_rule or not _lasts_one_run(entry.identity) for entry in manifest.roles.values()
+    ):
         return True
     ended = manifest.sessions[-1].ended if manifest.sessions else None
     return ended is not None and clock.utc() - datetime.fromisoformat(ended) < STALE
 
 
-def _of_one_run(identity: Mapping[str, Any]) -> bool:
+def _lasts_one_run(identity: Mapping[str, Any]) -> bool:
     members = identity.get("members", {}).values()
-    return "run" in identity.get("model", {}) or any(map(_of_one_run, members))
+    return "run" in identity.get("model", {}) or any(map(_lasts_one_run, members))
 
 
 class SuiteRunner:
@@ -379,15 +380,11 @@ class SuiteRunner:
                 self._say(f"{each.label} ({number} of {len(planned)})")
                 later += await self._one(each, engines)
             engines.judge_later = False
-            await self._judge(later, engines)
+            for number, each in enumerate(later, 1):
+                self._say(f"{each.label}, judged ({number} of {len(later)})")
+                await self._one(each, engines)
         finally:
             await self._close(engines)
-
-    async def _judge(self, later: Sequence[PlannedSuiteRun], engines: SharedEngines) -> None:
-        """Carry out what was left of these runs."""
-        for number, each in enumerate(later, 1):
-            self._say(f"{each.label}, judged ({number} of {len(later)})")
-            await self._one(each, engines)
 
     async def _one(self, planned: PlannedSuiteRun, engines: SharedEngines) -> list[PlannedSuiteRun]:
         """Carry out one run; what is left of it if its judges were left for later."""

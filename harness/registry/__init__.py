@@ -8,13 +8,13 @@ from harness.registry.registrations import JudgeRegistration as JudgeRegistratio
 from harness.registry.registrations import ModelRegistration as ModelRegistration
 from harness.registry.registrations import Origin as Origin
 from harness.registry.registrations import Registration as Registration
-from harness.registry.registrations import Registry as Registry
 from harness.registry.registrations import RespondentRegistration as RespondentRegistration
 from harness.registry.registry import CHOSEN as CHOSEN
 from harness.registry.registry import GROUP as GROUP
 from harness.registry.registry import BrokenPlugin as BrokenPlugin
 from harness.registry.registry import LoadedPlugin as LoadedPlugin
 from harness.registry.registry import Plugins as Plugins
+from harness.registry.registry import Registry as Registry
 from harness.registry.registry import load_plugins as load_plugins
 from harness.registry.registry import made as made
 from harness.registry.registry import plugins_from as plugins_from

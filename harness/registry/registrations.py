@@ -6,7 +6,7 @@ Each class is the `register` of its hook: what it takes is what a plugin writes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from random import Random
@@ -221,55 +221,3 @@ KINDS: dict[str, Callable[..., Registration[Any]]] = {
     "data_tools": DataToolRegistration,
 }
 """What plugins register, each kind by the hook `register_` with its name."""
-
-
-class Registry(Mapping[K, R]):
-    """Registrations by key; PluginError on access to a name that two plugins registered."""
-
-    def __init__(self, kind: str, registrations: Iterable[R] = ()) -> None:
-        self.kind = kind
-        self._given: dict[K, list[R]] = {}
-        for one in registrations:
-            self.add(one)
-
-    def __getitem__(self, key: K) -> R:
-        first, *others = self._given[key]
-        if others:
-            raise PluginError(
-                self._twice(key),
-                expected="each name from one plugin only",
-                hint="uninstall one of the plugins",
-            )
-        return first
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(sorted(self._given, key=str))
-
-    def __len__(self) -> int:
-        return len(self._given)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._given
-
-    def add(self, registration: R) -> None:
-        """Add a registration."""
-        self._given.setdefault(registration.key, []).append(registration)
-
-    def everything(self) -> Iterator[R]:
-        """Every registration, including all registrations of a repeated name."""
-        return (one for given in self._given.values() for one in given)
-
-    def duplicates(self, *, of: Origin | None = None) -> list[str]:
-        """A line for each name that was registered more than once, by `of` if given."""
-        return [
-            self._twice(key)
-            for key in self
-            if len(given := self._given[key]) > 1
-            and (of is None or any(str(one.origin) == str(of) for one in given))
-        ]
-
-    def _twice(self, key: K) -> str:
-        given = self._given[key]
-        text = ", ".join(map(repr, key)) if isinstance(key, tuple) else repr(key)
-        sources = " and by ".join(str(one.origin) for one in given)
-        return f"the {self.kind} {text} is registered more than once: by {sources}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -31,14 +31,13 @@ from harness.registry.registrations import (
     ModelRegistration,
     Origin,
     Registration,
-    Registry,
     RespondentRegistration,
 )
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
 
-K = TypeVar("K")
+K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", bound=Registration[Any])
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,6 +46,58 @@ GROUP = "harness.plugins"
 
 CHOSEN = "HARNESS_PLUGINS"
 """The environment variable with the names of the plugins to load; all are loaded without it."""
+
+
+class Registry(Mapping[K, R]):
+    """Registrations by key; PluginError on access to a name that two plugins registered."""
+
+    def __init__(self, kind: str, registrations: Iterable[R] = ()) -> None:
+        self.kind = kind
+        self._given: dict[K, list[R]] = {}
+        for one in registrations:
+            self.add(one)
+
+    def __getitem__(self, key: K) -> R:
+        first, *others = self._given[key]
+        if others:
+            raise PluginError(
+                self._twice(key),
+                expected="each name from one plugin only",
+                hint="uninstall one of the plugins",
+            )
+        return first
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(sorted(self._given, key=str))
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._given
+
+    def add(self, registration: R) -> None:
+        """Add a registration."""
+        self._given.setdefault(registration.key, []).append(registration)
+
+    def everything(self) -> Iterator[R]:
+        """Every registration, including all registrations of a repeated name."""
+        return (one for given in self._given.values() for one in given)
+
+    def duplicates(self, *, of: Origin | None = None) -> list[str]:
+        """A line for each name that was registered more than once, by `of` if given."""
+        return [
+            self._twice(key)
+            for key in self
+            if len(given := self._given[key]) > 1
+            and (of is None or any(str(one.origin) == str(of) for one in given))
+        ]
+
+    def _twice(self, key: K) -> str:
+        given = self._given[key]
+        text = ", ".join(map(repr, key)) if isinstance(key, tuple) else repr(key)
+        sources = " and by ".join(str(one.origin) for one in given)
+        return f"the {self.kind} {text} is registered more than once: by {sources}"
 
 
 @dataclass(frozen=True, kw_only=True)

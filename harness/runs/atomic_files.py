@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from harness.base.checksums import FILE, damage, sealed
 from harness.base.errors import DataError, StorageError
+from harness.base.hashing import FILE, damage, sealed
 
 T = TypeVar("T")
 

@@ -25,9 +25,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_args
 
 import msgspec
 
-from harness.base.checksums import LINE, damage, seal
 from harness.base.errors import DataError, StorageError
-from harness.base.hashing import stable_int
+from harness.base.hashing import LINE, damage, seal, stable_int
 from harness.contracts.outcomes import NO_ANSWER
 from harness.contracts.records import Done, JournalLine, Record, record_type
 from harness.runs.atomic_files import storage_error, sync_folder

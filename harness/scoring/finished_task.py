@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from harness.base.checksums import LINE, damage
 from harness.base.errors import DataError, PluginError
+from harness.base.hashing import LINE, damage
 from harness.contracts.identity import path_parts
 from harness.contracts.records import JudgedRecord, Records, Score, record_type
 from harness.contracts.task import Task

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from harness.calls.pricing import FREE, Cost, PriceTable, cost_of, price_of
-from harness.calls.usage import Spend, Use, usage_name
+from harness.calls.budget import Use, usage_name
+from harness.calls.pricing import FREE, Cost, PriceTable, Spend, cost_of, price_of
 from harness.contracts.identity import Identity
 from harness.runs.manifest import Manifest, RoleEntry
 from harness.scoring.summary import TaskSummary

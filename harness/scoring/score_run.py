@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
 
 import msgspec
 
-from harness.base.checksums import LINE, sealed
 from harness.base.errors import HarnessError, PluginError, TaskError, did_you_mean, one_of
+from harness.base.hashing import LINE, sealed
 from harness.base.redaction import without_key_material
-from harness.calls.pricing import Cost, PriceTable
-from harness.calls.usage import Spend, player_name
+from harness.calls.budget import player_name
+from harness.calls.pricing import Cost, PriceTable, Spend
 from harness.contracts.model import Usage
 from harness.contracts.records import Records, record_type
 from harness.contracts.task import Task

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from harness.base.hashing import digest_bytes
-from harness.pipeline.thinking import QUESTION
+from harness.pipeline.preflight import QUESTION
 from harness.testing.faults import TRUNCATED, Asked, Fault, Faults
 
 AnswerWith: TypeAlias = Callable[[dict[str, Any]], "str | dict[str, Any]"]

@@ -19,8 +19,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from harness import Parsed, Unreadable
-from harness.parsing.decode import NotJson, decode, whole_characters
-from harness.parsing.extract import fenced_blocks, outermost
+from harness.parsing.decode import NotJson, decode, fenced_blocks, outermost, whole_characters
 from harness_behaviour.records import RANKED, Ranking
 
 How = Literal["exact", "folded", "closest"]

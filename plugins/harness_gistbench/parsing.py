@@ -9,9 +9,7 @@ from typing import Any
 import msgspec
 
 from harness import JsonReader, Parsed, Unreadable
-from harness.parsing.decode import whole_characters
-from harness.parsing.extract import outermost
-from harness.parsing.repair import repair_json
+from harness.parsing.decode import outermost, repair_json, whole_characters
 from harness_gistbench.citations import as_id, cited_lines
 
 NAME, EVIDENCE, LIST = "interest", "evidence", "interests"

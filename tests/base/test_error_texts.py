@@ -17,10 +17,10 @@ from harness.cli.command import Option
 from harness.cli.struct_options import options_of
 from harness.contracts.stage import Stage
 from harness.parsing import JsonReader
-from harness.parsing.json_schema import SchemaCheck
+from harness.parsing.ladder import SchemaCheck
+from harness.pipeline.plan import check_order
 from harness.pipeline.roles import RoleBinder
 from harness.pipeline.settings import make_settings
-from harness.pipeline.stage_items import check_order
 from harness.scoring.score_run import task_options
 from harness.testing import ScriptedModel, run_tasks
 

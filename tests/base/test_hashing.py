@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import json
 from typing import Any, Generic, Literal, TypeVar
+from zlib import crc32
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.base.hashing import _is_plain, canonical, canonical_plain, struct_texts
+from harness.base.hashing import (
+    FILE,
+    LINE,
+    _is_plain,
+    canonical,
+    canonical_plain,
+    damage,
+    seal,
+    sealed,
+    struct_texts,
+)
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True):
@@ -118,3 +129,28 @@ def test_types_whose_numbers_or_keys_could_be_written_otherwise_are_not_plain():
     assert struct_texts(Table({"b": 1, "a": 2}))[1] == b'{"rows":{"a":2,"b":1}}'
     with pytest.raises(ValueError, match="Out of range float"):
         struct_texts(Fraction((float("nan"),)))
+
+
+LINE_TEXT = b'{"id":"1","value":0.25}\n'
+FILE_TEXT = b'{\n  "id": "1",\n  "value": 0.25\n}\n'
+
+
+@pytest.mark.parametrize(("text", "form"), [(LINE_TEXT, LINE), (FILE_TEXT, FILE)])
+def test_every_flipped_bit_of_an_object_is_found(text, form):
+    whole = sealed(text, form)
+    assert damage(whole, form) is None
+    for place in range(len(whole) * 8):
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << place % 8
+        assert damage(bytes(flipped), form) is not None, place
+    for end in range(len(whole)):
+        assert damage(whole[:end], form) is not None
+
+
+def test_the_checksum_is_the_last_member_and_covers_what_comes_before_in_its_object():
+    expected = f"{crc32(LINE_TEXT[:-2]):08x}"
+    assert json.loads(sealed(LINE_TEXT, LINE)) == {"id": "1", "value": 0.25, "crc32": expected}
+    assert list(json.loads(sealed(FILE_TEXT, FILE))) == ["id", "value", "crc32"]
+    text = bytearray(b"before" + LINE_TEXT)
+    seal(text, LINE, start=len(b"before"))
+    assert bytes(text) == b"before" + sealed(LINE_TEXT, LINE)

@@ -22,7 +22,6 @@ from harness_gistbench.records import (
 )
 
 from harness.base.hashing import stable_int
-from harness.pipeline.memos import LocalMemo
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 
@@ -105,6 +104,19 @@ def recorded(pairs: Iterable[tuple[Any, Any]] = ()) -> WrittenRecords:
     return WrittenRecords(in_order)
 
 
+class DictMemo:
+    """A memo in a dictionary: the first write of a key holds."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self.values = values
+
+    def known(self, keys: Iterable[str]) -> dict[str, str]:
+        return {key: self.values[key] for key in keys if key in self.values}
+
+    def keep(self, values: dict[str, str]) -> dict[str, str]:
+        return {key: self.values.setdefault(key, value) for key, value in values.items()}
+
+
 class Desk:
     """A desk that gives prepared outcomes one after the other and remembers what it was asked."""
 
@@ -128,7 +140,7 @@ class Desk:
 
     def memo(self, name: str) -> Any:
         self.memos.append(name)
-        return LocalMemo(self.memory)
+        return DictMemo(self.memory)
 
 
 class Histories(SimpleNamespace):

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from harness.base.checksums import LINE, sealed
+from harness.base.hashing import LINE, sealed
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.records import JournalLine, Score
 from harness.contracts.task import DataSpec, Task

@@ -15,11 +15,9 @@ from harness.contracts.records import CallRecord
 from harness.contracts.stage import Item, Stage
 from harness.contracts.task import Task
 from harness.parsing import TextReader
-from harness.pipeline.desk import ItemDesk
+from harness.pipeline.desk import Binding, ItemDesk, StageContext
 from harness.pipeline.preparation import PreparedTask
-from harness.pipeline.roles import Binding
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import StageContext
 from harness.prompts.templates import Templates
 from harness.testing import ScriptedModel
 

@@ -1,9 +1,13 @@
+"""What a run may use of calls, tokens and money, and the totals of what it used."""
+
+from dataclasses import asdict
+
 import msgspec
 import pytest
 from builders.requests import make_request
 
 from harness.base.errors import BudgetSpent, UsageError, UsageUnreported
-from harness.calls.budget import Budget, Meter
+from harness.calls.budget import Budget, Meter, UsageBook, Use
 from harness.calls.pricing import Price, PriceTable
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Reply, Usage
@@ -110,3 +114,32 @@ def test_tokens_that_are_used_up_pay_for_no_further_call():
     meter.settle(claim, Reply(text="a", usage=Usage(prompt_tokens=4, completion_tokens=6)))
     with pytest.raises(BudgetSpent):
         meter.claim(MODEL, ASKED)
+
+
+def book(**calls: int) -> UsageBook:
+    made = UsageBook()
+    for stage, count in calls.items():
+        made.of(stage, "judge").calls = count
+    return made
+
+
+def test_the_last_report_of_each_worker_counts_with_what_this_process_asked():
+    driver = book(rate=1)
+    driver.take("a", book(rate=2).as_json())
+    driver.take("b", book(rate=10, ask=3).as_json())
+    driver.take("a", book(rate=5).as_json())
+    assert driver.as_json() == {
+        "rate, judge": asdict(Use(calls=16)),
+        "ask, judge": asdict(Use(calls=3)),
+    }
+    assert book(rate=1).as_json() == {"rate, judge": asdict(Use(calls=1))}
+
+
+def test_every_count_is_summed():
+    each = {name: number for number, name in enumerate(asdict(Use()), 1)}
+    one = UsageBook()
+    one.totals["rate", "judge"] = Use(**each)
+    driver = UsageBook()
+    driver.take("a", one.as_json())
+    driver.take("b", one.as_json())
+    assert driver.as_json() == {"rate, judge": {name: 2 * count for name, count in each.items()}}

@@ -6,13 +6,13 @@ from harness.calls.pricing import (
     Cost,
     Price,
     PriceTable,
+    Spend,
     cost_of,
     costs_by_model,
     price_of,
     price_table,
     together,
 )
-from harness.calls.usage import Spend
 from harness.contracts.identity import Identity
 from harness.contracts.model import Usage
 

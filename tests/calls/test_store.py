@@ -11,7 +11,15 @@ from simulated.loop import Clock
 
 from harness.base import clock
 from harness.base.errors import StorageError
-from harness.calls.store import BATCH_ROWS, BATCH_SECONDS, PATIENCE_SECONDS, Store, default_path
+from harness.calls.store import (
+    BATCH_ROWS,
+    BATCH_SECONDS,
+    PATIENCE_SECONDS,
+    Store,
+    default_path,
+    file_system_type,
+    is_network_type,
+)
 
 
 def key(number: int) -> bytes:
@@ -207,7 +215,7 @@ def test_wal_is_used_on_a_local_disk_and_not_on_a_network(path, monkeypatch, tmp
         return found
 
     table = tmp_path / "mountinfo"
-    monkeypatch.setattr("harness.calls.network_fs.MOUNT_TABLE", table)
+    monkeypatch.setattr("harness.calls.store.MOUNT_TABLE", table)
     table.write_text("1 0 8:1 / / rw - ext4 /dev/sda rw\n")
     assert mode(path) == "wal"
     table.write_text("1 0 8:1 / / rw - nfs4 host:/x rw\n")
@@ -286,3 +294,42 @@ def test_a_store_from_before_checksums_keeps_its_rows_and_gets_new_ones(path):
     with sqlite3.connect(path) as other:
         sums = other.execute("SELECT crc32 IS NULL FROM replies ORDER BY key").fetchall()
     assert sums == [(1,), (0,)]
+
+
+TABLE = """\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+40 22 0:35 / /home rw,relatime shared:1 - nfs4 server:/home rw
+41 40 254:1 / /home/local rw - xfs /dev/vdb rw
+42 22 0:40 / /mnt/my\\040disk rw - fuse.sshfs me@host: rw
+43 22 0:41 / /over rw - ext4 /dev/vdc rw
+44 22 0:42 / /over rw - lustre x rw
+45 22 0:43 / /homely rw - cifs //x/y rw
+malformed line
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/etc/hosts", "ext4"),
+        ("/home/me/.cache/calls.sqlite", "nfs4"),
+        ("/home/local/x", "xfs"),
+        ("/mnt/my disk/x", "fuse.sshfs"),
+        ("/over/x", "lustre"),
+        ("/home", "nfs4"),
+    ],
+)
+def test_the_innermost_mount_decides(path, expected):
+    assert file_system_type(Path(path), TABLE) == expected
+
+
+def test_an_empty_table_tells_nothing():
+    assert file_system_type(Path("/x"), "") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("ext4", False), ("overlay", False), ("nfs", True), ("fuse.sshfs", True), ("fuseblk", False)],
+)
+def test_network_types(kind, expected):
+    assert is_network_type(kind) is expected

@@ -11,7 +11,7 @@ from harness.calls.retry import Patience
 from harness.cli.run import run
 from harness.cli.run_options import settings_from
 from harness.contracts.task import DataSpec, Task
-from harness.pipeline.failure_limits import limits_of
+from harness.pipeline.item_queue import limits_of
 from harness.pipeline.settings import OF_EXECUTOR, FailureLimits, RunSettings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")

@@ -16,12 +16,12 @@ import pytest
 
 from harness import Benchmark, Identity, Item, Message, Request, Sampling, Stage
 from harness.base.hashing import canonical, digest, digest_bytes, stable_int, struct_texts
-from harness.calls.keys import call_key
+from harness.calls.client import call_key
 from harness.contracts.task import DataSpec, Task
 from harness.pipeline import preparation
+from harness.pipeline.desk import Binding
 from harness.pipeline.item_queue import record_key
 from harness.pipeline.preparation import PreparedTask
-from harness.pipeline.roles import Binding
 from harness.pipeline.settings import RunSettings
 
 GOLDEN = [

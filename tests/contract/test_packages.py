@@ -20,7 +20,7 @@ from harness.parsing import JsonReader
 ROOT = Path(__file__).resolve().parents[2]
 HUB, FAISS = "harness.data.hub", "harness_horizon.catalogue.faiss_index"
 UPLOAD = "harness_models.openai_batches:OpenAIBatches.upload"
-PROBLEM = "harness.parsing.json_schema:SchemaCheck.problem"
+PROBLEM = "harness.parsing.ladder:SchemaCheck.problem"
 TABLE = "harness.reporting.tables:print_short_table"
 SERVED_BY_VLLM = (
     "plugins/models/test_vllm.py"
@@ -87,7 +87,7 @@ CALLED = [
     ("faiss", f"{FAISS}:build", "faiss.write_index", build_an_index),
     ("faiss", f"{FAISS}:FaissIndex.__init__", "faiss.read_index", open_an_index),
     ("jsonschema", PROBLEM, "jsonschema.exceptions.best_match", read_by_schema),
-    ("json-repair", "harness.parsing.repair:_guess", "json_repair.loads", read_broken_json),
+    ("json-repair", "harness.parsing.decode:_guess", "json_repair.loads", read_broken_json),
     ("rich", TABLE, "rich.console.Console.print", run_a_sample),
 ]
 """A package, where it is called, its function, and what a user does to get there."""

@@ -13,7 +13,7 @@ from builders.runs import split_journal
 import harness as program
 from harness.analysis.lm_eval_export import samples_of
 from harness.analysis.run_tables import tables_of
-from harness.pipeline.thinking import said_before
+from harness.pipeline.preflight import said_before
 from harness.registry import load_plugins
 from harness.reporting.html.answers import samples_of as units_of
 from harness.reporting.html.reported_run import ReportedRun

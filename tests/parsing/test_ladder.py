@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from harness.base.errors import PluginError
 from harness.contracts.outcomes import Parsed, Unreadable
-from harness.parsing import JsonReader, TextReader, last_object
+from harness.parsing import JsonReader, KeyReader, TextReader, last_object, number_in
+from harness.parsing.ladder import SchemaCheck, wire_schema
 
 SCORE = {
     "type": "object",
@@ -294,3 +295,124 @@ def test_text_by_pattern_takes_the_last_match():
     refused = TextReader(convert=int)("three")
     assert isinstance(refused, Unreadable)
     assert refused.cause == "schema"
+
+
+def test_a_problem_says_where():
+    numbers = {"type": "array", "items": {"type": "integer"}}
+    check = SchemaCheck({"type": "object", "properties": {"a": numbers}})
+    assert check.problem({"a": [1, "x"]}) == "at $.a[1]: 'x' is not of type 'integer'"
+    assert check.problem({"a": [1]}) is None
+
+
+class Place(msgspec.Struct, forbid_unknown_fields=True):
+    """Where it is."""
+
+    title: Annotated[str, msgspec.Meta(description="as on a map")]
+    floor: int | None = None
+
+
+class House(msgspec.Struct):
+    here: Annotated[Place, msgspec.Meta(description="now")]
+    before: list[Place]
+    by_name: dict[str, Place]
+    pair: tuple[Place, int]
+    either: Place | int
+
+
+def test_references_are_replaced_and_what_forbids_more_requires_all():
+    place = {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "description": "as on a map"},
+            "floor": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        },
+        "required": ["title", "floor"],
+        "additionalProperties": False,
+    }
+    assert wire_schema(House) == {
+        "type": "object",
+        "properties": {
+            "here": {**place, "description": "now"},
+            "before": {"type": "array", "items": place},
+            "by_name": {"type": "object", "additionalProperties": place},
+            "pair": {
+                "type": "array",
+                "prefixItems": [place, {"type": "integer"}],
+                "items": False,
+                "minItems": 2,
+                "maxItems": 2,
+            },
+            "either": {"anyOf": [{"type": "integer"}, place]},
+        },
+        "required": ["here", "before", "by_name", "pair", "either"],
+    }
+
+
+class Cat(msgspec.Struct, tag=True):
+    lives: int = 9
+
+
+class Dog(msgspec.Struct, tag=True):
+    pass
+
+
+def test_structs_that_a_tag_tells_apart_need_no_references():
+    assert wire_schema(Cat | Dog) == {
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {"type": {"enum": ["Cat"]}, "lives": {"type": "integer"}},
+                "required": ["type"],
+            },
+            {"type": "object", "properties": {"type": {"enum": ["Dog"]}}, "required": ["type"]},
+        ]
+    }
+    assert "$" not in json.dumps(wire_schema(list[Cat | Dog]))
+
+
+def to_number(value):
+    found = number_in(value)
+    return Unreadable("schema", f"{value!r} is no number") if found is None else found
+
+
+STARS = KeyReader(
+    key="stars", like=("rating", "star"), convert=to_number, of_value={"type": "number"}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ('{"stars": 4}', Parsed(4.0, "strict")),
+        ('{"rating": 1} and then {"stars": 4, "rating": 2}', Parsed(4.0, "brackets")),
+        ('{"star count": 1, "My Rating": 2}', Parsed(2.0, "strict")),
+        ('{"STARS": " 3.5 "}', Parsed(3.5, "quoted")),
+    ],
+)
+def test_the_asked_key_wins_and_else_the_last_one_like_it(text, read):
+    assert STARS(text) == read
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ('{"score": 4}', "schema"),
+        ('{"stars": "4/5"}', "schema"),
+        ('{"stars": true}', "schema"),
+        ("four", "no_json"),
+    ],
+)
+def test_what_holds_no_such_answer_is_unreadable(text, cause):
+    found = STARS(text)
+    assert isinstance(found, Unreadable)
+    assert found.cause == cause
+
+
+def test_a_server_may_enforce_an_object_with_the_key_alone():
+    assert STARS.schema == {
+        "type": "object",
+        "properties": {"stars": {"type": "number"}},
+        "required": ["stars"],
+        "additionalProperties": False,
+    }
+    assert KeyReader(key="stars", like=("star",), convert=to_number).schema is None

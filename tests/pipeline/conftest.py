@@ -19,12 +19,11 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Model, Reply, Request
 from harness.contracts.records import JournalLine
 from harness.pipeline import preparation
+from harness.pipeline.desk import Binding
 from harness.pipeline.executors.execute import Executor
 from harness.pipeline.executors.lanes import Lanes
-from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan
-from harness.pipeline.roles import Binding
-from harness.pipeline.stage_items import stage_runs
+from harness.pipeline.memos import CopiedMemory, Memory
+from harness.pipeline.plan import Plan, stage_runs
 from harness.runs.journal import JournalRecords
 
 ANY_NUMBER = dict.fromkeys(("calls", "parsing", "judging", "errors"), 1.0)
@@ -131,7 +130,9 @@ class House:
         self.ended = []
         self.executor = executor = Executor(
             plan=Plan(runs=runs, resource=room.resource),
-            make_workers=partial(Lanes, client=client, memo=Memory(kept)),
+            make_workers=partial(
+                Lanes, client=client, memo=Memory(kept) if kept else CopiedMemory()
+            ),
             limits=limits,
             retry_failures=retry_failures,
             ask_unanswered=ask_unanswered,

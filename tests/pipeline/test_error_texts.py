@@ -18,8 +18,8 @@ from harness.contracts.model import ModelSettings
 from harness.contracts.records import Done
 from harness.contracts.stage import Item, Stage
 from harness.parsing import TextReader
+from harness.pipeline.desk import Binding
 from harness.pipeline.elsewhere import import_answers
-from harness.pipeline.roles import Binding
 from harness.runs.run_folder import RunFolder
 
 QUESTION = Select(prompt="say", subject="it", options=("x", "y"), labels=("a", "b"))
@@ -189,7 +189,7 @@ expected: desk.judge(…) for this role\
 
 def test_stages_that_wait_for_each_other_end_the_run(house, monkeypatch, raised):
     # What holds the order when a benchmark is read would say it before.
-    monkeypatch.setattr("harness.pipeline.stage_items.check_order", lambda benchmark: None)
+    monkeypatch.setattr("harness.pipeline.plan.check_order", lambda benchmark: None)
     circle = [
         stage(never, "one", roles=(), prompts=(), after=("two",)),
         stage(never, "two", roles=(), prompts=(), after=("one",)),

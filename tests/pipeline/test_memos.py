@@ -1,4 +1,4 @@
-"""Memos: what they know, and that the first write of a key holds, with a store and without."""
+"""Memos: what they know, and that the first write of a key holds."""
 
 import pytest
 
@@ -6,11 +6,8 @@ from harness.calls.store import Store
 from harness.pipeline.memos import CopiedMemory, Entry, Memory
 
 
-@pytest.fixture(params=["in a store", "in memory"])
-def memory(request, tmp_path):
-    if request.param == "in memory":
-        yield Memory(None)
-        return
+@pytest.fixture
+def memory(tmp_path):
     store = Store.open(tmp_path / "calls.sqlite")
     yield Memory(store)
     store.close()
@@ -35,7 +32,7 @@ def test_an_item_that_a_kill_left_without_a_record_does_not_know_what_it_wrote(t
 def test_without_a_shared_store_memos_are_kept_in_the_file_of_the_run(tmp_path):
     for expected in ({}, {"rye": "1"}):
         own = Store.open(tmp_path / "answers.sqlite")
-        memo = Memory(None, own)("names", f"item {len(expected)}")
+        memo = Memory(own, own)("names", f"item {len(expected)}")
         assert memo.known(["rye"]) == expected
         assert memo.keep({"rye": "1"}) == {"rye": "1"}
         own.close()
@@ -45,9 +42,9 @@ def test_a_worker_elsewhere_has_a_copy_and_tells_what_is_new(memory):
     told = []
     memory("taxonomy:names", "before").keep({"tea": "2"})
     memory("another:names", "before").keep({"rye": "9"})
-    assert {name: [*table] for name, table in memory.copy("taxonomy:").items()} == (
-        {"taxonomy:names": ["tea"]} if memory._store else {}
-    )
+    assert {name: [*table] for name, table in memory.copy("taxonomy:").items()} == {
+        "taxonomy:names": ["tea"]
+    }
     there = CopiedMemory(lambda *new: told.append(new))
     there.learn("names", {"tea": Entry("2", "a"), "oats": Entry("5")})
     assert there("names", "b").keep({"tea": "9", "rye": "1"}) == {"tea": "2", "rye": "1"}

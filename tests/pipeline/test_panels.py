@@ -9,7 +9,7 @@ from harness.contracts.judge import JudgeParts, Member, Select, Selected, Vote
 from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import JudgedRecord
 from harness.contracts.stage import Stage
-from harness.pipeline.roles import Binding
+from harness.pipeline.desk import Binding
 
 PROMPT = {"weigh.judge": "which of {{ choices }} goes with {{ subject }}?"}
 

@@ -9,12 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from harness.base.errors import DataError, UsageError
-from harness.calls import network_fs as mounts
+from harness.calls import store as mounts
 from harness.calls.client import Client
 from harness.contracts.finding import NotReady, bad, doubtful, good
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Model, Reply
+from harness.contracts.model import CallError, Model, Reply, Usage
+from harness.pipeline.desk import Binding
 from harness.pipeline.preflight import (
+    PATIENCE,
     Player,
     findings_about,
     folder,
@@ -22,10 +24,9 @@ from harness.pipeline.preflight import (
     looks,
     models_of,
     preflight,
+    shows_thinking,
 )
-from harness.pipeline.roles import Binding
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.thinking import PATIENCE
 
 OPTION = "--output_path DIR"
 ANSWERS = "it answers a small question"
@@ -331,3 +332,24 @@ def test_a_folder_that_cannot_be_made_or_written(monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.TemporaryFile", refused)
     (found,) = folder("runs", tmp_path, option=OPTION)
     assert found == bad("runs", f"{tmp_path} cannot be written: Permission denied", ANOTHER)
+
+
+@pytest.mark.parametrize(
+    ("reply", "thinks"),
+    [
+        (Reply(text="391"), False),
+        (Reply(text="<think>\n17 times 23\n</think>\n\n391"), True),
+        (Reply(text="17 times 23\n</think>\n\n391"), True),
+        (Reply(text="391", reasoning="17 times 23"), True),
+        (
+            Reply(
+                text="391", usage=Usage(prompt_tokens=9, completion_tokens=80, reasoning_tokens=77)
+            ),
+            True,
+        ),
+        (Reply(text="", finish="length"), True),
+        (Reply(text="Okay, so the user wants 17 times 23. Wait", finish="length"), True),
+    ],
+)
+def test_a_number_is_no_thinking_and_a_reply_that_was_cut_is(reply, thinks):
+    assert shows_thinking(reply) is thinks

@@ -7,9 +7,8 @@ import time
 import msgspec
 import pytest
 
-from harness.base.checksums import LINE, sealed
 from harness.base.errors import UsageError
-from harness.base.hashing import digest
+from harness.base.hashing import LINE, digest, sealed
 from harness.pipeline import resume as folders
 from harness.pipeline.preparation import prepare
 from harness.pipeline.resume import LockedFolder, lock_folder

@@ -14,8 +14,8 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Model
 from harness.contracts.task import RoleSpec
 from harness.pipeline.roles import RoleBinder, other_players
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.specs import (
+from harness.pipeline.settings import (
+    RunSettings,
     Spec,
     checked_label,
     parse_args,
@@ -131,7 +131,7 @@ def task(**roles):
 
 def bind(settings, wanted=None, bench=NAMED_THEN_JUDGED, plugins=None):
     binder = RoleBinder(settings, plugins or FakePlugins())
-    return binder.bind(wanted or task(), bench, bench.stages)
+    return binder.bind(wanted or task(), bench, bench.stages, bound={})
 
 
 def settings(**changes):
@@ -206,7 +206,7 @@ def test_a_role_that_answers_for_another_is_asked():
     stages = ("name", "candidate"), ("support", "reader"), ("rest", "finder")
     bench = benchmark(*((name, (role,), ()) for name, role in stages))
     binder = RoleBinder(settings(roles={"finder": "other:big"}), FakePlugins())
-    bound = binder.bind(task(reader=RoleSpec(same_as="finder")), bench, bench.stages[:2])
+    bound = binder.bind(task(reader=RoleSpec(same_as="finder")), bench, bench.stages[:2], bound={})
     binder.check_used_roles()
     assert bound["reader"].model.identity.name == "big"
 
@@ -365,7 +365,7 @@ def test_an_option_for_a_role_that_no_task_has_is_refused():
 def test_a_judge_whose_stage_is_left_out_is_noted(stages, notes):
     binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
     binder.check_known_roles([NAMED_THEN_JUDGED])
-    binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:stages])
+    binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:stages], bound={})
     binder.check_used_roles()
     assert binder.notes == notes
 
@@ -385,7 +385,7 @@ def both(judge, *, make=heavy, **candidate):
         tasks=("t",), model="fake", model_args=args, roles={"judge": judge}, allow_self_judging=True
     )
     binder = RoleBinder(asked, FakePlugins(make))
-    bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages, bound={})
     return bound, binder.notes
 
 

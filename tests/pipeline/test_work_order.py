@@ -11,7 +11,7 @@ from harness.base import key_files
 from harness.base.errors import PromptError, UsageError
 from harness.contracts.model import ModelSettings
 from harness.pipeline import preparation
-from harness.pipeline.executors.work_order import (
+from harness.pipeline.executors.shard_worker import (
     Versions,
     keys_of,
     read_order,

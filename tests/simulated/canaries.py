@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from simulated.plans import Plan
 
-from harness.calls import budget, client, limiter, store
+from harness.calls import budget, client, engines, store
 from harness.calls.budget import Budget
 from harness.pipeline import item_queue, plan, run
 from harness.runs import atomic_files, journal, run_folder
@@ -68,7 +68,7 @@ CANARIES = {
         needs=lambda plan: plan.crashes,
     ),
     "a limiter that admits one too many": Canary(
-        limiter.Limiter, "_free", "self.busy < int(self.limit)", "self.busy <= int(self.limit)",
+        engines.Limiter, "_free", "self.busy < int(self.limit)", "self.busy <= int(self.limit)",
     ),
     "a store that is read before its commit": Canary(
         store.Store, "get", "value = self._pending.get(key)", "value = None",
@@ -119,7 +119,7 @@ CANARIES = {
         "and not any((run.task, name) in not_done for name in run.context.stage.after)", "",
     ),
     "a slot that is given back and wakes nobody": Canary(
-        limiter.Limiter, "release", "self._admit()", "pass",
+        engines.Limiter, "release", "self._admit()", "pass",
     ),
     "a delivered run that was not": Canary(
         run_folder.RunFolder, "find",

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from harness.base.checksums import LINE, damage
+from harness.base.hashing import LINE, damage
 from harness.contracts.outcomes import NO_ANSWER
 
 STAGES = ("1-name", "2-kind", "3-fit")

@@ -8,7 +8,7 @@ from typing import Any
 
 from simulated.server import Server
 
-from harness.calls.keys import call_seed
+from harness.calls.client import call_seed
 from harness.contracts.model import CallError, Message, Reply, Request, Sampling
 
 REPEATS = {call_seed(0, repeat): repeat for repeat in range(16)}

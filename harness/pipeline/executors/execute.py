@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from harness.base import clock
 from harness.base.errors import HarnessError, StorageError
 from harness.pipeline.executors.lanes import Lanes, LoopTurns, ends_gently
-from harness.pipeline.failure_limits import FailureWatch, limits_of
-from harness.pipeline.item_queue import StageQueue, make_items
+from harness.pipeline.item_queue import FailureWatch, StageQueue, limits_of, make_items
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.runs.journal import open_journal, recorded
 

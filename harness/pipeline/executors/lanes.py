@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,8 +24,8 @@ from harness.base.errors import (
     StorageError,
     UsageError,
 )
+from harness.calls.budget import player_name
 from harness.calls.client import Client
-from harness.calls.usage import player_name
 from harness.contracts.desk import Memo
 from harness.contracts.model import Model
 from harness.contracts.outcomes import FAILURES, Broken, Failure
@@ -268,7 +271,11 @@ def record_outcome(
         queue.writer.append(record)
     except ValueError as error:
         outcome = Broken("unwritable_value", str(error))
-        _record_without(queue, msgspec.structs.replace(record, outcome=outcome))
+        record = msgspec.structs.replace(record, outcome=outcome)
+        try:
+            queue.writer.append(record)
+        except ValueError:  # of its calls or what was judged
+            queue.writer.append(msgspec.structs.replace(record, calls=(), judged=msgspec.UNSET))
     _count(run, outcome, calls)
     return None if isinstance(outcome, Done) else outcome
 
@@ -276,14 +283,6 @@ def record_outcome(
 def ends_gently(error: HarnessError) -> bool:
     """Whether calls in flight may finish after this error."""
     return isinstance(error, GENTLE)
-
-
-def _record_without(queue: Queue, record: JournalLine[Item, Any]) -> None:
-    """Record that an item has no value, without the parts that cannot be encoded."""
-    try:
-        queue.writer.append(record)
-    except ValueError:
-        queue.writer.append(msgspec.structs.replace(record, calls=(), judged=msgspec.UNSET))
 
 
 def _done(queue: Queue, value: Any) -> Done[Any] | Broken:
@@ -322,3 +321,34 @@ def _count(run: StageRun, outcome: Any, calls: tuple[CallRecord, ...]) -> None:
         elif call.finish is not None:
             player = player_name(call.role, call.member)
             progress.unreported += player not in run.context.by_rule
+
+
+RARELY = 10_000
+"""Objects made between two collections. With Python's default of 700, collecting over all objects
+that wait for a reply takes a tenth of a run's processor time."""
+
+_lock = threading.Lock()
+_before: list[tuple[int, int, int]] = []
+"""The thresholds that each active run found; the first ones are those from before all runs."""
+
+
+def collect_rarely() -> None:
+    """Collect garbage less often from now on."""
+    often, *rest = gc.get_threshold()
+    if 0 < often < RARELY:
+        gc.set_threshold(RARELY, *rest)
+
+
+@contextmanager
+def rare_collection() -> Iterator[None]:
+    """Collect garbage less often until the last of several overlapping runs ends."""
+    with _lock:
+        _before.append(_before[0] if _before else gc.get_threshold())
+        collect_rarely()
+    try:
+        yield
+    finally:
+        with _lock:
+            before = _before.pop()
+            if not _before:
+                gc.set_threshold(*before)

@@ -5,40 +5,262 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import platform
 import secrets
 import socket
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from harness.base.errors import BudgetSpent, HarnessError, ModelError, StorageError
+from harness.base.errors import BudgetSpent, HarnessError, ModelError, StorageError, UsageError
+from harness.base.key_files import hand_over, key_text
 from harness.calls.budget import Budget, Meter
 from harness.calls.client import Answer, Client, OwnAnswer, OwnAnswers
-from harness.calls.engines import EngineGate
-from harness.calls.network_fs import network_type
-from harness.calls.store import Store
+from harness.calls.engines import EngineGate, SharedEngines
+from harness.calls.store import Store, network_type
+from harness.contracts.model import Model
 from harness.contracts.outcomes import Broken, Failure, tag_of
-from harness.pipeline.executors.lanes import Lanes, ends_gently, record_outcome
+from harness.pipeline.desk import StageContext
+from harness.pipeline.executors.lanes import Lanes, collect_rarely, ends_gently, record_outcome
 from harness.pipeline.executors.shards import MOST_DEATHS, LogLine, Shard, ShardFiles, log_lines
-from harness.pipeline.executors.work_order import (
-    RunKeys,
-    read_order,
-    share_concurrency,
-)
-from harness.pipeline.garbage import collect_rarely
 from harness.pipeline.item_queue import Job, JobText, Queue
 from harness.pipeline.memos import CopiedMemory, Entry
 from harness.pipeline.plan import StageRun, State
 from harness.pipeline.preflight import models_of, players_of_stages, preflight
+from harness.pipeline.preparation import prepare_without_data
 from harness.pipeline.progress import StageProgress
+from harness.pipeline.session import Session
+from harness.pipeline.settings import OF_EXECUTOR, RunSettings
+from harness.registry import Plugins, load_plugins
+from harness.registry.missing_packages import HARNESS
 from harness.runs.journal import JournalWriter, LackingRecord, recorded
-from harness.runs.run_folder import ENGINES, RunFolder
+from harness.runs.run_folder import ENGINES, LOCK, RunFolder
+
+DECIDING = (HARNESS, "json-repair", "jinja2")
+"""The packages whose versions decide how prompts are rendered and replies are read."""
+
+
+class Versions(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a work order that every version of the harness can read."""
+
+    versions: dict[str, str]
+
+
+class WorkOrder(Versions, frozen=True, kw_only=True):
+    """Everything that a worker needs to know of a run, except data, items and keys.
+
+    `folder` is the run folder, `cwd` the folder of the command, and `lock` what the command wrote
+    into the run folder's lock. `session` counts the commands of the run. `workers` share its
+    `--concurrency`. `stages` has the components of each stage's key, by task and stage, `thinking`
+    the models that think, by task, role and number in it.
+    """
+
+    settings: RunSettings
+    cwd: str
+    run_id: str
+    folder: str
+    lock: str
+    session: int
+    workers: int
+    stages: dict[str, dict[str, dict[str, Any]]]
+    thinking: set[tuple[str, str, int]]
+
+    def __repr__(self) -> str:
+        # Without the settings: an address in them may hold a password.
+        return f"WorkOrder(run_id={self.run_id!r}, tasks={list(self.stages)!r})"
+
+
+def work_order(session: Session) -> bytes:
+    """The order for `read_order`: in its process, a worker asks as a local run does."""
+    contexts = [context for each in session.contexts.values() for context in each]
+    stages: dict[str, dict[str, dict[str, Any]]] = {}
+    for one in contexts:
+        stages.setdefault(one.task.name, {})[one.stage.name] = _plain(one.components)
+    folder = session.taken.folder.path
+    order = WorkOrder(
+        settings=msgspec.structs.replace(
+            session.settings, executor="local", **dict.fromkeys(OF_EXECUTOR, None)
+        ),
+        cwd=str(Path.cwd()),
+        run_id=session.taken.run_id,
+        folder=str(folder.absolute()),
+        lock=(folder / LOCK).read_text(),
+        session=session.number,
+        workers=session.workers,
+        stages=stages,
+        thinking={
+            (one.task.name, role, number)
+            for one in contexts
+            for role, binding in one.bindings.items()
+            for number, model in enumerate(binding.models)
+            if model in one.thinking
+        },
+        versions=_versions(session.plugins),
+    )
+    return msgspec.msgpack.encode(order, enc_hook=str)
+
+
+def read_order(data: bytes) -> tuple[WorkOrder, dict[tuple[str, str], StageContext], SharedEngines]:
+    """The order, and the contexts of its stages as this process has them, with their engines.
+
+    UsageError where it has other versions, plugins or prompts than the command, or does not see the
+    run folder. The process works in the command's folder from now on, if there is one here.
+    """
+    plugins = load_plugins()
+    broken = {f"plugin {one.plugin}": one.error for one in plugins.broken}
+    wanted = msgspec.msgpack.decode(data, type=Versions).versions
+    _check_versions(wanted, broken | _versions(plugins))
+    order = msgspec.msgpack.decode(data, type=WorkOrder, dec_hook=lambda kind, value: kind(value))
+    _check_folder(Path(order.folder), order.lock)
+    if here := Path(order.cwd).is_dir():
+        os.chdir(order.cwd)
+    engines = SharedEngines()
+    try:
+        contexts = _contexts(order, plugins, engines)
+    except HarnessError as error:
+        if not here:
+            lacking = f"there is no {order.cwd} here, so relative paths begin in {Path.cwd()}"
+            error.hint = f"{error.hint}; {lacking}" if error.hint else lacking
+        raise
+    for (task, stage), context in contexts.items():
+        _check_stage(context, order.stages[task][stage])
+    return order, contexts, engines
+
+
+def _contexts(
+    order: WorkOrder, plugins: Plugins, engines: SharedEngines
+) -> dict[tuple[str, str], StageContext]:
+    """The contexts of the stages, by task and stage, as this process has them."""
+    bound = prepare_without_data(order.settings, plugins, order.stages, engines=engines)
+    bindings = {each.task.name: each.bindings for each in bound}
+    thinking = [bindings[task][role].models[number] for task, role, number in order.thinking]
+    return {
+        (each.task.name, context.stage.name): context
+        for each in bound
+        for context in each.contexts(order.run_id, thinking)
+    }
+
+
+def share_concurrency(models: Iterable[Model], workers: int, *, seat: int) -> None:
+    """Give the worker on this seat, from 0, its share of the requests that a server may get at the
+    same time, where a number was given; the first workers have the largest."""
+    for model in models:
+        if model.limited and model.occupies is None:
+            share, rest = divmod(model.concurrency, workers)
+            model.concurrency = share + (seat < rest)
+
+
+class RunKeys(msgspec.Struct, frozen=True, kw_only=True):
+    """What the keys and addresses of a run's models come from; no text shows the values.
+
+    `variables` has the value of each environment variable, None for one that is not set, and
+    `files` the texts of key files.
+    """
+
+    variables: dict[str, str | None] = {}
+    files: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"RunKeys(variables={list(self.variables)!r}, files={list(self.files)!r})"
+
+    def take(self) -> None:
+        """Set the variables in this process, and keep the files' texts.
+
+        What was not set where the run was started is not set here either, so that no request goes
+        to an address, and with a key, that only this machine names.
+        """
+        for name, value in self.variables.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        hand_over(self.files)
+
+
+def keys_of(models: Iterable[Model]) -> RunKeys:
+    """The variables and files that the models read, with their values in this process.
+
+    A file that cannot be read is left out: the node may have it, and says so if it does not.
+    """
+    variables: dict[str, str | None] = {}
+    files: dict[str, str] = {}
+    for model in models:
+        variables |= {name: os.environ.get(name) for name in model.variables}
+        for named in model.key_files:
+            with suppress(OSError, UnicodeDecodeError, RuntimeError):
+                files[named] = key_text(named)
+    return RunKeys(variables=variables, files=files)
+
+
+def _versions(plugins: Plugins) -> dict[str, str]:
+    """The versions of Python, of deciding packages, and of each plugin by its entry point."""
+    return {
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        **{name: version(name) for name in DECIDING},
+        **{f"plugin {one.plugin}": f"{one.distribution} {one.version}" for one in plugins.loaded},
+    }
+
+
+def _check_versions(wanted: Mapping[str, str], here: Mapping[str, str]) -> None:
+    for name, expected in wanted.items():
+        if here.get(name) != expected:
+            raise UsageError(
+                f"{name} is not what it was where the run was prepared",
+                where=name,
+                found=here.get(name, "nothing"),
+                expected=expected,
+                hint="install the same versions on all machines",
+            )
+
+
+def _check_folder(folder: Path, lock: str) -> None:
+    found = "another folder of the same name"
+    try:
+        if (folder / LOCK).read_text() == lock:
+            return
+    except OSError as error:
+        found = str(error)
+    raise UsageError(
+        "the run folder cannot be seen from a worker",
+        where=str(folder),
+        found=found,
+        expected="a folder that all machines share",
+        hint="name one with --output_path",
+    )
+
+
+def _check_stage(context: StageContext, wanted: Mapping[str, Any]) -> None:
+    differ = list(_differences(_plain(context.components), wanted))
+    if differ:
+        raise UsageError(
+            "a stage has another key here than where the run was prepared",
+            where=context.label,
+            found="; ".join(f"{name}: {here}" for name, here, _ in differ),
+            expected="; ".join(f"{name}: {there}" for name, _, there in differ),
+            hint="give this machine the same models, prompts, variables and versions",
+        )
+
+
+def _plain(components: Mapping[str, Any]) -> dict[str, Any]:
+    """The components as JSON values, as they are after a way over bytes."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(components))
+    return plain
+
+
+def _differences(here: Any, there: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """What differs in two components, with both values: `roles.candidate.model.name`."""
+    if isinstance(here, Mapping) and isinstance(there, Mapping):
+        for key in dict.fromkeys([*there, *here]):
+            yield from _differences(here.get(key), there.get(key), f"{name}.{key}".strip("."))
+    elif here != there:
+        yield name, here, there
+
 
 KILLER = "worker_died"
 """The cause of an item during which, alone, a worker died."""
@@ -251,7 +473,7 @@ class ShardWorker:
                 try:
                     await self._prepare()
                 except Exception as error:
-                    self._error = self._known(error)
+                    self._error = self._error_here(error)
         return self._node, self._error
 
     async def work(self, shard: Shard) -> ShardDone:
@@ -282,7 +504,7 @@ class ShardWorker:
         try:
             queue = self._begin(shard, files, attempts + 1)
         except Exception as failed:
-            return ShardDone(attempts=attempts, error=self._known(failed))
+            return ShardDone(attempts=attempts, error=self._error_here(failed))
         self._queues.append(queue)
         self._meter.grant(shard.share)
         self._lanes.add(queue, rounds=shard.rounds)
@@ -331,7 +553,7 @@ class ShardWorker:
                 try:
                     await closes()
                 except HarnessError as error:
-                    failed = failed or self._known(error)
+                    failed = failed or self._error_here(error)
             if self._store is not None:
                 self._store.close()
         return await self.news(), failed
@@ -349,12 +571,12 @@ class ShardWorker:
                 self._ending = asyncio.get_running_loop().create_task(self._renew())
         elif isinstance(error, HarnessError):
             if isinstance(error, (ModelError, StorageError)):
-                error = self._known(error)
+                error = self._error_here(error)
             self._stop(error, at_once=not ends_gently(error))
         elif error is not None:
-            self._stop(self._known(error), at_once=True)
+            self._stop(self._error_here(error), at_once=True)
 
-    def _known(self, error: BaseException) -> HarnessError:
+    def _error_here(self, error: BaseException) -> HarnessError:
         """The error, or that of a crash, which says from now on that it is about this node."""
         if not isinstance(error, HarnessError):
             trace = "".join(traceback.format_exception(error)[-4:])
@@ -494,7 +716,7 @@ class ShardWorker:
             try:
                 file.close()
             except StorageError as failed:
-                error = error or self._known(failed)
+                error = error or self._error_here(failed)
         return ShardDone(
             attempts=queue.attempt,
             counts=queue.counts(),
@@ -526,7 +748,7 @@ class ShardWorker:
         try:
             await self._gate.close()
         except HarnessError as error:
-            self._stop(self._known(error), at_once=True)
+            self._stop(self._error_here(error), at_once=True)
             return
         earlier = self._client
         self._make_client()

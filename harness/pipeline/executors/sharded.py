@@ -28,6 +28,9 @@ from harness.pipeline.executors.shard_worker import (
     News,
     ShardDone,
     ShardWorker,
+    keys_of,
+    share_concurrency,
+    work_order,
 )
 from harness.pipeline.executors.shards import (
     MOST_DEATHS,
@@ -40,7 +43,6 @@ from harness.pipeline.executors.shards import (
     shard_size,
     write_earlier,
 )
-from harness.pipeline.executors.work_order import keys_of, share_concurrency, work_order
 from harness.pipeline.item_queue import JobText, StageQueue
 from harness.pipeline.plan import StageRun, State
 from harness.pipeline.progress import ClusterProgress

@@ -185,7 +185,7 @@ class Collector:
 
     def __init__(self, *, own: Store, store: Store | None) -> None:
         self.own = own
-        self.memory = Memory(store, own)
+        self.memory = Memory(store or own, own)
         self._store = store
 
     async def collect(

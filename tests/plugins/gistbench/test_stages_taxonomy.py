@@ -3,13 +3,12 @@
 from types import SimpleNamespace
 
 import pytest
-from builders.gistbench import Desk, make_claim, recorded
+from builders.gistbench import Desk, DictMemo, make_claim, recorded
 from harness_gistbench.records import Batch, Category, Kept, Mapped, Options
 from harness_gistbench.stages.taxonomy import batches, map_interests
 
 from harness.contracts.judge import Classified
 from harness.contracts.outcomes import NoVerdict
-from harness.pipeline.memos import LocalMemo
 
 TEA, BREAD = Category(4, "Tea"), Category(9, "Bread")
 
@@ -71,7 +70,7 @@ async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds(
         categories={"rye": 4, "oolong": 4}, remembered=2
     )
     scripted = Desk(labelled("Tea"))
-    raced = LocalMemo({"rye": "9"})
+    raced = DictMemo({"rye": "9"})
     scripted.memo = lambda name: SimpleNamespace(known=lambda keys: {}, keep=raced.keep)
 
     assert (await map_interests(batch("rye"), scripted)).categories == {"rye": 9}
@@ -111,7 +110,7 @@ class Spoiled:
         return self.verdict
 
     def memo(self, name):
-        return LocalMemo()
+        return DictMemo({})
 
 
 def no_quorum(*behind):

@@ -19,7 +19,7 @@ from harness.base.errors import DataError
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, ModelSettings
 from harness.pipeline.embedders import named_embedder
-from harness.pipeline.specs import parse_spec
+from harness.pipeline.settings import parse_spec
 
 from .conftest import answers_of
 

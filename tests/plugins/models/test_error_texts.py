@@ -16,7 +16,7 @@ from inline_snapshot import snapshot
 from harness import registry as plugin_manager
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.model import ModelSettings
-from harness.pipeline.specs import parse_args
+from harness.pipeline.settings import parse_args
 
 CASES = {
     ("openai", ""): (UsageError, "--model_args", "nothing", snapshot("""\

@@ -14,7 +14,7 @@ from harness.contracts.model import (
     Sampling,
     TokenLogprob,
 )
-from harness.pipeline.specs import parse_args, parse_spec
+from harness.pipeline.settings import parse_args, parse_spec
 from harness.testing import Fault
 from harness.testing.faults import status
 

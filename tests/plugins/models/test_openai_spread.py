@@ -9,7 +9,7 @@ from harness_models.openai import make
 
 from harness.contracts.embedder import vectors_in
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
-from harness.pipeline.specs import hosts_in
+from harness.pipeline.settings import hosts_in
 from harness.registry import load_plugins
 from harness.testing import FaultyServer
 from harness.testing.faults import SILENCE, status

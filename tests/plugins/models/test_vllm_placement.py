@@ -194,7 +194,7 @@ def test_a_judge_named_by_its_weights_takes_the_candidates_place_and_none_of_its
     )
     bench = make_benchmark(make_stage("mark", roles=("candidate",), judges=("judge",)))
     wanted = make_task(roles={"judge": RoleSpec(default=str(judge))})
-    bound = RoleBinder(asked, load_plugins()).bind(wanted, bench, bench.stages)
+    bound = RoleBinder(asked, load_plugins()).bind(wanted, bench, bench.stages, bound={})
     command = " ".join(bound["judge"].model.server_command())
     for flag in ("--quantization", "--trust-remote-code", "--kv-cache-dtype", "--seed"):
         assert flag in " ".join(bound["candidate"].model.server_command())

@@ -2,8 +2,7 @@
 
 import pytest
 
-from harness.parsing.decode import NotJson
-from harness.parsing.repair import MAX_CHARACTERS, Reads, counted, repair_json
+from harness.parsing.decode import MAX_CHARACTERS, NotJson, Reads, counted, repair_json
 
 
 def test_an_almost_right_answer_is_mended_to_plain_values_also_if_it_is_long():

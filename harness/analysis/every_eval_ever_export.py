@@ -46,7 +46,7 @@ def _record(task: FinishedTask) -> dict[str, Any]:
     manifest, summary = task.manifest, task.summary
     name = model_name(manifest)
     # Of a path of weights, others need only the end.
-    names = [LOCAL, (path_parts(name) or [name])[-1]] if name.count("/") != 1 else name.split("/")
+    names = [LOCAL, *(path_parts(name)[-1:] or name.split("/"))][-2:]
     model = "/".join(map(in_file_name, names))
     began, ended = manifest.sessions[0].started, manifest.sessions[-1].ended
     source: dict[str, Any] = {"dataset_name": summary.benchmark, "source_type": "other"}
@@ -86,7 +86,6 @@ def _record(task: FinishedTask) -> dict[str, Any]:
         },
         "evaluation_results": [
             {
-                "evaluation_result_id": f"{summary.task}/{name}",
                 "evaluation_name": summary.task,
                 "source_data": source,
                 "metric_config": {

@@ -34,21 +34,14 @@ def write_lm_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
     for into, own in folders_of_runs(folder, tasks, model_name):
         began = datetime.fromisoformat(own[0].manifest.sessions[0].started)
         stamp = began.strftime("%Y-%m-%dT%H-%M-%S.%f")
-        hashes = {}
+        written.append(into / f"results_{stamp}.json")
+        results = json.dumps(_results(own), indent=2, ensure_ascii=False)
+        atomic_write(written[-1], results.encode(), option="--out")
         for task in own:
-            path = into / f"samples_{in_file_name(task.task.name)}_{stamp}.jsonl"
-            seen = hashlib.sha256()
-            with atomic_writer(path, option="--out") as file:
+            written.append(into / f"samples_{in_file_name(task.task.name)}_{stamp}.jsonl")
+            with atomic_writer(written[-1], option="--out") as file:
                 for sample in samples_of(task):
-                    for part in ("doc_hash", "prompt_hash", "target_hash"):
-                        seen.update(sample[part].encode())
                     file.write(json.dumps(sample, ensure_ascii=False).encode() + b"\n")
-            hashes[task.task.name] = seen.hexdigest()
-            written.append(path)
-        path = into / f"results_{stamp}.json"
-        results = json.dumps({**_results(own), "task_hashes": hashes}, indent=2, ensure_ascii=False)
-        atomic_write(path, results.encode(), option="--out")
-        written.append(path)
     return written
 
 
@@ -76,8 +69,7 @@ def _results(tasks: Sequence[FinishedTask]) -> dict[str, Any]:
             for name, summary in summaries.items()
         },
         "config": {
-            **dict.fromkeys(("batch_size", "device", "use_cache")),
-            **dict.fromkeys(("numpy_seed", "torch_seed", "fewshot_seed")),
+            **dict.fromkeys(("batch_size", "device", "use_cache", "numpy_seed", "torch_seed")),
             "model": settings.get("model"),
             "model_args": settings.get("model_args"),
             "batch_sizes": [],
@@ -91,8 +83,7 @@ def _results(tasks: Sequence[FinishedTask]) -> dict[str, Any]:
         "model_source": settings.get("model"),
         "model_name": name,
         "model_name_sanitized": in_file_name(name),
-        **dict.fromkeys(("system_instruction", "system_instruction_sha", "fewshot_as_multiturn")),
-        **dict.fromkeys(("chat_template", "chat_template_sha")),
+        **dict.fromkeys(("system_instruction", "chat_template", "fewshot_as_multiturn")),
         "total_evaluation_time_seconds": str((ended - began).total_seconds()),
         "harness": {
             "run": manifest.run_id,
@@ -106,13 +97,11 @@ def _values(task: FinishedTask) -> dict[str, Any]:
     name = task.task.name
     found: dict[str, Any] = {"name": name, "alias": name, "sample_len": task.summary.units}
     for metric, result in task.summary.metrics.items():
-        found[f"{metric},{NONE}"] = result.value
-        found[f"{metric}_stderr,{NONE}"] = "N/A"
-        if result.interval is not None:
-            # That of a normal interval that is as wide as the bootstrap's.
-            low, high = result.interval
-            normal = 2 * NormalDist().inv_cdf(0.5 + result.confidence / 2)
-            found[f"{metric}_stderr,{NONE}"] = (high - low) / normal
+        # That of a normal interval that is as wide as the bootstrap's.
+        low, high = result.interval or (None, None)
+        normal = 2 * NormalDist().inv_cdf(0.5 + result.confidence / 2)
+        stderr = "N/A" if low is None or high is None else (high - low) / normal
+        found |= {f"{metric},{NONE}": result.value, f"{metric}_stderr,{NONE}": stderr}
     return found
 
 

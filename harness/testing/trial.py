@@ -211,17 +211,6 @@ class SampleRuns:
         asked = self.plugin.catalogue.select(self._asked).tasks
         return self._by_benchmark([task for task in asked if task.data.sample is not None])
 
-    @functools.cached_property
-    def rehearsed(self) -> tuple[SampledTasks, ...]:
-        """One of the tasks that ask the same prompts, for all prompts."""
-        found: dict[Any, Task] = {}
-        for task in self.tasks:
-            stages = self.plugin.plugins.benchmark(task.benchmark).stages
-            asked = (stage.asked(self.options(task)) for stage in stages)
-            prompts = frozenset[str]().union(*asked)
-            found.setdefault((task.benchmark, prompts, str(task.prompts)), task)
-        return self._by_benchmark(found.values())
-
     def _by_benchmark(self, tasks: Iterable[Task]) -> tuple[SampledTasks, ...]:
         own = {name: [t for t in tasks if t.benchmark == name] for name in self.plugin.benchmarks}
         return tuple(self._sampled(name, found) for name, found in own.items() if found)

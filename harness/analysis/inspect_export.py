@@ -26,6 +26,7 @@ from harness.contracts.outcomes import CAUSES
 from harness.contracts.records import CallRecord, Done, JournalLine, Score
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
+from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import main_metrics
 
 FORMAT = 2
@@ -106,8 +107,8 @@ def _header(task: FinishedTask) -> Values:
 
 def _metrics(task: FinishedTask) -> list[Values]:
     """The metrics of each column of scores; what is known of one is in the metadata."""
-    metrics = task.summary.metrics
-    columns = grouped((task.benchmark.metrics[name].of or name, name) for name in metrics)
+    metrics, chosen = task.summary.metrics, chosen_metrics(task.task, task.benchmark)
+    columns = grouped((one.of or name, name) for name, one in chosen.items() if name in metrics)
     return [
         {
             "name": column,

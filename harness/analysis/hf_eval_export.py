@@ -1,4 +1,4 @@
-"""Export of stored runs as results in model cards, as the Hugging Face Hub reads them."""
+"""Export of stored runs as results of a model at the Hugging Face Hub, in its two formats."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.analysis.lm_eval_export import in_file_name
+from harness.analysis.exported_runs import folders_of_runs, in_file_name
+from harness.base.errors import UsageError
 from harness.base.home import without_home
 from harness.base.redaction import without_key_material
-from harness.runs.atomic_files import atomic_writer
+from harness.runs.atomic_files import atomic_write
+from harness.runs.manifest import Manifest
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.summary import main_metrics
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 TASK_TYPE = "text-generation"
 CARD = "README.md"
+RESULTS = ".eval_results"
 BODY = """
 # Results
 
@@ -27,7 +31,7 @@ may stand next to published ones.
 """
 
 
-def write_hf_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
+def write_model_cards(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
     """The model cards written: one for each run, in a folder with the run's label.
 
     A second run with that label has a folder with label and run. No card has a key or the name of
@@ -36,22 +40,71 @@ def write_hf_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
     from huggingface_hub import ModelCardData
 
     written = []
-    for run in dict.fromkeys(task.run for task in tasks):
-        own = [task for task in tasks if task.run == run]
-        name = own[0].manifest.label
-        into = folder / in_file_name(name)
-        if into.exists():
-            into = folder / in_file_name(f"{name} {run}")
-        into.mkdir(parents=True)
-        card = ModelCardData(
-            model_name=name, eval_results=[one for task in own for one in _results(task)]
-        )
-        path = into / CARD
-        with atomic_writer(path, option="--out") as file:
-            text = without_home(without_key_material(card.to_yaml()))
-            file.write(f"---\n{text}\n---\n{BODY}".encode())
-        written.append(path)
+    for into, own in folders_of_runs(folder, tasks, label):
+        results = [one for task in own for one in _results(task)]
+        card = ModelCardData(model_name=label(own[0].manifest), eval_results=results)
+        written.append(_write(into / CARD, f"---\n{card.to_yaml()}\n---\n{BODY}"))
     return written
+
+
+def write_eval_results(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
+    """The files for `.eval_results` of a model at the Hub: the main metric of each task.
+
+    The Hub knows a benchmark by the data set it is, so data from elsewhere is a UsageError.
+    """
+    import yaml
+    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+
+    unfit = {one.task.name: why for one in tasks if (why := _no_entry(one))}
+    if unfit:
+        raise UsageError(
+            f"results that the Hub has no place for: {', '.join(unfit)}",
+            found=", ".join(dict.fromkeys(unfit.values())),
+            expected="tasks with a value, whose data is a data set at the Hub",
+            hint="name a task with --task, or take --format hf-eval, which needs no data set",
+        )
+    written = []
+    for into, own in folders_of_runs(folder, tasks, label):
+        (into / RESULTS).mkdir()
+        for task in own:
+            summary = task.summary
+            name = main_metrics(summary.main, summary.metrics)[0]
+            metric = summary.metrics[name]
+            notes = [f"{name}, n {metric.n}, missing {sum(metric.missing.values())}"]
+            if metric.interval is not None:
+                low, high = metric.interval
+                notes.append(f"{metric.confidence:.0%} interval {low} to {high}")
+            entry = EvalResultEntry(
+                dataset_id=summary.data["repo"],
+                task_id=task.task.name,
+                value=metric.value,
+                dataset_revision=summary.data["revision"],
+                date=task.manifest.sessions[-1].ended,
+                notes="; ".join([*notes, *summary.not_comparable_because]),
+            )
+            entries = eval_result_entries_to_yaml([entry])
+            path = into / RESULTS / f"{in_file_name(task.task.name)}.yaml"
+            written.append(_write(path, yaml.safe_dump(entries, sort_keys=False)))
+    return written
+
+
+def label(manifest: Manifest) -> str:
+    """The label of a run, by which its folder is named."""
+    return manifest.label
+
+
+def _no_entry(task: FinishedTask) -> str | None:
+    """Why no entry can be made of a task, if so."""
+    summary = task.summary
+    if "repo" not in summary.data:
+        return f"data of the kind {summary.data['origin']}"
+    main = main_metrics(summary.main, summary.metrics)
+    return None if main and summary.metrics[main[0]].value is not None else "no value"
+
+
+def _write(path: Path, text: str) -> Path:
+    atomic_write(path, without_home(without_key_material(text)).encode(), option="--out")
+    return path
 
 
 def _results(task: FinishedTask) -> Iterator[EvalResult]:

@@ -8,18 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import asdict
 
+from harness.analysis.exported_runs import score_names
 from harness.base.errors import UsageError
 from harness.contracts.model import Message, Usage
 from harness.contracts.records import CallRecord, Done, JournalLine
 from harness.runs.journal import JournalIndex, JournalRecords
 from harness.scoring.finished_task import FinishedTask
-from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import TaskSummary
 
 Kind = Literal["text", "number", "whole", "truth"]
@@ -99,12 +98,6 @@ def lines_of(task: FinishedTask) -> Iterator[tuple[str, JournalLine[Any, Any]]]:
         index = JournalIndex(path, stage.key, items=stage.items)
         for line in JournalRecords(path, stage.key, JournalLine[Any, Any], index=index):
             yield stage.name, line
-
-
-def score_names(task: FinishedTask) -> list[str]:
-    """The columns of scores that a task's metrics use."""
-    metrics = chosen_metrics(task.task, task.benchmark)
-    return list(dict.fromkeys(metric.of or name for name, metric in metrics.items()))
 
 
 def metric_rows(run: str, label: str, summary: TaskSummary) -> Iterator[Row]:
@@ -204,14 +197,3 @@ def messages_json(messages: Sequence[Message]) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
-
-
-def check_new_folder(folder: Path) -> None:
-    """Raise UsageError unless the folder of an export is new or empty."""
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise UsageError(
-            "the folder of an export must be new or empty",
-            where=str(folder),
-            found="a folder that is not empty" if folder.is_dir() else "a file",
-            expected="--out DIR with a new or empty folder",
-        )

@@ -14,7 +14,7 @@ class HarnessError(Exception):
         raise HarnessError("no such file", where="a.yaml:3", found="b.csv", hint="name a CSV file")
 
     `problem`: what is wrong. `where`: file and line, option or model. `found`: the value that
-    caused it. `expected`: what would be valid. `hint`: what to do.
+    caused it. `expected`: what would be valid. `hint`: what to do. `others` are told with it.
     """
 
     exit_code = 1
@@ -35,6 +35,7 @@ class HarnessError(Exception):
         self.found = found
         self.expected = expected
         self.hint = hint
+        self.others: tuple[HarnessError, ...] = ()
 
     def __str__(self) -> str:
         problem = _cut(self.problem)
@@ -44,7 +45,7 @@ class HarnessError(Exception):
         # An error repeats its input, which may hold keys.
         from harness.base.redaction import safe_text
 
-        return safe_text("\n".join(parts))
+        return "\n".join([safe_text("\n".join(parts)), *map(str, self.others)])
 
 
 class UsageError(HarnessError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.errors import DataError, HarnessError, one_of
+from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import PATH, command, option
 from harness.cli.kept_runs import named_runs, open_run, runs_argument, tag_option
 from harness.cli.output import errors_to, print_error
@@ -22,10 +22,13 @@ from harness.runs.atomic_files import storage_error
 if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
 
-FORMATS = ("csv", "parquet", "lm-eval", "hf-eval")
+FORMATS = (
+    "inspect", "csv", "parquet", "lm-eval", "hf-eval", "eval-results", "every-eval-ever",
+)  # fmt: skip
 
 
 @command(
+    "harness export RUN --format inspect --out logs",
     "harness export RUN --format parquet --out tables",
     "harness export --tag week=47 --format csv --out week47",
     "harness export RUN --format lm-eval --task interests --out results",
@@ -38,14 +41,19 @@ FORMATS = ("csv", "parquet", "lm-eval", "hf-eval")
 def export(
     runs: Sequence[str], format: str, out: Path, tag: Sequence[str], task: str | None
 ) -> int:
-    """Write the finished tasks of runs to a new folder: metrics, scores, records and calls as
-    tables (csv, parquet), results and samples as lm-evaluation-harness writes them (lm-eval), or
-    model cards with the results as the Hugging Face Hub reads them (hf-eval). No model is called,
-    and no run is changed.
+    """Write the finished tasks of runs to a new folder: logs in which `inspect view` shows every
+    answer (inspect), tables of metrics, scores, records and calls (csv, parquet), results and
+    samples as lm-evaluation-harness writes them (lm-eval), results for a model at the Hugging Face
+    Hub as its card (hf-eval) or as entries (eval-results), or records of the shared data set of
+    evaluations (every-eval-ever). No model is called, and no run is changed.
     """
-    from harness.analysis.run_tables import check_new_folder
-
-    check_new_folder(out)
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise UsageError(
+            "the folder of an export must be new or empty",
+            where=str(out),
+            found="a folder that is not empty" if out.is_dir() else "a file",
+            expected="--out DIR with a new or empty folder",
+        )
     tags = tags_from(tag)
     tasks, errors = _tasks(named_runs(runs, tags), tags, task)
     if not tasks:
@@ -84,23 +92,12 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
 
     An existing folder is kept, because it may be a working directory or the target of a link.
     """
-    from harness.analysis.hf_eval_export import write_hf_eval
-    from harness.analysis.lm_eval_export import write_lm_eval
-    from harness.analysis.run_tables import tables_of
-    from harness.reporting.table_files import write_csv, write_parquet
-
     try:
         parent = out if out.is_dir() else out.parent
         parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=".export.", suffix=".tmp", dir=parent))
         try:
-            if format == "lm-eval":
-                written = write_lm_eval(draft, tasks)
-            elif format == "hf-eval":
-                written = write_hf_eval(draft, tasks)
-            else:
-                write = write_csv if format == "csv" else write_parquet
-                written = [write(draft, table) for table in tables_of(tasks)]
+            written = _files(draft, format, tasks)
             if parent is out:
                 for path in draft.iterdir():
                     path.rename(out / path.name)
@@ -116,3 +113,34 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
     except OSError as error:
         raise storage_error(out, error, option="--out") from error
     return [out / path.relative_to(draft) for path in written]
+
+
+def _files(folder: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
+    """The files of a format, written into a folder."""
+    match format:
+        case "inspect":
+            from harness.analysis.inspect_export import write_inspect
+
+            return write_inspect(folder, tasks)
+        case "lm-eval":
+            from harness.analysis.lm_eval_export import write_lm_eval
+
+            return write_lm_eval(folder, tasks)
+        case "hf-eval":
+            from harness.analysis.hf_eval_export import write_model_cards
+
+            return write_model_cards(folder, tasks)
+        case "eval-results":
+            from harness.analysis.hf_eval_export import write_eval_results
+
+            return write_eval_results(folder, tasks)
+        case "every-eval-ever":
+            from harness.analysis.every_eval_ever_export import write_every_eval_ever
+
+            return write_every_eval_ever(folder, tasks)
+        case "csv" | "parquet":
+            from harness.analysis.run_tables import tables_of
+            from harness.reporting.table_files import write_table
+
+            return [write_table(folder, table, format) for table in tables_of(tasks)]
+    raise ValueError(f"no format {format}")

@@ -6,7 +6,14 @@ from contextlib import contextmanager
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import DataError, HarnessError, PromptError, TaskError, UsageError
+from harness.base.errors import (
+    DataError,
+    HarnessError,
+    PluginError,
+    PromptError,
+    TaskError,
+    UsageError,
+)
 from harness.cli.command import argument, command
 from harness.cli.output import errors_to, print_error
 from harness.cli.run_options import include_path_option, task_folders
@@ -90,8 +97,8 @@ class Checker:
         return [*self._collect(self._catalogue.find(target))]
 
     def errors(self, document: Document) -> list[HarnessError]:
-        """All errors in one file."""
-        from harness.tasks.task_schema import completeness_errors, document_errors
+        """All errors in one file, in the order of lines."""
+        from harness.tasks.task_schema import completeness_errors, document_errors, in_order
 
         errors: list[HarnessError] = [*document_errors(document)]
         if errors:
@@ -106,7 +113,7 @@ class Checker:
             if not resolved.values.get("abstract"):
                 errors += completeness_errors(resolved.values, resolved.where)
                 errors += [] if errors else self._task_errors(document)
-        return errors
+        return in_order(errors)
 
     def rehearsal_errors(self, document: Document) -> list[HarnessError]:
         """The error in a rehearsal of a correct task over its sample, if there is one.
@@ -172,22 +179,25 @@ class Checker:
         from harness.pipeline.plan import check_order
         from harness.prompts.task_prompts import check_prompts_used, wrong_prompts
         from harness.registry.data_tools import build_tool
-        from harness.tasks.check import mismatches
+        from harness.tasks.check import checked_options
         from harness.tasks.locate import locate
-        from harness.tasks.options import typed_options
 
         task = self._catalogue.task(document)
         try:
             benchmark = self._plugins.benchmark(task.benchmark)
         except HarnessError as error:
             error.where = error.where or locate(task, ["benchmark"])
-            return [error]
-        errors: list[HarnessError] = [*mismatches(task, benchmark)]
+            return [error, *map(PluginError, self._plugins.problems)]
+        origin = str(self._plugins.benchmarks[task.benchmark].origin)
+        own = [one for one in self._plugins.loaded if str(one) == origin]
+        errors: list[HarnessError] = [
+            PluginError(line) for one in own for line in self._plugins.problems_of(one)
+        ]
         options = None
         with errors_to(errors.append):
             check_order(benchmark)
         with errors_to(errors.append):
-            options = typed_options(task, benchmark.options)
+            options = checked_options(task, benchmark)
         errors += prompt_errors(benchmark, self._templates)
         wrong = list(wrong_prompts(task, self._templates))
         errors += wrong

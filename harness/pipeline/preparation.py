@@ -52,7 +52,7 @@ from harness.prompts.task_prompts import Overrides, check_prompts_used, template
 from harness.registry.data_tools import build_tool
 from harness.registry.task_catalogue import Catalogue, Selection
 from harness.tasks.changes import apply_changes, changes_in, format_changes
-from harness.tasks.check import mismatches
+from harness.tasks.check import checked_options
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
 from harness.tasks.own_columns import named_columns, own_columns_of, with_own_columns
@@ -331,9 +331,7 @@ class _Binder:
         self.tasks: dict[str, PreparedTask] = {}
         for task in tasks:
             benchmark = plugins.benchmark(task.benchmark)
-            options = typed_options(task, benchmark.options)
-            for error in mismatches(task, benchmark):
-                raise error
+            options = checked_options(task, benchmark)
             bare = PreparedTask(
                 task=task,
                 benchmark=benchmark,

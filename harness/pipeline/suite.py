@@ -30,7 +30,7 @@ from harness.pipeline.settings import LABEL, RunSettings
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.tasks.load import Document, load_file
-from harness.tasks.task_schema import errors_of
+from harness.tasks.task_schema import errors_of, raise_all
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
@@ -104,8 +104,7 @@ class Suite:
 def read_suite(path: Path) -> Suite:
     """The suite in a file; TaskError with line and column if it cannot be used."""
     document = load_file(path, what="suite")
-    for error in errors_of(SuiteFile, document):
-        raise error
+    raise_all(errors_of(SuiteFile, document))
     file = msgspec.convert(document.values, SuiteFile)
     candidates = tuple(
         one

@@ -14,6 +14,8 @@ from harness.base.errors import HarnessError, PluginError, TaskError, one_of
 from harness.data.fetch import BuildTool
 from harness.registry.missing_packages import hint_for
 from harness.registry.registry import made
+from harness.tasks.shapes import Misfit
+from harness.tasks.task_schema import dotted, short, typed
 
 if TYPE_CHECKING:
     from harness.analysis.analysis import DataTool, Progress
@@ -75,9 +77,13 @@ def _settings(
     """The options of a tool with the files of each input; a path stands for the only file."""
     files = {name: [str(path) for path in paths] for name, paths in inputs.items()}
     given = {**spec.options, **files, OUT: str(out)}
-    try:
-        return msgspec.convert(given, tool.options, dec_hook=lambda kind, value: kind(value))
-    except msgspec.ValidationError as error:
-        raise TaskError(
-            f"the options of the data tool {spec.tool!r} are not valid", found=str(error)
-        ) from error
+
+    def unfit(one: Misfit) -> TaskError:
+        name = f"option `{dotted(one.path)}`" if one.path else "options"
+        return TaskError(
+            f"the {name} of the data tool {spec.tool!r} cannot be used",
+            found=short(one.found) if one.kind == "invalid" else one.kind,
+            expected=one.expected,
+        )
+
+    return typed(given, tool.options, unfit, made=lambda kind, value: kind(value))

@@ -17,7 +17,7 @@ from harness.contracts.task import Base, Group, Task
 from harness.tasks.load import Document, load_file, shown
 from harness.tasks.matrix import expand
 from harness.tasks.resolve import OWN, Resolved, references, resolve
-from harness.tasks.task_schema import completeness_errors, document_errors, raise_first
+from harness.tasks.task_schema import completeness_errors, document_errors, raise_all
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
@@ -185,7 +185,7 @@ class Catalogue:
                 expected="a task that can be run",
                 hint=f"these tasks extend it: {', '.join(heirs)}" if heirs else None,
             )
-        raise_first(completeness_errors(resolved.values, resolved.where))
+        raise_all(completeness_errors(resolved.values, resolved.where))
         values = {key: value for key, value in resolved.values.items() if key not in OWN}
         bases = tuple(Base(base.file, base.name) for base in resolved.documents[:-1])
         try:
@@ -346,7 +346,7 @@ class Catalogue:
     def _check(self, document: Document) -> None:
         """Raise the first violation of the schema; each document is checked once."""
         if document.key not in self._sound:
-            raise_first(document_errors(document))
+            raise_all(document_errors(document))
             self._sound.add(document.key)
 
     def _check_enclosed(self, document: Document) -> None:

@@ -17,7 +17,7 @@ from harness.contracts.task import Column, IntervalSpec, RoleSpec, TableSpec, Ta
 from harness.tasks.load import read_value
 from harness.tasks.repeats import task_and_repeat
 from harness.tasks.shapes import LISTS, bare, keys
-from harness.tasks.task_schema import part_errors, raise_first, shape_of
+from harness.tasks.task_schema import part_errors, raise_all, shape_of
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
@@ -218,7 +218,7 @@ def _change(task: Task, path: tuple[str, ...], value: Any, written: str) -> Task
                 expected="options by name: {window: 10}",
             )
         return msgspec.structs.replace(task, options=then)
-    raise_first(part_errors(part, then, lambda path, *, of_key=False: f"--set {written}"))
+    raise_all(part_errors(part, then, lambda path, *, of_key=False: f"--set {written}"))
     typed = msgspec.convert(then, typing.get_type_hints(Task)[part], strict=True)
     return msgspec.structs.replace(task, **{part: typed})
 

@@ -4,14 +4,27 @@ tables."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import TaskError, did_you_mean
+from harness.base.errors import HarnessError, TaskError, did_you_mean
 from harness.contracts.task import Task
 from harness.tasks.locate import locate
+from harness.tasks.options import typed_options
+from harness.tasks.task_schema import raise_all
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
+
+
+def checked_options(task: Task, benchmark: Benchmark) -> Any:
+    """A task's options as its benchmark's type; raises all that does not fit the benchmark."""
+    errors: list[HarnessError] = [*mismatches(task, benchmark)]
+    try:
+        options = typed_options(task, benchmark.options)
+    except TaskError as error:
+        errors.append(error)
+    raise_all(errors)
+    return options
 
 
 def mismatches(task: Task, benchmark: Benchmark) -> Iterator[TaskError]:

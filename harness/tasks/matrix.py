@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from harness.base.errors import TaskError, one_of
 from harness.tasks.load import Document
-from harness.tasks.task_schema import part_errors, raise_first, short
+from harness.tasks.task_schema import part_errors, raise_all, short
 
 KEY = "matrix"
 MOST = 5000
@@ -100,7 +100,7 @@ def _filler(value: Any, keys: Mapping[str, Any]) -> Fill | None:
 
 def _matrix(document: Document) -> dict[str, list[Scalar]]:
     matrix: dict[str, list[Scalar]] = document.values[KEY]
-    raise_first(part_errors(KEY, matrix, document.where))
+    raise_all(part_errors(KEY, matrix, document.where))
     for name, listed in matrix.items():
         if not NAME.fullmatch(name):
             raise TaskError(

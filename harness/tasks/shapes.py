@@ -34,6 +34,13 @@ PLAIN: dict[type[inspect.Type], tuple[Any, str]] = {
 }
 """What a file holds for each type, and its words; values of other types are left to msgspec."""
 
+PLURALS = {
+    "text": "texts",
+    "text that is not empty": "texts that are not empty",
+    "a whole number": "whole numbers",
+    "a number": "numbers",
+}
+
 LIMITS = {
     "gt": ("above", operator.gt),
     "ge": ("at least", operator.ge),
@@ -116,15 +123,18 @@ def in_words(shape: inspect.Type) -> str:
     ]
     text += f", {' and '.join(limits)}" if limits else ""
     least, most = (getattr(shape, name, None) for name in ("min_length", "max_length"))
+    bounds = (("at least", least), ("at most", most))
+    lengths = " and ".join(f"{word} {many}" for word, many in bounds if many is not None)
+    item = shape.item_type if isinstance(shape, LISTS) else None
+    each = in_words(item) if item else ""
+    if plural := PLURALS.get(each):
+        lengths = "one or more" if (least, most) == (1, None) else lengths
+        return f"a list of {lengths} {plural}" if lengths else f"a list of {plural}"
     if (least, most) == (1, None):
         text += ", at least one" if isinstance(shape, inspect.DictType) else " that is not empty"
-    elif lengths := [f"{word} {many}" for word, many in (("at least", least), ("at most", most))
-                     if many is not None]:  # fmt: skip
-        of = "characters" if isinstance(shape, inspect.StrType) else "values"
-        text += f" of {' and '.join(lengths)} {of}"
-    if isinstance(shape, LISTS) and keys(shape.item_type) is None:
-        text += f", each {in_words(shape.item_type)}"
-    return text
+    elif lengths:
+        text += f" of {lengths} {'characters' if isinstance(shape, inspect.StrType) else 'values'}"
+    return f"{text}, each {each}" if item and keys(item) is None else text
 
 
 def misfits(

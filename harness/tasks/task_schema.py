@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -28,7 +28,7 @@ Where = Callable[..., str]
 shape_of = functools.cache(inspect.type_info)
 
 
-def document_errors(document: Document) -> list[TaskError]:
+def document_errors(document: Document) -> list[HarnessError]:
     """All violations of the schema in one file, in the order of lines."""
     if "task" in document.values and document.is_group:
         return [
@@ -55,29 +55,37 @@ def document_errors(document: Document) -> list[TaskError]:
     ]
 
 
-def errors_of(kind: Any, document: Document) -> list[TaskError]:
+def errors_of(kind: Any, document: Document) -> list[HarnessError]:
     """All violations of a type in one file, with its missing keys, in the order of lines."""
     return _errors([*misfits(shape_of(kind), document.values)], document.where)
 
 
-def completeness_errors(values: Mapping[str, Any], where: Where) -> list[TaskError]:
+def completeness_errors(values: Mapping[str, Any], where: Where) -> list[HarnessError]:
     """The required keys that a task lacks after merging its bases."""
     found = misfits(shape_of(TaskFile), values)
     return _errors([one for one in found if one.kind == "missing"], where)
 
 
-def part_errors(part: str, value: Any, where: Where) -> list[TaskError]:
+def part_errors(part: str, value: Any, where: Where) -> list[HarnessError]:
     """All violations of the schema in one part of a task, such as `data`."""
     shape = (keys(shape_of(TaskFile)) or {})[part].type
     return _errors([*misfits(shape, value, (part,))], where)
 
 
-def typed(value: Any, kind: type[S], error_of: Callable[[Misfit], HarnessError]) -> S:
-    """A value as the type of it; raises the error of the first thing in it that does not fit."""
-    for one in misfits(shape_of(kind), value):
-        raise error_of(one)
+def typed(
+    value: Any,
+    kind: type[S],
+    error_of: Callable[[Misfit], HarnessError],
+    *,
+    made: Callable[[Any, Any], Any] | None = None,
+) -> S:
+    """A value as the type of it; raises the errors of all that does not fit in it.
+
+    `made` makes a value of a type that no file has, as msgspec's `dec_hook` does.
+    """
+    raise_all(map(error_of, misfits(shape_of(kind), value)))
     try:
-        return msgspec.convert(value, kind, strict=True)
+        return msgspec.convert(value, kind, strict=True, dec_hook=made)
     except msgspec.ValidationError as error:
         # A struct's own checks, and values of types that no file has.
         problem, _, written = str(error).removesuffix("`").partition(" - at `$")
@@ -88,15 +96,26 @@ def typed(value: Any, kind: type[S], error_of: Callable[[Misfit], HarnessError])
         raise error_of(misfit) from error
 
 
-def raise_first(errors: Sequence[TaskError]) -> None:
-    """Raise the first error, if there is one, with the number of further ones."""
-    if not errors:
-        return
-    first = errors[0]
-    if len(errors) > 1:
-        more = f"{len(errors) - 1} more in the same file: `harness validate` lists all"
-        first.hint = f"{first.hint}; {more}" if first.hint else more
-    raise first
+def raise_all(errors: Iterable[HarnessError]) -> None:
+    """Raise one error that tells all of these in the order of lines, if there are any."""
+    ordered = in_order(errors)
+    if ordered:
+        first, *others = ordered
+        first.others = tuple(others)
+        raise first
+
+
+def in_order(errors: Iterable[HarnessError]) -> list[HarnessError]:
+    """The errors, and those that they are told with, each by itself in the order of lines."""
+    found = [each for one in errors for each in (one, *one.others)]
+    for one in found:
+        one.others = ()
+    return sorted(found, key=_place)
+
+
+def _place(error: HarnessError) -> tuple[str, tuple[int, ...]]:
+    file, *numbers = str(error.where).rsplit(":", 2)
+    return file, tuple(int(number) for number in numbers if number.isdigit())
 
 
 def short(value: Any) -> str:
@@ -111,8 +130,8 @@ def dotted(path: Sequence[str | int]) -> str:
     return "".join(parts).removeprefix(".")
 
 
-def _errors(found: Sequence[Misfit], where: Where) -> list[TaskError]:
-    errors = []
+def _errors(found: Sequence[Misfit], where: Where) -> list[HarnessError]:
+    errors: list[HarnessError] = []
     for one in found:
         name, above = dotted(one.path), one.path[:-1]
         if one.kind == "missing":
@@ -134,9 +153,4 @@ def _errors(found: Sequence[Misfit], where: Where) -> list[TaskError]:
                 expected=one.expected,
             )
         errors.append(error)
-
-    def place(error: TaskError) -> tuple[int, ...]:
-        numbers = str(error.where).rsplit(":", 2)[1:]
-        return tuple(int(number) for number in numbers if number.isdigit())
-
-    return sorted(errors, key=place)
+    return in_order(errors)

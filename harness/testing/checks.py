@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from harness.base.errors import BudgetSpent, HarnessError, TooManyFailures
+from harness.base.errors import BudgetSpent, TooManyFailures
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.model import Reply, Request
 from harness.contracts.outcomes import Broken
 from harness.contracts.records import Record, record_type
 from harness.pipeline.run import RunResult
-from harness.registry import CHOSEN, BrokenPlugin, load_plugins
+from harness.registry import CHOSEN, BrokenPlugin
 from harness.runs.journal import Head, JournalRecords, scan
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import NOT_FINITE
@@ -28,7 +26,7 @@ from harness.scoring.summary import TaskSummary
 from harness.tasks.load import shown
 from harness.testing.damages import DAMAGES, NONSENSE, damaged, moved
 from harness.testing.rows import rows
-from harness.testing.scripted import Answer, ScriptedModel, offered
+from harness.testing.scripted import Answer, ScriptedModel
 from harness.testing.trial import (
     ANY_MODEL,
     BASELINE,
@@ -67,34 +65,29 @@ def loads(trial: SampleRuns) -> Iterator[Finding]:
 
 
 def _factories(trial: SampleRuns) -> Iterator[Finding]:
-    one, plugins = trial.plugin, trial.plugin.plugins
-    factories: dict[str, Callable[[], object]] = {
-        f"benchmark {name}": functools.partial(plugins.benchmark, name) for name in one.benchmarks
-    }
-    for name in one.of(plugins.analyses):
-        factories[f"analysis {name}"] = plugins.analyses[name].factory
-    for tool in one.of(plugins.data_tools):
-        factories[f"tool {' '.join(tool)}"] = plugins.data_tools[tool].factory
-    for key in one.of(plugins.respondents):
-        factories[f"respondent {'/'.join(key)}"] = plugins.respondents[key].factory
-    for what, factory in factories.items():
-        try:
-            made = factory()
-        except Exception as error:  # foreign code: the other factories are still checked
-            yield Finding(
-                what, f"its factory raised {type(error).__name__}: {error}",
-                "register a function without parameters that returns the object",
-            )  # fmt: skip
-            continue
-        if what.startswith("respondent") and not callable(made):
-            yield Finding(
-                what, f"its factory returned {made!r}, no function",
-                "register a function that returns the respondent: `lambda: respond`",
-            )  # fmt: skip
+    plugins = trial.plugin.plugins
+    for kind in ("benchmarks", "respondents", "analyses", "data_tools"):
+        registry = plugins.by_kind()[kind]
+        for one in trial.plugin.registered.get(kind, ()):
+            key = one.key if isinstance(one.key, tuple) else (one.key,)
+            what = f"{registry.kind} {'/'.join(key)}"
+            try:
+                made = plugins.benchmark(one.name) if kind == "benchmarks" else one.factory()
+            except Exception as error:  # foreign code: the other factories are still checked
+                yield Finding(
+                    what, f"its factory raised {type(error).__name__}: {error}",
+                    "register a function without parameters that returns the object",
+                )  # fmt: skip
+                continue
+            if kind == "respondents" and not callable(made):
+                yield Finding(
+                    what, f"its factory returned {made!r}, no function",
+                    "register a function that returns the respondent: `lambda: respond`",
+                )  # fmt: skip
 
 
 def tasks(trial: SampleRuns) -> Iterator[Finding]:
-    """Every task file is valid, and every benchmark has a task with a sample."""
+    """`harness validate` accepts every task, and every benchmark has a task with a sample."""
     from harness.cli.validate import Checker
 
     one = trial.plugin
@@ -102,13 +95,17 @@ def tasks(trial: SampleRuns) -> Iterator[Finding]:
     for problem in one.catalogue.problems:
         if folder is not None and (str(folder) in problem or shown(folder) in problem):
             yield Finding(one.package, problem, "correct the file, or give the task a unique name")
-    checker = Checker(one.plugins, one.catalogue)
+    checker, told = Checker(one.plugins, one.catalogue), set[str]()
     for entry in one.entries:
         for document in checker.documents(entry.name):
-            for error in checker.errors(document):
-                yield Finding(
-                    document.name, str(error), f"`harness validate {document.name}` shows the line"
-                )
+            # An error in a base or a rehearsal is that of many tasks.
+            errors = checker.errors(document) or checker.rehearsal_errors(document)
+            for error in map(str, errors):
+                if error not in told:
+                    told.add(error)
+                    yield Finding(
+                        document.name, error, f"`harness validate {document.name}` shows the line"
+                    )
     for name in one.benchmarks:
         if not any(task.benchmark == name for task in trial.tasks):
             yield Finding(
@@ -119,7 +116,7 @@ def tasks(trial: SampleRuns) -> Iterator[Finding]:
 
 
 def prompts(trial: SampleRuns) -> Iterator[Finding]:
-    """Every prompt belongs to a stage, and renders with the stage's variables."""
+    """Every prompt belongs to a stage, and uses variables of the stage."""
     from harness.pipeline.preparation import prompt_folders
     from harness.prompts import Templates
 
@@ -146,36 +143,6 @@ def prompts(trial: SampleRuns) -> Iterator[Finding]:
                     where, "it uses no variable of the stage",
                     "show the item with the variables that the stage passes to it",
                 )  # fmt: skip
-    yield from _rehearsed(trial)
-
-
-def _rehearsed(trial: SampleRuns) -> Iterator[Finding]:
-    from harness.pipeline.forecast import rehearse
-    from harness.pipeline.settings import make_settings
-
-    judge = ScriptedModel(name="judge")
-    for sampled in trial.rehearsed:
-        players = sampled.others(judge=judge.spec, other="baseline")
-        settings = make_settings(
-            {"tasks": sampled.names, "model": "baseline", "roles": players, "data": "sample"}
-        )
-        try:
-            with offered((judge,)):
-                forecast = asyncio.run(rehearse(settings, load_plugins()))
-        except HarnessError as error:
-            yield Finding(
-                f"benchmark {sampled.benchmark.name}", str(error),
-                "pass every variable that the prompt names, or remove the variable from it",
-            )  # fmt: skip
-            continue
-        for stage in forecast.stages:
-            for role in stage.roles:
-                if not any(message.content.strip() for message in role.first_prompt):
-                    yield Finding(
-                        f"{stage.task}/{stage.stage}",
-                        f"the {role.role} was asked nothing in a rehearsal over the sample",
-                        "choose a sample and answers of the baseline that reach this stage",
-                    )
 
 
 def published(trial: SampleRuns) -> Iterator[Finding]:
@@ -288,33 +255,29 @@ def baseline(trial: SampleRuns) -> Iterator[Finding]:
 def repeats(trial: SampleRuns) -> Iterator[Finding]:
     """A run in another process, with one call at a time, gives the same scores."""
     for sampled in trial.sampled:
-        first = trial.baseline(sampled).folder
         [again] = trial.elsewhere(sampled).iterdir()
-        for task in sampled.names:
-            if differing := _difference(first, again, task):
-                yield Finding(
-                    task, f"a second run with other concurrency has other scores: {differing}",
-                    "draw from desk.random or harness.base.seeded_random, sort sets before "
-                    "use, and keep no state between items",
-                )  # fmt: skip
+        yield from _others(
+            trial.baseline(sampled), again, sampled.names, "a second run with other concurrency",
+            "draw from desk.random or harness.base.seeded_random, sort sets before use, and keep "
+            "no state between items",
+        )  # fmt: skip
 
 
 def shares(trial: SampleRuns) -> Iterator[Finding]:
     """Scored again, a run has the same scores; scored by user, in two shares of its users too."""
     for sampled in trial.sampled:
-        folder = RunFolder(trial.baseline(sampled).folder)
+        whole, again = trial.baseline(sampled), trial.folder / "shares"
+        folder = RunFolder(whole.folder)
         manifest = folder.manifest()
         for name in sampled.names:
-            task = manifest.tasks[name].task()
-            into = RunFolder(trial.folder / "shares").scores(name)
+            task, into = manifest.tasks[name].task(), RunFolder(again).scores(name)
             into.parent.mkdir(parents=True, exist_ok=True)
             score_into(into, folder, manifest, task, sampled.benchmark, processes=2)
-            if into.read_bytes() != folder.scores(name).read_bytes():
-                yield Finding(
-                    name, "scored again, or by two processes, it has other scores or another order",
-                    "in `scored_by_user`, name only stages of which the scores of a user need "
-                    "that user's records alone, and yield scores in the order of the records",
-                )  # fmt: skip
+        yield from _others(
+            whole, again, sampled.names, "scored again, or by two processes, it",
+            "in `scored_by_user`, name only stages of which the scores of a user need that user's "
+            "records alone, and yield scores in the order of the records",
+        )  # fmt: skip
 
 
 def resumes(trial: SampleRuns) -> Iterator[Finding]:
@@ -338,23 +301,19 @@ def resumes(trial: SampleRuns) -> Iterator[Finding]:
             continue
         result = trial.run(sampled, "resumed")
         for summary in result.summaries:
-            yield from _resumed(result.folder, whole.folder, summary)
-
-
-def _resumed(folder: Path, whole: Path, summary: TaskSummary) -> Iterator[Finding]:
-    for stage, key, file in _journals(folder, summary.task):
-        made = sum(1 for _, _, head in scan(file, Head) if head.stage == key and not head.dropped)
-        items = summary.stages[stage].items
-        if made > items:
-            yield Finding(
-                f"{summary.task}/{stage}",
-                f"{made} records were made for {items} items: some were made twice",
-                "let `items` yield the same items at each call: same ids and same content, "
-                "in any order",
-            )
-    if differing := _difference(whole, folder, summary.task):
-        yield Finding(
-            summary.task, f"a resumed run has other scores than an uninterrupted one: {differing}",
+            for stage, key, file in _journals(result.folder, summary.task):
+                heads = (head for _, _, head in scan(file, Head) if head.stage == key)
+                made, items = sum(not one.dropped for one in heads), summary.stages[stage].items
+                if made > items:
+                    yield Finding(
+                        f"{summary.task}/{stage}",
+                        f"{made} records were made for {items} items: some were made twice",
+                        "let `items` yield the same items at each call: same ids and same content, "
+                        "in any order",
+                    )
+        tasks = [summary.task for summary in result.summaries]
+        yield from _others(
+            whole, result.folder, tasks, "a resumed run",
             "make records and scores independent of what the process did before",
         )  # fmt: skip
 
@@ -438,19 +397,15 @@ def garbage(trial: SampleRuns) -> Iterator[Finding]:
 
 def batches(trial: SampleRuns) -> Iterator[Finding]:
     """A run whose candidate is asked in batches scores the same; not where it asks in sequence."""
+    to_do = "let `work` pass on what the desk raises, and ask the same when called again"
     for sampled in trial.sampled:
         if any(stage.sequential for stage in sampled.benchmark.stages):
             continue
-        whole, result = trial.right(sampled), trial.in_batches(sampled)
-        problems = [str(error) for error in result.errors]
-        for summary in result.summaries:
-            if differing := _difference(whole.folder, result.folder, summary.task):
-                problems.append(f"{summary.task} has other scores: {differing}")
-        for problem in problems:
-            yield Finding(
-                f"benchmark {sampled.benchmark.name}", f"in batches, {problem}",
-                "let `work` pass on what the desk raises, and ask the same when called again",
-            )  # fmt: skip
+        result = trial.in_batches(sampled)
+        for error in result.errors:
+            yield Finding(f"benchmark {sampled.benchmark.name}", f"in batches, {error}", to_do)
+        whole, tasks = trial.right(sampled), [summary.task for summary in result.summaries]
+        yield from _others(whole, result.folder, tasks, "in batches, it", to_do)
 
 
 def _of_run(folder: Path, summary: TaskSummary) -> Counter[str]:
@@ -545,17 +500,18 @@ def _journals(folder: Path, task: str) -> Iterator[tuple[str, str, Path]]:
         yield stage.name, stage.key, folder / entry.folder / stage.file
 
 
-def _difference(first: Path, second: Path, task: str) -> str | None:
-    """The first unit that two runs of a task scored differently."""
-    one, other = scores_of(first, task), scores_of(second, task)
-    if one == other:
-        return None
-    by_id = {json.loads(line)["id"]: line.decode() for line in other}
-    for line in one:
-        unit = json.loads(line)["id"]
-        if by_id.get(unit) != line.decode():
-            return f"{line.decode()} and {by_id.get(unit, 'no such unit')}"
-    return f"another order of the units, or {len(other) - len(one)} more units"
+def _others(
+    whole: RunResult, other: Path, tasks: Iterable[str], what: str, to_do: str
+) -> Iterator[Finding]:
+    """A finding for each of these tasks that another run scored otherwise."""
+    for task in tasks:
+        one, again = scores_of(whole.folder, task), scores_of(other, task)
+        if one != again:
+            by_id = {json.loads(line)["id"]: line for line in again}
+            pairs = ((line, by_id.get(json.loads(line)["id"], b"no such unit")) for line in one)
+            order = f"another order of the units, or {len(again) - len(one)} more units"
+            texts = (f"{a.decode()} and {b.decode()}" for a, b in pairs if a != b)
+            yield Finding(task, f"{what} has other scores: {next(texts, order)}", to_do)
 
 
 _ALL = (

@@ -70,8 +70,6 @@ RESET_IN_BODY = Fault(kind="reset_in_body")
 SILENCE = Fault(kind="silence")
 BROKEN_JSON = Fault(body='{"id": "x", "choices": [{"index": 0, "mess')
 OTHER_TYPE = Fault(body="<html>the proxy is tired</html>", content_type="text/html")
-NO_CHOICES = Fault(body={"id": "x", "object": "chat.completion", "choices": []})
-NULL_CONTENT = Fault(choice={"message": {"role": "assistant", "content": None}})
 TRUNCATED = Fault(choice={"finish_reason": "length"})
 FILTERED = Fault(choice={"finish_reason": "content_filter"})
 

@@ -37,7 +37,7 @@ DAMAGES: dict[str, Damage] = {
 def rows(trial: SampleRuns) -> Iterator[Finding]:
     """Damaged data is read or is an error that names its file."""
     seen: set[Path] = set()
-    for task in (task for sampled in trial.rehearsed for task in sampled.tasks):
+    for task in trial.tasks:
         sample, folder = trial.sample(task), trial.folder / "rows" / task.name
         if sample in seen:
             continue

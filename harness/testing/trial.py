@@ -9,10 +9,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError, PluginError, did_you_mean, one_of
 from harness.base.resources import top_level
@@ -26,8 +26,6 @@ from harness.registry import (
     LoadedPlugin,
     Origin,
     Plugins,
-    Registration,
-    Registry,
     load_plugins,
 )
 from harness.registry.task_catalogue import Catalogue
@@ -39,10 +37,6 @@ from harness.testing.scripted import ScriptedModel, offered
 
 if TYPE_CHECKING:
     from harness.registry.task_catalogue import Entry
-
-K = TypeVar("K", bound=Hashable)
-R = TypeVar("R", bound="Registration[Any]")
-
 
 RULE_JUDGE, BASELINE = "lexical", "baseline"
 ANY_MODEL = {RECORDED: "the answers of a check"}
@@ -82,22 +76,14 @@ class PluginUnderTest:
         return self.origin if isinstance(self.origin, LoadedPlugin) else None
 
     @functools.cached_property
+    def registered(self) -> Mapping[str, tuple[Any, ...]]:
+        """What it registered by kind, such as `judges`."""
+        return self.plugins.registered_by(self.loaded) if self.loaded else {}
+
+    @functools.cached_property
     def benchmarks(self) -> tuple[str, ...]:
         """The names of the benchmarks that it registered."""
-        return self.of(self.plugins.benchmarks)
-
-    def of(self, registry: Registry[K, R]) -> tuple[K, ...]:
-        """The names in a registry that this plugin alone registered."""
-        own = []
-        for name in registry:
-            try:
-                origin = registry[name].origin
-            except PluginError:
-                # Registered twice, which `Plugins.problems` reports.
-                continue
-            if (origin.plugin, origin.distribution) == (self.name, self.origin.distribution):
-                own.append(name)
-        return tuple(own)
+        return tuple(one.name for one in self.registered.get("benchmarks", ()))
 
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -225,17 +211,6 @@ class SampleRuns:
         asked = self.plugin.catalogue.select(self._asked).tasks
         return self._by_benchmark([task for task in asked if task.data.sample is not None])
 
-    @functools.cached_property
-    def rehearsed(self) -> tuple[SampledTasks, ...]:
-        """One of the tasks that ask the same prompts, for all prompts."""
-        found: dict[Any, Task] = {}
-        for task in self.tasks:
-            stages = self.plugin.plugins.benchmark(task.benchmark).stages
-            asked = (stage.asked(self.options(task)) for stage in stages)
-            prompts = frozenset[str]().union(*asked)
-            found.setdefault((task.benchmark, prompts, str(task.prompts)), task)
-        return self._by_benchmark(found.values())
-
     def _by_benchmark(self, tasks: Iterable[Task]) -> tuple[SampledTasks, ...]:
         own = {name: [t for t in tasks if t.benchmark == name] for name in self.plugin.benchmarks}
         return tuple(self._sampled(name, found) for name, found in own.items() if found)
@@ -272,7 +247,7 @@ class SampleRuns:
                 for task in tasks
                 for stage in benchmark.stages_for(self.load(task), self.options(task))
             }
-        kinds = self.plugin.of(self.plugin.plugins.models)
+        kinds = {one.name for one in self.plugin.registered.get("models", ())}
         own = {
             role
             for task in tasks

@@ -58,16 +58,14 @@ def pins_of(one: PluginUnderTest) -> Pins:
             if top_level(stage.work.__module__) == "harness":  # made by `simple`
                 parts.append(factory)
             pinned[stage.name] = Pin(version=stage.version, code=code_of(*parts, package=package))
-    for name in one.of(plugins.judges):
-        registration = plugins.judges[name]
+    for registration in one.registered.get("judges", ()):
         judge: Any = registration.factory(_parts_of(registration.on))
         code = code_of(type(judge), package=package)
-        found.setdefault("judges", {})[name] = Pin(version=judge.version, code=code)
-    for key in one.of(plugins.respondents):
-        respondent = plugins.respondents[key]
+        found.setdefault("judges", {})[registration.name] = Pin(version=judge.version, code=code)
+    for respondent in one.registered.get("respondents", ()):
         code = code_of(respondent.factory(), package=package)
         pin = Pin(version=respondent.version, code=code)
-        found.setdefault("respondents", {})["/".join(key)] = pin
+        found.setdefault("respondents", {})["/".join(respondent.key)] = pin
     return found
 
 

@@ -109,7 +109,7 @@ to do: give --executor ray, or leave --workers out\
 """)),
     "export latest": (2, UsageError, None, None, snapshot("""\
 --format is missing
-expected: one of csv, parquet, lm-eval, hf-eval
+expected: one of inspect, csv, parquet, lm-eval, hf-eval, eval-results, every-eval-ever
 to do: `harness export --help` lists the options\
 """)),
 }  # fmt: skip

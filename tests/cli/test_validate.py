@@ -123,11 +123,35 @@ def test_everything_wrong_with_a_task_is_told_at_once(books, validated):
     assert verdicts == [f"bad: 5 wrong ({file})"]
     assert errors == [
         f"{file}:3:11: the benchmark 'books' has no metric 'hitz'",
+        f"{file}:4:11: unknown option `windw` of the benchmark 'books'",
         f"{file}:5:10: the benchmark 'books' has no stage 'gess'",
         f"{file}:6:9: the benchmark 'books' has no role 'juge'",
-        f"{file}:4:11: unknown option `windw` of the benchmark 'books'",
         f"{file}:7:16: {books}/elsewhere: the bundled sample of task 'bad' is not installed",
     ]
+
+
+@pytest.fixture
+def misspelt(site, monkeypatch):
+    """The plugin with a hook that does not exist."""
+    code = f"{PLUGIN}\n    @hookimpl\n    def register_metrix(register):\n        pass\n"
+    files = {**FILES, "books_made_up/plugin.py": code}
+    site.install("book-benchmark", {"books": "books_made_up.plugin"}, files)
+    monkeypatch.chdir(site.folder / "books_made_up")
+
+
+def test_a_misspelt_hook_of_the_benchmarks_plugin_is_told(misspelt, capsys):
+    assert main(["validate", "one"]) == 2
+    said = capsys.readouterr()
+    assert said.out.splitlines() == ["one: 1 wrong (task_configs/one.yaml)"]
+    assert "register_metrix" in said.err
+
+
+def test_a_run_tells_all_that_does_not_fit_the_benchmark(books, capsys):
+    add(books, "bad", "task: bad\nextends: one\noptions: {window: x}\nmetrics: [hitz]\n")
+    assert main(["--model", "baseline", "--tasks", "bad", "--data", "sample"]) == 2
+    file, said = "task_configs/bad.yaml", capsys.readouterr().err
+    assert f"harness: {file}:3:19: the option `window` is invalid\n" in said
+    assert f"\n{file}:4:11: the benchmark 'books' has no metric 'hitz'\n" in said
 
 
 def test_a_prompt_that_is_not_there_is_told(books, validated):

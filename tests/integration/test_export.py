@@ -1,9 +1,13 @@
 """Runs as files for other programs: what is missing is missing there as well, with its cause."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
+from uuid import UUID
+from zipfile import ZipFile
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,15 +15,16 @@ from builders.runs import write_sealed
 from builders.texts import read_csv, read_json_lines
 from huggingface_hub import ModelCard
 
-from harness.analysis.lm_eval_export import in_file_name
-from harness.testing import FaultyServer, faults
+from harness.analysis.exported_runs import in_file_name
+from harness.testing import Asked, Fault, FaultyServer, faults
 
+REASONED = 3
 OVERFLOW = faults.status(400, message="maximum context length is 8")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, harnesses) -> Path:
-    """A run of six people, of whom the first is too long to ask about and the second unread."""
+    """A run of six people: the first is too long to ask about, the second unread, one reasoned."""
     harness = harnesses(tmp_path_factory.mktemp("made"))
 
     def answer(body: dict[str, Any]) -> str:
@@ -27,12 +32,17 @@ def made(tmp_path_factory, harnesses) -> Path:
             return "=no idea\x1b[2J"
         return harness.answer(body)
 
+    def fault(asked: Asked) -> Fault | None:
+        if asked.number == REASONED:
+            message = {
+                "content": harness.answer(asked.body),
+                "reasoning_content": "Owls, so birds.",
+            }
+            return Fault(choice={"message": {"role": "assistant", **message}})
+        return OVERFLOW if asked.number == 0 else None
+
     second: dict[str, Any] = {}
-    wrong = {0: OVERFLOW}
-    models = ("candidate-model", "judge-model")
-    with FaultyServer(
-        answer, models=models, faults=lambda asked: wrong.get(asked.number)
-    ) as server:
+    with FaultyServer(answer, models=("candidate-model", "judge-model"), faults=fault) as server:
         harness.url = server.url
         done = harness.run("--limit", "6", "--concurrency", "1", "--max_failures", "1").ok()
     return harness.folder / done.json["folder"]
@@ -144,6 +154,95 @@ def test_lm_eval_files_have_its_names_and_fields(harness, run, summary, named):
     causes = sorted(one["support_missing"] for one in samples if one["support"] is None)
     assert causes == sorted(support["missing"])
     assert [None] in [one["filtered_resps"] for one in samples], "no answer is no text"
+
+
+@pytest.fixture
+def log(harness, run) -> Path:
+    """The log for inspect_ai."""
+    (path,) = export(harness, run, "inspect", "out", "--task", "interests").ok().out.split()
+    return harness.folder / path
+
+
+def test_an_inspect_log_has_each_prompt_reply_verdict_and_score(log, run, summary, named):
+    stamp, task, _ = log.stem.split("_")
+    assert (stamp[10:11], task, log.suffix) == ("T", "interests", ".eval")
+    with ZipFile(log) as packed:
+        header = json.loads(packed.read("header.json"))
+        samples = {
+            name: json.loads(packed.read(name))
+            for name in packed.namelist()
+            if name.startswith("samples/")
+        }
+        listed = json.loads(packed.read("summaries.json"))
+    support = summary["metrics"]["support"]
+    assert (header["version"], header["status"], header["eval"]["model"]) == (
+        2, "success", "candidate-model",
+    )  # fmt: skip
+    assert header["eval"]["model_roles"]["judge"] == {"model": "judge-model"}
+    found = header["results"]["scores"][0]
+    assert (found["name"], found["scored_samples"], found["unscored_samples"]) == ("support", 4, 2)
+    assert found["metrics"]["support"]["value"] == support["value"]
+    assert found["metadata"]["support"]["interval"] == support["interval"]
+    assert header["results"]["headline"] == {"scorer": "support", "metric": "support"}
+
+    scores = {one["id"]: one for one in read_json_lines(run / "interests" / "scores.jsonl")}
+    records = {one["id"]: one for one in named}
+    assert samples.keys() == {f"samples/{unit}_epoch_1.json" for unit in scores}
+    assert [one["id"] for one in listed] == [*scores]
+    for one in samples.values():
+        unit, record = scores[one["id"]], records[one["id"]]
+        assert one["input"] == record["calls"][0]["messages"]
+        score = one["scores"]["support"]
+        if "support" in unit["values"]:
+            assert score["value"] == unit["values"]["support"]
+        else:
+            assert math.isnan(score["value"]) and score["reason"] == unit["missing"]["support"]
+        asked = [event for event in one["events"] if event["event"] == "model"]
+        own = [event for event in asked if event["role"] == "candidate"]
+        assert [event["input"] for event in own] == [call["messages"] for call in record["calls"]]
+        verdicts = [event for event in one["events"] if event.get("source") == "verdict of judge"]
+        assert len(verdicts) == len(asked) - len(own)
+    reasons = [one["scores"]["support"].get("explanation") for one in samples.values()]
+    assert "missing: name/overflow (the prompt is longer than the model allows)" in reasons
+    said = [message["content"] for one in samples.values() for message in one["messages"]]
+    assert [part for part in said if isinstance(part, list)] == [
+        [{"type": "reasoning", "reasoning": "Owls, so birds."}, {"type": "text", "text": ANY}]
+    ]
+
+
+def test_inspect_ai_reads_the_log(log, summary):
+    inspect = pytest.importorskip("inspect_ai.log", reason="inspect_ai is not installed")
+    read = inspect.read_eval_log(str(log))
+    assert (read.status, read.eval.task, len(read.samples)) == ("success", "interests", 6)
+    assert read.results.scores[0].metrics["support"].value == summary["metrics"]["support"]["value"]
+    missing = [one for one in read.samples if one.scores["support"].reason]
+    assert [math.isnan(one.scores["support"].value) for one in missing] == [True, True]
+    assert len(inspect.read_eval_log_sample_summaries(str(log))) == 6
+
+
+def test_every_eval_ever_has_each_value_with_its_interval(harness, run, summary):
+    (name,) = export(harness, run, "every-eval-ever").ok().out.split()
+    folders, file = name.split("/")[:-1], harness.folder / name
+    assert folders == ["out", "data", "interests", "local", "candidate-model"]
+    assert UUID(file.stem).version == 4
+    record = json.loads(file.read_text())
+    assert record["model_info"]["id"] == "local/candidate-model"
+    found = {one["metric_config"]["metric_id"]: one for one in record["evaluation_results"]}
+    assert found.keys() == {f"interests.{metric}" for metric in summary["metrics"]}
+    support = summary["metrics"]["support"]
+    details = found["interests.support"]["score_details"]
+    assert details["score"] == support["value"]
+    interval = details["uncertainty"]["confidence_interval"]
+    assert [interval["lower"], interval["upper"]] == support["interval"]
+    assert (details["uncertainty"]["num_samples"], interval["confidence_level"]) == (4, 0.95)
+    assert json.loads(details["details"]["missing"]) == support["missing"]
+    reason = "every-eval-ever is not installed"
+    checks = pytest.importorskip("every_eval_ever.validator.validation_core", reason=reason)
+    path = name.removeprefix("out/")
+    report = checks.validate_aggregate(
+        file, repo_path=path, available_files={path}, run_semantic_checks=True
+    )
+    assert (report.valid, report.errors, report.warnings) == (True, [], [])
 
 
 def test_a_model_card_is_read_back_with_each_value_and_its_doubts(harness, run, summary):

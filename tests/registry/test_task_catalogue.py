@@ -122,12 +122,13 @@ def test_an_unknown_member_is_told_with_its_place(catalogue):
     assert (error.where, error.hint) == ("a.yaml:2:15", "did you mean 'base'?")
 
 
-def test_several_errors_are_counted(catalogue):
+def test_all_errors_of_a_file_are_told_in_the_order_of_lines(catalogue):
     error = error_of(catalogue(bad="task: bad\nextends: base\nopions: {}\nversion: 0"), "bad")
     assert (error.where, error.problem) == ("bad.yaml:3:1", "unknown key 'opions'")
-    assert error.hint == (
-        "did you mean 'options'?; 1 more in the same file: `harness validate` lists all"
-    )
+    assert [(one.where, one.problem) for one in error.others] == [
+        ("bad.yaml:4:10", "`version` is invalid")
+    ]
+    assert "\nbad.yaml:4:10: `version` is invalid\n  found:    0\n" in str(error)
 
 
 def test_an_error_in_a_base_stands_in_the_base(catalogue):

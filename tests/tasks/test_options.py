@@ -78,7 +78,7 @@ def test_an_unknown_option_inside_another_is_told_with_its_place(task):
         ("window: '3'", "4:11", '"3"', "a whole number"),
         ("window: 2.5", "4:11", "2.5", "a whole number"),
         ("names: [a, 2]", "4:14", "2", "text"),
-        ("names: a", "4:10", '"a"', "a list, each text"),
+        ("names: a", "4:10", '"a"', "a list of texts"),
         ("weights: {near: x}", "4:19", '"x"', "a number"),
         ("weights: {near: -1.0}", "4:12", '{"near": -1.0}', "nothing is nearer than here"),
         ("weights: 3", "4:12", "3", "keys and values, with near, unit"),
@@ -91,6 +91,13 @@ def test_an_unknown_option_inside_another_is_told_with_its_place(task):
 def test_an_ill_typed_option_is_told_with_its_place(task, line, where, found, expected):
     error = refused(task(line))
     assert (error.where, error.found, error.expected) == (f"one.yaml:{where}", found, expected)
+
+
+def test_all_wrong_options_are_told_in_the_order_of_lines(task):
+    error = refused(task("names: a", "windw: 1", "share: 2"))
+    assert [one.where for one in (error, *error.others)] == [
+        "one.yaml:4:10", "one.yaml:5:3", "one.yaml:6:10",
+    ]  # fmt: skip
 
 
 def test_a_benchmark_without_options_says_so(task):

@@ -87,7 +87,7 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
         ("tags: [a, b c]", "3:11", "letters, digits, _ and -, beginning with a letter or digit"),
         ("tags: [a, a]", "3:7", "a list without duplicates"),
         ("metrics: hits", "3:10", "a list"),
-        ("metrics: []", "3:10", "a list that is not empty"),
+        ("metrics: []", "3:10", "a list of one or more texts"),
         ("options: [a]", "3:10", "keys and values"),
         ("interval: {confidence: 1}", "3:24", "a number, above 0 and below 1"),
         ("data: {tables: {}}", "3:16", "keys and values, at least one"),
@@ -103,7 +103,7 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
             "3:18",
             "exactly one of hub, url, drive, build, ask",
         ),
-        ("data: {sources: [{ask: {steps: []}}]}", "3:32", "a list that is not empty"),
+        ("data: {sources: [{ask: {steps: []}}]}", "3:32", "a list of one or more texts"),
         ("data: {sources: [{drive: {file: short, name: a.zip}}]}", "3:33", "the file's id"),
         (
             "data: {sources: [{build: {tool: t, inputs: {log: [{}]}}}]}",

@@ -131,7 +131,7 @@ FAULTS = {
     ),
     "a prompt that names a variable it is not given": (
         (PROMPT, "A: {{ a }}", "A: {{ first }}"),
-        "prompts",
+        "tasks",
         "first",
     ),
     "a plugin that cannot be imported": (

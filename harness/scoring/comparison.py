@@ -27,7 +27,7 @@ from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
 from harness.contracts.stage import CANDIDATE
 from harness.runs.atomic_files import atomic_write
-from harness.scoring.aggregate import Columns, counted_values, sound
+from harness.scoring.aggregate import Columns, counted_values, sound, with_computed
 from harness.scoring.comparable import (
     THE_CANDIDATE,
     ComparisonSet,
@@ -592,11 +592,12 @@ def _bare(score: Score[Any]) -> Score[Any]:
 
 
 def _rescored(task: FinishedTask, oracle: Oracle, united: Any) -> Rescored:
+    metrics = chosen_metrics(task.task, task.benchmark)
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     scores = []
     for score in task.scores():
-        rescored = sound(oracle.rescore(score, united, task.options))
+        rescored = with_computed(sound(oracle.rescore(score, united, task.options)), metrics)
         before.update(score.counts)
         after.update(rescored.counts)
         scores.append(_bare(rescored))
@@ -610,7 +611,9 @@ def _metrics(
 ) -> tuple[dict[str, Metric], OracleUse]:
     """The task's metrics, with a warning in the notes of those that depend on the oracle."""
     metrics = chosen_metrics(runs.reference.task, runs.reference.benchmark)
-    moved = {name for name, each in metrics.items() if {name, each.of} & {*oracle.metrics}}
+    moved = {
+        name for name, each in metrics.items() if {name, each.of, *each.needs} & {*oracle.metrics}
+    }
     many = len(runs.members)
     models = len({candidate_of(task) for task in runs.members})
     those = f"{many} {'run' if many == 1 else 'runs'}"

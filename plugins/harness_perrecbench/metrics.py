@@ -41,8 +41,7 @@ READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "first_position", "inconsist
 """The columns that lose a part with each comparison that could not be read."""
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
-
-TAU, ERRORS = (-1.0, 1.0), (0.0, 4.0)
+TAU, STARS = (-1.0, 1.0), (0.0, 4.0)
 """The ranges of a rank correlation, and of an error between ratings from 1 to 5."""
 
 
@@ -56,13 +55,13 @@ def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
     changes["higher_is_better"] = False
     return {
         f"mae{of}": Metric(
-            description=f"mean absolute error of {whose}", worst=4.0, range=ERRORS, **changes
+            description=f"mean absolute error of {whose}", worst=4.0, range=STARS, **changes
         ),
         f"rmse{of}": Metric(
             description=f"root mean squared error of {whose}",
             of=f"squared_error{of}",
             worst=16.0,
-            range=ERRORS,
+            range=STARS,
             statistic=root_of_mean,
             **changes,
         ),

@@ -1,4 +1,4 @@
-"""The workflow of docs/nightly.md: its steps run as they stand, with samples in place of servers."""
+"""The workflow of docs/nightly.md: its steps run as they stand, with samples, without servers."""
 
 import json
 import os

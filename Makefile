@@ -12,7 +12,7 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo smoke test test-slow durations test-cluster test-vllm test-hf lint rules format types bench weight pins schemas commands recorded samples freeze faults mutants soak clean
+.PHONY: demo smoke test test-slow durations test-cluster test-vllm test-hf lint rules format types bench weight pins schemas commands metrics recorded samples freeze faults mutants soak clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -99,6 +99,9 @@ weight: $(VENV)/.installed-dev
 
 commands: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/golden/command_pages.py
+
+metrics: $(VENV)/.installed-dev
+	$(VENV)/bin/python tests/golden/metric_pages.py
 
 recorded: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/recorded/record.py

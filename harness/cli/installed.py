@@ -14,6 +14,7 @@ from harness.registry import (
     BrokenPlugin,
     DataToolRegistration,
     LoadedPlugin,
+    MetricRegistration,
     RespondentRegistration,
     load_plugins,
 )
@@ -188,6 +189,8 @@ def _row(registration: Registration[Any]) -> Row:
     if isinstance(registration, RespondentRegistration):
         benchmark, prompt, role, name = registration.key
         return f"{benchmark}/{prompt}.{role}", f"{name}, version {registration.version}"
+    if isinstance(registration, MetricRegistration):
+        return "/".join(registration.key), registration.factory.description
     if isinstance(registration, DataToolRegistration):
         return f"{registration.command} {registration.name}", registration.description
     return registration.name, registration.description

@@ -54,7 +54,7 @@ from harness.comparison.matching import (
 )
 from harness.contracts.records import Score
 from harness.contracts.stage import CANDIDATE
-from harness.scoring.aggregate import Columns, counted_values, sound
+from harness.scoring.aggregate import Columns, counted_values, sound, with_computed
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
 from harness.scoring.means import MeanOverTasks, means_of
@@ -510,11 +510,12 @@ def _bare(score: Score[Any]) -> Score[Any]:
 
 
 def _rescored(task: FinishedTask, oracle: Oracle, united: Any) -> Rescored:
+    metrics = chosen_metrics(task.task, task.benchmark)
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     scores = []
     for score in task.scores():
-        rescored = sound(oracle.rescore(score, united, task.options))
+        rescored = with_computed(sound(oracle.rescore(score, united, task.options)), metrics)
         before.update(score.counts)
         after.update(rescored.counts)
         scores.append(_bare(rescored))
@@ -528,7 +529,9 @@ def _metrics(
 ) -> tuple[dict[str, Metric], OracleUse]:
     """The task's metrics, with a warning in the notes of those that depend on the oracle."""
     metrics = chosen_metrics(runs.reference.task, runs.reference.benchmark)
-    moved = {name for name, each in metrics.items() if {name, each.of} & {*oracle.metrics}}
+    moved = {
+        name for name, each in metrics.items() if {name, each.of, *each.needs} & {*oracle.metrics}
+    }
     many = len(runs.members)
     models = len({candidate_of(task) for task in runs.members})
     those = f"{many} {'run' if many == 1 else 'runs'}"

@@ -40,6 +40,17 @@ class Metric:
     """The column that the metric reads, by default the one with its own name; several metrics can
     read one column."""
 
+    range: tuple[float | None, float | None] = (0.0, 1.0)
+    """The lowest and the highest value that it can have; None where there is no bound."""
+
+    needs: tuple[str, ...] = ()
+    """The columns that `compute` reads. A unit that lacks one lacks this metric too, by the same
+    cause; a part that is missing of one is missing of this metric."""
+
+    compute: Callable[[Score[Any]], float] | None = None
+    """Makes the metric's column from the rest of a unit's score: a function of a module. A number
+    that is not finite is missing."""
+
     note: str = ""
     """What a reader must know before using the number."""
 
@@ -60,6 +71,8 @@ class Metric:
     def __post_init__(self) -> None:
         if self.worst is None and self.missing == "counted":
             raise ValueError("a metric that counts missing units needs a worst value")
+        if self.of and self.compute is not None:
+            raise ValueError("a metric reads a column or computes one, and cannot do both")
 
 
 @dataclass(frozen=True, kw_only=True)

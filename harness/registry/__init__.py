@@ -5,6 +5,7 @@ from harness.registry.registrations import AnalysisRegistration as AnalysisRegis
 from harness.registry.registrations import DataToolRegistration as DataToolRegistration
 from harness.registry.registrations import EmbedderRegistration as EmbedderRegistration
 from harness.registry.registrations import JudgeRegistration as JudgeRegistration
+from harness.registry.registrations import MetricRegistration as MetricRegistration
 from harness.registry.registrations import ModelRegistration as ModelRegistration
 from harness.registry.registrations import Origin as Origin
 from harness.registry.registrations import Registration as Registration

@@ -14,6 +14,7 @@ from harness.registry.registrations import (
     EmbedderRegistration,
     ExecutorRegistration,
     JudgeRegistration,
+    MetricRegistration,
     ModelRegistration,
     RespondentRegistration,
 )
@@ -28,6 +29,7 @@ RegisterJudge = type[JudgeRegistration]
 RegisterEmbedder = type[EmbedderRegistration]
 RegisterExecutor = type[ExecutorRegistration]
 RegisterRespondent = type[RespondentRegistration]
+RegisterMetric = type[MetricRegistration]
 RegisterAnalysis = type[AnalysisRegistration]
 RegisterDataTool = type[DataToolRegistration]
 
@@ -118,6 +120,16 @@ def register_respondents(register: RegisterRespondent) -> None:
         register("moods", "ask", "candidate", lambda: random_mood, name="random")
 
     A respondent returns the text of a reply: `random_mood(variables, rng)`.
+    """
+
+
+@hookspec
+def register_metrics(register: RegisterMetric) -> None:
+    """Register metrics of any benchmark, computed from its scores.
+
+        register("moods", "both", Metric(description="…", needs=("joy", "calm"), compute=both))
+
+    Tasks report it that name it in `metrics`, as `--set metrics=…` does too.
     """
 
 

@@ -18,7 +18,7 @@ from harness.registry.missing_packages import HARNESS
 
 if TYPE_CHECKING:
     from harness.analysis.analysis import Analysis, DataTool
-    from harness.contracts.benchmark import Benchmark
+    from harness.contracts.benchmark import Benchmark, Metric
     from harness.contracts.embedder import Embedder, EmbedderSettings
     from harness.contracts.executor import Executor, ExecutorSettings
     from harness.contracts.judge import Judge, JudgeInput, JudgeParts
@@ -167,6 +167,30 @@ class RespondentRegistration(Registration[Callable[[], Respondent]]):
 
 
 @dataclass(frozen=True)
+class MetricRegistration(Registration["Metric"]):
+    """A metric that a plugin adds to a benchmark, of this or of another plugin."""
+
+    benchmark: str
+    name: str
+    factory: Metric
+
+    def __post_init__(self) -> None:
+        from harness.contracts.benchmark import Metric
+
+        super().__post_init__()
+        if not isinstance(self.factory, Metric):
+            raise PluginError(
+                f"{self.name!r} was registered with {self.factory!r}, which is no Metric",
+                expected=f"register({self.benchmark!r}, {self.name!r}, Metric(…))",
+            )
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The benchmark and the metric's name."""
+        return self.benchmark, self.name
+
+
+@dataclass(frozen=True)
 class AnalysisRegistration(Registration[Callable[[], "Analysis"]]):
     """An analysis; its name is unique over all benchmarks, so that commands stay short.
 
@@ -217,6 +241,7 @@ KINDS: dict[str, Callable[..., Registration[Any]]] = {
     "embedders": EmbedderRegistration,
     "executors": ExecutorRegistration,
     "respondents": RespondentRegistration,
+    "metrics": MetricRegistration,
     "analyses": AnalysisRegistration,
     "data_tools": DataToolRegistration,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import traceback
@@ -28,6 +29,7 @@ from harness.registry.registrations import (
     EmbedderRegistration,
     ExecutorRegistration,
     JudgeRegistration,
+    MetricRegistration,
     ModelRegistration,
     Origin,
     Registration,
@@ -136,6 +138,7 @@ class Plugins:
         self.embedders: Registry[str, EmbedderRegistration] = Registry("kind of embedder")
         self.executors: Registry[str, ExecutorRegistration] = Registry("executor")
         self.respondents: Registry[tuple[str, ...], RespondentRegistration] = Registry("respondent")
+        self.metrics: Registry[tuple[str, ...], MetricRegistration] = Registry("metric")
         self.analyses: Registry[str, AnalysisRegistration] = Registry("analysis")
         self.data_tools: Registry[tuple[str, ...], DataToolRegistration] = Registry("tool")
         self.broken: tuple[BrokenPlugin, ...] = ()
@@ -197,8 +200,24 @@ class Plugins:
                     where=str(registration.origin),
                     expected="the same name in register(…) and Benchmark(name=…)",
                 )
-            self._made[name] = benchmark
+            self._made[name] = self._with_added_metrics(benchmark)
         return self._made[name]
+
+    def _with_added_metrics(self, benchmark: Benchmark) -> Benchmark:
+        keys = [key for key in self.metrics if key[0] == benchmark.name]
+        added = {key[1]: self.metrics[key] for key in keys}
+        for name, registration in added.items():
+            if name in benchmark.metrics:
+                raise PluginError(
+                    f"the benchmark {benchmark.name!r} has a metric {name!r} of its own",
+                    where=str(registration.origin),
+                    expected="another name in register_metrics",
+                    hint="uninstall the plugin, or leave it out with HARNESS_PLUGINS",
+                )
+        if not added:
+            return benchmark
+        metrics = {name: one.factory for name, one in added.items()}
+        return dataclasses.replace(benchmark, metrics={**benchmark.metrics, **metrics})
 
     def model(self, name: str) -> ModelRegistration:
         """The registration of a kind of model."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import traceback
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -266,6 +267,36 @@ def sound(score: Score[Any]) -> Score[Any]:
     known = values.keys() | missing.keys()
     worst = {n: value for n, value in worst.items() if n in known and math.isfinite(value)}
     return msgspec.structs.replace(score, values=values, missing=missing, worst=worst)
+
+
+def with_computed(score: Score[Any], metrics: Mapping[str, Metric]) -> Score[Any]:
+    """The score with the columns that metrics compute from its others.
+
+    A unit that lacks a column that a metric needs lacks that metric too.
+    """
+    for name, metric in metrics.items():
+        if metric.compute is None:
+            continue
+        causes = [score.missing[column] for column in metric.needs if column in score.missing]
+        if causes:
+            values = {column: one for column, one in score.values.items() if column != name}
+            missing = {**score.missing, name: causes[0]}
+            score = msgspec.structs.replace(score, values=values, missing=missing)
+        elif score.values.keys() >= {*metric.needs}:
+            try:
+                value = metric.compute(score)
+            except Exception as error:
+                raise PluginError(
+                    f"the metric {name!r} cannot be computed",
+                    where=f"the score of {score.id!r}",
+                    found=traceback.format_exc(limit=-2).strip(),
+                    hint="the records are kept: fix the metric, then run `harness score RUN`",
+                ) from error
+            lost = max((lost_of(score, column) for column in metric.needs), default=0.0)
+            shares = {**(score.lost or {}), name: lost} if lost else score.lost
+            values = {**score.values, name: value}
+            score = sound(msgspec.structs.replace(score, values=values, lost=shares))
+    return score
 
 
 def _floats(score: Score[Any], given: Mapping[str, Any]) -> dict[str, float]:

@@ -24,7 +24,7 @@ from harness.runs.atomic_files import atomic_write, atomic_writer, read_sealed, 
 from harness.runs.journal import JournalIndex, JournalRecords, in_shares
 from harness.runs.manifest import Manifest, RoleEntry, TaskEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.aggregate import Columns, sound
+from harness.scoring.aggregate import Columns, sound, with_computed
 from harness.scoring.processes import cores, write_shares
 from harness.scoring.run_costs import cost_of_role
 from harness.scoring.summary import RoleUse, StageSummary, TaskSummary, main_metrics
@@ -322,7 +322,13 @@ def _write_scores(
 
 
 def _scores(benchmark: _Scorer, records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[Any]]:
-    declared = {metric.of or name for name, metric in benchmark.metrics.items()}
+    declared = {
+        metric.of or name for name, metric in benchmark.metrics.items() if metric.compute is None
+    }
+    for name, metric in benchmark.chosen.items():
+        for column in metric.needs:
+            problem = f"the metric {name!r} needs a column {column!r} that no score has"
+            one_of(column, declared, problem, PluginError, where=f"benchmark {benchmark.name!r}")
     try:
         for score in benchmark.score(records, benchmark.options):
             if not all(
@@ -339,7 +345,7 @@ def _scores(benchmark: _Scorer, records: Mapping[str, Records[Any, Any]]) -> Ite
                     hint=did_you_mean(named[0], declared)
                     or "declare a metric of that name, or one that is `of` it",
                 )
-            yield sound(score)
+            yield with_computed(sound(score), benchmark.chosen)
     except HarnessError:
         raise
     except Exception as error:

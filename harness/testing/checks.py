@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import BudgetSpent, TooManyFailures
-from harness.contracts.benchmark import Benchmark
+from harness.contracts.benchmark import Benchmark, Metric
 from harness.contracts.model import Reply, Request
 from harness.contracts.outcomes import Broken
 from harness.contracts.records import Record, record_type
@@ -202,21 +202,27 @@ def metrics(trial: SampleRuns) -> Iterator[Finding]:
                 )  # fmt: skip
         for name_of_metric, metric in benchmark.metrics.items():
             where = f"metric {name_of_metric} of {name}"
-            if not metric.description.strip():
-                yield Finding(
-                    where, "it has no description",
-                    "describe the number in one line: Metric(description=…)",
-                )  # fmt: skip
-            if metric.worst is not None and not math.isfinite(metric.worst):
-                yield Finding(
-                    where, f"its worst value is {metric.worst}",
-                    "give a finite number, or worst=None where no value is the worst",
-                )  # fmt: skip
+            yield from _described(where, metric)
             if isinstance(metric.baseline, str) and metric.baseline not in benchmark.metrics:
                 yield Finding(
                     where, f"it is a baseline of {metric.baseline!r}, which is no metric",
                     f"name one of {', '.join(benchmark.metrics)}, or write baseline=True",
                 )  # fmt: skip
+    for one in trial.plugin.registered.get("metrics", ()):
+        yield from _described(f"metric {one.key[1]} of {one.key[0]}", one.factory)
+
+
+def _described(where: str, metric: Metric) -> Iterator[Finding]:
+    if not metric.description.strip():
+        yield Finding(
+            where, "it has no description",
+            "describe the number in one line: Metric(description=…)",
+        )  # fmt: skip
+    if metric.worst is not None and not math.isfinite(metric.worst):
+        yield Finding(
+            where, f"its worst value is {metric.worst}",
+            "give a finite number, or worst=None where no value is the worst",
+        )  # fmt: skip
 
 
 def _main_metrics(benchmark: Benchmark) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ OPTIMISTIC = (
 AS_RANDOM = "ranked at random"
 """As what a prompt without a readable ranking counts."""
 
-LOSS = partial(Metric, worst=None, higher_is_better=False, counts_as=AS_RANDOM)
+LOSS = partial(Metric, worst=None, higher_is_better=False, counts_as=AS_RANDOM, range=(0.0, None))
 BASELINE = partial(LOSS, baseline="gap")
 GAIN = partial(Metric, worst=None, counts_as=AS_RANDOM)
 
@@ -48,6 +48,7 @@ METRICS: dict[str, Metric] = {
     "gap_1e3": LOSS(description="the same with epsilon 1e-3", note=UNREAD),
     "displaced": LOSS(
         description="mean true probability of the candidates that the estimate rules out",
+        range=(0.0, 1.0),
         note=UNREAD,
     ),
     "gap_optimistic": LOSS(
@@ -58,7 +59,11 @@ METRICS: dict[str, Metric] = {
         description="NDCG of the ten; a candidate's gain is its true probability", note=UNREAD
     ),
     "seen": GAIN(description="share of the ten that somebody in the group has", note=UNREAD),
-    "filled": LOSS(description="places of the ten that were filled at random", worst=float(RANKED)),
+    "filled": LOSS(
+        description="places of the ten that were filled at random",
+        worst=float(RANKED),
+        range=(0.0, float(RANKED)),
+    ),
     "gap_random": BASELINE(description="gap of one random ranking a prompt, the paper's baseline"),
     "gap_popular": BASELINE(
         description="gap of what most users have, without those behind the prompt: the gap to beat"

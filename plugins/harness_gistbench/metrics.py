@@ -59,7 +59,9 @@ METRICS = {
         "recall of groundedness: share of the oracle's categories that were found", OWN_ORACLE
     ),
     "hm": _median("harmonic mean of ig_f1 and is", OWN_ORACLE),
-    "verified": Metric(description="verified interests of a user, in any category or none"),
+    "verified": Metric(
+        description="verified interests of a user, in any category or none", range=(0.0, None)
+    ),
     "mean_ig_f1": Metric(of="ig_f1", description="mean of ig_f1 over users", note=OWN_ORACLE),
     "mean_is": Metric(of="is", description="mean of is over users"),
     "mean_ig_p": Metric(of="ig_p", description="mean of ig_p over users"),

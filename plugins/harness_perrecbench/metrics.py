@@ -41,6 +41,9 @@ READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "first_position", "inconsist
 """The columns that lose a part with each comparison that could not be read."""
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
+TAU, STARS = (-1.0, 1.0), (0.0, 4.0)
+"""The ranges of a rank correlation, and of an error between ratings from 1 to 5."""
+
 
 def root_of_mean(squares: Any) -> float:
     """The square root of the mean."""
@@ -51,11 +54,14 @@ def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
     """MAE and RMSE of the columns whose names end in `of`; the worst case is a 5 for a 1."""
     changes["higher_is_better"] = False
     return {
-        f"mae{of}": Metric(description=f"mean absolute error of {whose}", worst=4.0, **changes),
+        f"mae{of}": Metric(
+            description=f"mean absolute error of {whose}", worst=4.0, range=STARS, **changes
+        ),
         f"rmse{of}": Metric(
             description=f"root mean squared error of {whose}",
             of=f"squared_error{of}",
             worst=16.0,
+            range=STARS,
             statistic=root_of_mean,
             **changes,
         ),
@@ -65,11 +71,13 @@ def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
 METRICS: dict[str, Metric] = {
     "ptc": Metric(
         description="Kendall's tau of the predicted and the true ranking; a tied pair counts 0",
+        range=TAU,
         missing="counted",
         counts_as="0",
     ),
     "ptc_published": Metric(
         description="tau as in the published script",
+        range=TAU,
         missing="counted",
         counts_as="0",
         note="Kendall's tau of the two lists of user numbers, position by position, as in the "
@@ -78,13 +86,16 @@ METRICS: dict[str, Metric] = {
     ),
     "tau_b": Metric(
         description="Kendall's tau-b of the predicted and the true ranking",
+        range=TAU,
         missing="counted",
         counts_as="0",
         note="divides by the pairs that are not tied, which rewards ties; ptc does not",
     ),
     "exact": Metric(description="share of groups with the exact ranking", missing="counted"),
     "like_higher_average": Metric(
-        description="tau of the predicted ranking and the ranking by higher average", worst=None
+        description="tau of the predicted ranking and the ranking by higher average",
+        worst=None,
+        range=TAU,
     ),
     **_error_metrics("", "predicted ratings"),
     "first_position": Metric(
@@ -116,7 +127,7 @@ METRICS: dict[str, Metric] = {
         "below 1, the data are partial and the results are not comparable to published numbers",
     ),
     **{
-        name: Metric(description=f"ptc of a ranking by {by}", baseline="ptc")
+        name: Metric(description=f"ptc of a ranking by {by}", baseline="ptc", range=TAU)
         for name, by in BASELINES.items()
     },
     **{

@@ -41,6 +41,9 @@ OURS = (
     "the paper does not print its limit of words, so that this cannot be compared with its numbers"
 )
 
+MARKS = (1.0, 5.0)
+"""The range of the judge's marks."""
+
 METRICS: dict[str, Metric] = {
     "qm": Metric(
         description="share of users with at least `threshold` of their four questions answered "
@@ -48,6 +51,7 @@ METRICS: dict[str, Metric] = {
     ),
     "idm": Metric(
         description="share of the questions answered right, by words of the summary, in 0.1%",
+        range=(0.0, None),
         note=OURS,
     ),
     "ifm": Metric(description="share of summaries of at most `max_words` words", note=OURS),
@@ -71,9 +75,13 @@ METRICS: dict[str, Metric] = {
     "popular_category": Metric(
         description="t3 and t4 of always choosing the most popular option", baseline=True
     ),
-    "coherence": Metric(description="the judge's mark for coherence, 1 to 5", worst=1.0),
-    "relevance": Metric(description="the judge's mark for relevance, 1 to 5", worst=1.0),
-    "autoeval": Metric(description="the mean of coherence and relevance", worst=1.0),
+    "coherence": Metric(
+        description="the judge's mark for coherence, 1 to 5", worst=1.0, range=MARKS
+    ),
+    "relevance": Metric(
+        description="the judge's mark for relevance, 1 to 5", worst=1.0, range=MARKS
+    ),
+    "autoeval": Metric(description="the mean of coherence and relevance", worst=1.0, range=MARKS),
 }
 PREDICTED = ("qm", "idm", *TASKS, "unreadable", "ifm")
 RATED = (*Ratings.__struct_fields__, "autoeval")

@@ -70,6 +70,19 @@ def register_respondents(register):
 
 
 @hookimpl
+def register_metrics(register):
+    note("register_metrics")
+    register("noted", "wrong", Metric(
+        description="Share of words not repeated.", needs=("right",), compute=wrong,
+        higher_is_better=False,
+    ))
+
+
+def wrong(score):
+    return 1 - score.values["right"]
+
+
+@hookimpl
 def register_analyses(register):
     note("register_analyses")
     register("noted", "noted-words", str, description="which words were repeated")

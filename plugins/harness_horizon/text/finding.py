@@ -39,6 +39,7 @@ METRICS = {
     f"{name}_{cut}{way}{unit}": Metric(
         description={**ABOUT, PUBLISHED_RECALL: ABOVE}[name].format(cut) + WAYS[way] + words,
         missing="left_out" if unit == WHOLE else "counted",
+        range=(0.0, None if name == PUBLISHED_RECALL else 1.0),
         note=BOUND if name == "precision" and not way else "",
     )
     for unit, (words, names) in UNITS.items()
@@ -47,8 +48,12 @@ METRICS = {
     for cut in CUTS
     if name != PUBLISHED_RECALL or not way
 } | {
-    "cosine_mean": Metric(description="mean cosine of queries and true titles", worst=None),
-    "cosine_best": Metric(description="mean cosine of true titles and nearest query", worst=None),
+    "cosine_mean": Metric(
+        description="mean cosine of queries and true titles", worst=None, range=(-1.0, 1.0)
+    ),
+    "cosine_best": Metric(
+        description="mean cosine of true titles and nearest query", worst=None, range=(-1.0, 1.0)
+    ),
 }
 
 FEWER, CUT_REPLIES = "fewer queries than asked for", "cut replies"

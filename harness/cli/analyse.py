@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.errors import DataError, HarnessError, one_of
+from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import Argument, CommandGroup, Option, command, json_option
-from harness.cli.output import errors_to, print_error, print_json, print_rows
-from harness.cli.tools import Work, report_command, usable
+from harness.cli.output import errors_to, print_error
+from harness.cli.tools import Work, report_command
 from harness.registry import ANY_BENCHMARK, load_plugins, made
 from harness.registry.data_tools import run_tool
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Analyses(CommandGroup):
-    """A command whose subcommands are the analyses of plugins; without a name it lists them."""
+    """A command whose subcommands are the analyses of plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the analyses."""
@@ -61,26 +61,17 @@ class Analyses(CommandGroup):
 
 
 @command(
-    "harness analyse",
     "harness analyse gist-failure-modes RUN --plot modes.svg",
     cls=Analyses,
-    subcommand_metavar="[NAME RUN… [OPTION…]]",
+    subcommand_metavar="NAME RUN… [OPTION…]",
 )
 @json_option
 def analyse(json: bool) -> int:
-    """Analyse stored runs; no model is called. Without a name, list the analyses; `harness analyse
-    NAME --help` shows the options of one.
+    """Analyse stored runs; no model is called. `harness list analyses` lists the analyses, `harness
+    analyse NAME --help` shows the options of one.
     """
-    if click.get_current_context().invoked_subcommand:
-        return 0
-    known = usable(load_plugins().analyses)
-    if json:
-        fields = ("name", "benchmark", "description")
-        print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
-        return 0
-    for benchmark in sorted({one.benchmark for one in known}):
-        print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
-        print_rows([(one.name, one.description) for one in known if one.benchmark == benchmark])
+    if click.get_current_context().invoked_subcommand is None:
+        raise UsageError("NAME is missing", hint="`harness list analyses` lists the analyses")
     return 0
 
 

@@ -44,7 +44,7 @@ def _plugins() -> Plugins:
 
 
 def _named_models() -> Iterable[str]:
-    from harness.cli.settings_sources import HERE, read_settings, user_file
+    from harness.cli.settings import HERE, read_settings, user_file
 
     files = [read_settings(file) for file in (user_file(), HERE)]
     tables = [file.values.get("models") for file in files if file is not None]

@@ -20,7 +20,7 @@ from harness.reporting.text import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.cli.settings_sources import EffectiveSettings
+    from harness.cli.settings import Settings
     from harness.pipeline.run import RunResult
     from harness.pipeline.settings import RunSettings
 
@@ -43,13 +43,13 @@ exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted"""
     cls=RunCommand, epilog=EPILOG, options_metavar="--model KIND --tasks NAMES [OPTION…]"
 )
 @click.pass_obj
-def run(effective: EffectiveSettings, /, **options: Any) -> int:
+def run(effective: Settings, /, **options: Any) -> int:
     """Run tasks and print the results. `harness --help` lists the other commands."""
     settings = settings_from(with_resumed_run(options))
     # Nobody should overlook what settles a run besides its command line.
     print_error(*effective.warnings())
     if not options["quiet"] and (summary := effective.summary()):
-        print(f"settings: {summary} (`harness config` shows them)", file=sys.stderr)
+        print(f"settings: {summary} (`harness doctor --settings` shows them)", file=sys.stderr)
     files = {name: options[name] for name in ("write_requests", "answers") if options[name]}
     for name in files:
         for other in ("dry_run", "retry_failures"):

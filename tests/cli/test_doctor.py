@@ -70,7 +70,7 @@ def test_each_model_is_looked_at_once(findings, tmp_path):
         found = findings()
         assert server.count == 0, "nothing is asked without --ask"
     assert found["settings"] == (
-        "good", "model, judge from harness.toml (`harness config` shows them)",
+        "good", "model, judge from harness.toml (`harness doctor --settings` shows them)",
     )  # fmt: skip
     assert found["candidate and judge"] == (
         "good", "openai:m, from harness.toml:1, from harness.toml:2: OPENAI_API_KEY is not set: "

@@ -53,8 +53,8 @@ def test_a_missing_plugin_is_named(kept_run, capsys):
 
 
 COMMAND = (
-    "--model", "baseline", "--judge", "lexical", "--data", "sample", "--limit", "2", "--no-store",
-    "--json",
+    "--model", "baseline", "--judge", "lexical", "--data", "sample", "--limit", "2",
+    "--reuse", "run", "--json",
 )  # fmt: skip
 CHANGE = ("--set", "interests.min_support=1")
 

@@ -100,7 +100,7 @@ def test_every_number_of_a_difference_and_of_the_verdict_is_one_of_the_compariso
     with offered((model,)):
         best, other = (
             evaluate("interests", model=one, judge="lexical", data="sample", limit=12, name=name,
-                     output_path=tmp_path / "runs", no_store=True).folder
+                     output_path=tmp_path / "runs", reuse="run").folder
             for name, one in (("rules", "baseline"), ("same", model.spec))
         )  # fmt: skip
         page = reported(best, other)

@@ -33,7 +33,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     chromium()
     place = tmp_path_factory.mktemp("browser")
     runs = [
-        evaluate("interests", model="baseline", judge="lexical", data="sample", no_store=True,
+        evaluate("interests", model="baseline", judge="lexical", data="sample", reuse="run",
                  output_path=place, name=name, limit=20, quiet=True, seed=seed).folder
         for name, seed in (("one", 0), ("two", 1))
     ]  # fmt: skip
@@ -212,7 +212,7 @@ def test_the_failures_are_shown_once_the_samples_are_unpacked(tmp_path):
     poor = ScriptedModel("I cannot say.", name="poor")
     with offered((poor,)):
         run = evaluate("interests", model=poor.spec, judge="lexical", data="sample", limit=2,
-                       no_store=True, output_path=tmp_path, quiet=True,
+                       reuse="run", output_path=tmp_path, quiet=True,
                        max_failures=1.0).folder  # fmt: skip
     file = tmp_path / "report.html"
     assert main(["report", str(run), "-o", str(file)]) == 0

@@ -28,7 +28,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_runs_that_cannot_be_compared_stand_apart_with_the_reason(small_run, tmp_path):
     other = evaluate("interests", model="baseline", judge="lexical", data="sample", limit=3,
-                     output_path=tmp_path, no_store=True, name="three").folder  # fmt: skip
+                     output_path=tmp_path, reuse="run", name="three").folder  # fmt: skip
     page = reported(small_run, other)
     text = page.texts["benchmark-1"]
     assert "Apart, as this cannot be compared with what stands before" in text
@@ -154,7 +154,7 @@ def test_a_page_keeps_within_its_size(tmp_path, capsys):
     random = Random(1)
     rows = [f"person-{number % 200},{random.randbytes(150).hex()},liked" for number in range(1200)]
     people.write_text("\n".join(["user,title,action", *rows]))
-    run = evaluate("interests", model="baseline", judge="lexical", data=people, no_store=True,
+    run = evaluate("interests", model="baseline", judge="lexical", data=people, reuse="run",
                    output_path=tmp_path / "runs").folder  # fmt: skip
     page = reported(run, max_size=0.2)
     assert 20 <= len(page.packed["index"]["id"]) < 200
@@ -215,7 +215,7 @@ def test_truncated_and_refused_replies_have_their_share_of_the_replies(tmp_path)
     model = ScriptedModel(answer, name="m")
     with offered((model,)):
         run = evaluate("interests", model=model.spec, judge="lexical", limit=4, data="sample",
-                       max_failures=1, output_path=tmp_path / "runs", no_store=True
+                       max_failures=1, output_path=tmp_path / "runs", reuse="run"
                        ).folder  # fmt: skip
     (table,) = reported(run).of("reading")
     row = dict(zip(table.head, table.rows[0], strict=True))

@@ -204,6 +204,8 @@ def usage_error(error: click.UsageError) -> UsageError:
         hint = did_you_mean(error.command_name, known) or hint
     elif isinstance(error, click.MissingParameter) and error.param is not None:
         problem = f"{_name(error.param)} is missing"
+        if _name(error.param) == "RUN":
+            hint = "`harness runs` lists the runs"
         if isinstance(kind := error.param.type, click.Choice):
             expected = f"one of {', '.join(map(str, kind.choices))}"
     elif isinstance(error, click.BadParameter) and error.param is not None:

@@ -25,7 +25,7 @@ from harness.base.redaction import (
     without_key_material,
 )
 from harness.cli.command import Option, command
-from harness.cli.output import print_json
+from harness.cli.output import errors_to, print_json
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.settings import VARIABLES, Given, Settings, data_of, settings_of
 from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
@@ -35,6 +35,7 @@ from harness.scoring.grouping import grouped
 if TYPE_CHECKING:
     from harness.contracts.executor import Executor
     from harness.contracts.model import Model
+    from harness.contracts.task import Task
     from harness.pipeline.preflight import Player
     from harness.pipeline.settings import RunSettings
     from harness.registry import Plugins
@@ -276,7 +277,37 @@ async def _of_tasks(
             found = [good("tasks", "; ".join(data)), *(good("tasks", n) for n in prepared.notes)]
             return found, players_of_run(prepared), []
     known, players, ways = await obstacles(settings, loaded, error, effective.with_source)
+    if error is not None:
+        others = await in_thread(lambda: _errors_of_each_task(settings, loaded))
+        further = (bad_by("tasks", effective.with_source(one)) for one in others)
+        said = {one.says for one in known} | {bad_by("tasks", error).says}
+        known += [one for one in further if one.says not in said]
     return [*late, *known], players, ways
+
+
+def _errors_of_each_task(settings: RunSettings, loaded: Plugins) -> list[HarnessError]:
+    """The error of each task if it were the only one; the preparation of all ends with the first.
+
+    Errors of usage count for the names of tasks alone: an option may be meant for another task.
+    """
+    from harness.pipeline.preparation import prepare
+    from harness.registry.task_catalogue import Catalogue, Selection
+
+    found: dict[str, HarnessError] = {}
+    for name in settings.tasks:
+        tasks: Sequence[Task] = ()
+        with errors_to(lambda error: found.setdefault(str(error), error)):
+            catalogue = Catalogue(loaded, include_path=settings.include_path)
+            tasks = catalogue.select([name]).tasks
+        for task in tasks:
+            try:
+                prepare(
+                    settings, loaded, Selection(tasks=(task,), groups=()), say=lambda line: None
+                )
+            except HarnessError as error:
+                if type(error) is not UsageError:
+                    found.setdefault(str(error), error)
+    return list(found.values())
 
 
 def store(path: Path) -> Iterator[Finding]:

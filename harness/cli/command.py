@@ -51,8 +51,7 @@ class Option(click.Option):
     """An option whose name may have dashes for underscores; help shows the underscores.
 
     `section` is the heading of the option in help, which has `rare` ones only with `--help_all`.
-    `candidates` names the function of `harness.cli.completion` that a shell completes its value
-    with.
+    `candidates` is the kind of words with which a shell completes its value.
 
         Option(["--task"], metavar="NAME", help="this task only", candidates="tasks")
     """
@@ -217,15 +216,11 @@ def _name(param: click.Parameter) -> str:
     return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
 
 
-def _completer(candidates: str) -> Callable[..., Any] | None:
-    """The completer that calls the function of that name from the root context."""
-    if not candidates:
+def _completer(kind: str) -> Callable[..., Any] | None:
+    """The completer of the words of a kind, which the root context knows while a shell asks."""
+    if not kind:
         return None
-
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
-        return ctx.find_root().obj[candidates](ctx, param, incomplete)
-
-    return complete
+    return lambda ctx, _, incomplete: ctx.find_root().obj(kind, ctx, incomplete)
 
 
 def _both_spellings(names: Sequence[str]) -> list[str]:

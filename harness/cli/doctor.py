@@ -7,6 +7,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import metadata
 from json import dumps
@@ -358,8 +359,14 @@ def _print_settings(effective: Settings, ctx: click.Context, *, json: bool) -> i
 
 
 def _rows(effective: Settings, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    params = ctx.command.make_context("doctor", [], resilient_parsing=True).params
-    defaults = {**params, **_other_defaults()}
+    from harness.calls.store import default_path
+    from harness.pipeline.settings import FailureLimits
+
+    defaults = ctx.command.make_context("doctor", [], resilient_parsing=True).params
+    shares = {name: getattr(FailureLimits(), name) for name in FailureLimits.__struct_fields__}
+    defaults["max_failures"] = ",".join(f"{name}={share}" for name, share in shares.items())
+    with suppress(UsageError):
+        defaults["store"] = str(default_path())
     slots_of = grouped((given[0].option, slot) for slot, given in effective.given.items())
     for option in settings_of(ctx.command):
         slots = slots_of.get(option, [])
@@ -372,28 +379,6 @@ def _rows(effective: Settings, ctx: click.Context) -> Iterator[dict[str, Any]]:
             }
         if not slots and not any(effective.holding(option)):
             yield {**_default(option, defaults), "overrides": []}
-
-
-def _other_defaults() -> dict[str, Any]:
-    """The defaults of settings whose option has none."""
-    from harness.calls.retry import Patience
-    from harness.calls.store import default_path
-    from harness.pipeline.settings import FailureLimits
-
-    patience, limits = Patience(), FailureLimits()
-    try:
-        store = str(default_path())
-    except UsageError:
-        store = None
-    shares = {name: getattr(limits, name) for name in FailureLimits.__struct_fields__}
-    return {
-        "attempts": patience.attempts,
-        "timeout": patience.attempt_timeout,
-        "total_timeout": patience.total_timeout,
-        "start_timeout": patience.start_timeout,
-        "max_failures": ",".join(f"{name}={share}" for name, share in shares.items()),
-        "store": store,
-    }
 
 
 def _variables(effective: Settings, ctx: click.Context) -> Iterator[dict[str, Any]]:

@@ -173,14 +173,16 @@ class RunOptions(TypedDict, total=False):
     store: Annotated[str | Path | None, _say(HOW, "FILE", "the store of answered calls", rare=True)]
     one_engine_at_a_time: Annotated[bool, _say(HOW, None, "open one model at a time", rare=True)]
     attempts: Annotated[int | None, _say(
-        HOW, "N", "attempts per call, if the error is temporary (8)", rare=True,
+        HOW, "N", "attempts per call, if the error is temporary (8)", default=8, rare=True,
     )]  # fmt: skip
-    timeout: Annotated[float | None, _say(HOW, "S", "seconds per attempt (600)", rare=True)]
+    timeout: Annotated[float | None, _say(
+        HOW, "S", "seconds per attempt (600)", default=600, rare=True,
+    )]  # fmt: skip
     total_timeout: Annotated[float | None, _say(
-        HOW, "S", "seconds for all attempts of a call (3600)", rare=True,
+        HOW, "S", "seconds for all attempts of a call (3600)", default=3600, rare=True,
     )]  # fmt: skip
     start_timeout: Annotated[float | None, _say(
-        HOW, "S", "seconds for a server's start (3600)", rare=True,
+        HOW, "S", "seconds for a server's start (3600)", default=3600, rare=True,
     )]  # fmt: skip
     executor: Annotated[str, _say(
         HOW, "NAME", "what runs it: local, this process, or ray, workers on a Ray cluster (local)",

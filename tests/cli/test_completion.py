@@ -8,7 +8,7 @@ import sys
 import pytest
 from click.shell_completion import split_arg_string
 
-from harness.cli.completion import SHELLS, VARIABLE
+from harness.cli.completion import SHELLS, VARIABLE, candidates
 from harness.cli.main import COMMANDS, harness
 
 
@@ -27,7 +27,7 @@ def here(tmp_path, monkeypatch):
 
 def offered(before, current, kind="plain"):
     """What may stand in place of the word that is being typed."""
-    shell = SHELLS["fish"](harness, {}, "harness", VARIABLE)
+    shell = SHELLS["fish"](harness, {"obj": candidates}, "harness", VARIABLE)
     items = shell.get_completions(before, current)
     return [item.value for item in items if item.type == kind]
 

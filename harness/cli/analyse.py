@@ -11,7 +11,7 @@ import click
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import Argument, CommandGroup, Option, command, json_option
-from harness.cli.output import errors_to, print_error
+from harness.cli.output import print_error
 from harness.cli.tools import Work, report_command
 from harness.registry import ANY_BENCHMARK, load_plugins, made
 from harness.registry.data_tools import run_tool
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis.analysis import Analysis
-    from harness.contracts.report import Report
-    from harness.contracts.task import Group
     from harness.registry import AnalysisRegistration
     from harness.runs.manifest import Manifest
     from harness.runs.run_folder import RunFolder
@@ -73,26 +71,6 @@ def analyse(json: bool) -> int:
     if click.get_current_context().invoked_subcommand is None:
         raise UsageError("NAME is missing", hint="`harness list analyses` lists the analyses")
     return 0
-
-
-def report_of_group(group: Group, folder: RunFolder, manifest: Manifest) -> Report | None:
-    """The analysis of a group for its tasks that the run has finished; None if there is none."""
-    from harness.analysis.report_notes import with_notes
-
-    if group.analysis is None:
-        return None
-    with errors_to(print_error):
-        registration = load_plugins().analysis(group.analysis)
-        tasks = [
-            _finished_task(folder, manifest, name)
-            for name in _task_names(manifest, registration.benchmark)
-            if name in group.members and folder.summary(name).exists()
-        ]
-        if tasks:
-            analysis = made(registration)
-            report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
-            return with_notes(report, tasks)
-    return None
 
 
 def _analyse(

@@ -16,7 +16,7 @@ from harness.cli.compare import GATE_FAILED, compare, compared_document
 from harness.cli.kept_runs import kept_runs
 from harness.cli.output import errors_to, print_error, print_json
 from harness.cli.report import check_folder, write_report
-from harness.cli.run import print_result
+from harness.cli.results import print_result
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.settings import argument as text_of
 from harness.cli.settings import arguments_text, check_no_secrets, named_setting

@@ -69,7 +69,7 @@ def test_options_are_given_by_the_command_s_names_and_progress_is_told(evaluate,
     assert (shown.out, "interests/support: " in shown.err) == ("", True)
     evaluate()
     assert capsys.readouterr() == ("", "")
-    with pytest.raises(TypeError, match="limt"):
+    with pytest.raises(UsageError, match="limt"):
         evaluate(limt=3)
 
 

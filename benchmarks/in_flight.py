@@ -107,7 +107,7 @@ def ask(address: str, *, in_flight: int, people: int) -> None:
                 sys.executable, "-m", "harness", "--tasks", "interests", "--data", str(rows),
                 "--model", "openai", "--model_args",
                 f"base_url={address},model=made-up,concurrency={in_flight}",
-                "--judge", "lexical", "--no_store", "--quiet",
+                "--judge", "lexical", "--reuse", "run", "--quiet",
             ],
             cwd=folder, env={**os.environ, "OPENAI_API_KEY": "none"}, check=True,
             stdout=subprocess.DEVNULL,

@@ -77,7 +77,7 @@ def make_runs(place: Path, *, runs: int, samples: int) -> list[Path]:
                 rows.writerow((f"person-{person}", title, random.choice(("liked", "skipped"))))
     first = harness.evaluate(
         "interests", model="baseline", judge="lexical", data=data, output_path=place,
-        no_store=True, quiet=True,
+        reuse="run", quiet=True,
     ).folder  # fmt: skip
     return [first, *(copy_of(first, number) for number in range(1, runs))]
 
@@ -85,7 +85,7 @@ def make_runs(place: Path, *, runs: int, samples: int) -> list[Path]:
 def make_five(place: Path) -> list[Path]:
     """A run of the baseline on the samples of five benchmarks, and copies of it."""
     first = harness.evaluate(
-        FIVE, model="baseline", judge="lexical", data="sample", output_path=place, no_store=True,
+        FIVE, model="baseline", judge="lexical", data="sample", output_path=place, reuse="run",
         quiet=True,
     ).folder  # fmt: skip
     return [first, *(renamed(first, number) for number in range(1, MODELS))]

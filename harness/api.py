@@ -4,100 +4,59 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any, Unpack
 
+from harness.base.errors import UsageError
 from harness.cli.kept_runs import open_run, with_resumed_run
-from harness.cli.run_options import settings_from
+from harness.cli.run_options import RunOptions, options_of_python, settings_from
 from harness.pipeline.run import arun
+from harness.pipeline.settings import RunSettings
 from harness.reporting.display import make_display
 from harness.reporting.result import ComparisonResult, Result, compared, stored_result
 
 __all__ = ["ComparisonResult", "Result", "aevaluate", "compare", "evaluate", "load"]
 
-P = ParamSpec("P")
-
 
 async def aevaluate(
-    tasks: str | Sequence[str],
-    *,
-    model: str,
-    model_args: Mapping[str, Any] | str = "",
-    judge: str | None = None,
-    role: Mapping[str, str] | None = None,
-    data: str | Path | Mapping[str, str | Path] | None = None,
-    columns: Mapping[str, str] | None = None,
-    values: Mapping[str, str] | None = None,
-    offline: bool = False,
-    download: bool = False,
-    limit: int | None = None,
-    set: Mapping[str, Any] | None = None,
-    gen_kwargs: Mapping[str, Any] | str = "",
-    seed: int = 0,
-    num_repeats: int = 1,
-    structured: bool = False,
-    include_path: str | Path | Sequence[str | Path] = (),
-    prompts: str | Path | None = None,
-    name: str | None = None,
-    tag: Mapping[str, Any] | None = None,
-    allow_self_judging: bool = False,
-    output_path: str | Path = "runs",
-    resume: str | Path | None = None,
-    fresh: bool = False,
-    retry_failures: bool = False,
-    concurrency: int | None = None,
-    one_engine_at_a_time: bool = False,
-    executor: str = "local",
-    ray_address: str | None = None,
-    workers: int | None = None,
-    engines: int | None = None,
-    attempts: int | None = None,
-    timeout: float | None = None,  # noqa: ASYNC109 - the command's, of one attempt
-    total_timeout: float | None = None,
-    start_timeout: float | None = None,
-    max_calls: int | None = None,
-    max_tokens: int | None = None,
-    max_cost: float | None = None,
-    prices: str | Path | Mapping[str, Any] | None = None,
-    max_failures: float | str | Mapping[str, float] = "",
-    store: str | Path | None = None,
-    no_store: bool = False,
-    quiet: bool = False,
+    run: RunSettings | str | Sequence[str] | None = None, /, **options: Unpack[RunOptions]
 ) -> Result:
     """Run tasks like `evaluate`, where an event loop runs: `result = await aevaluate(…)`."""
-    options = dict(locals())
-    options["output_path"] = Path(output_path)
-    settings = settings_from(with_resumed_run(options))
-    result = await arun(settings, display=make_display(quiet=quiet))
+    given: dict[str, Any] = {**options}
+    if isinstance(run, RunSettings):
+        if other := given.keys() - {"quiet"}:
+            raise UsageError("settings are given whole", found=f"{', '.join(sorted(other))} too")
+        settings = run
+    else:
+        named = options_of_python(given if run is None else {"tasks": run, **given})
+        settings = settings_from(with_resumed_run(named))
+    result = await arun(settings, display=make_display(quiet=given.get("quiet", False)))
     if result.status == "failed":
         raise result.errors[0]
     return Result.of(result)
 
 
-def _without_await(run: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Result]:
-    @functools.wraps(run, assigned=())
-    def evaluate(*args: P.args, **options: P.kwargs) -> Result:
-        """Run tasks like `harness --model … --tasks …`; the result of the run.
+def evaluate(
+    run: RunSettings | str | Sequence[str] | None = None, /, **options: Unpack[RunOptions]
+) -> Result:
+    """Run tasks like `harness --model … --tasks …`; the result of the run.
 
-            result = evaluate("interests", model="openai:base_url=…,model=…", limit=10)
+        result = evaluate("interests", model="openai:base_url=…,model=…", limit=10)
 
-        The arguments are the options of the command, by their names; `set`, `role`, `tag`,
-        `columns` and `values` are mappings. Progress is printed to standard error, unless `quiet`.
+    The arguments are the options of the command, by their names, or settings as a whole; `set`,
+    `role`, `tag`, `columns` and `values` are mappings. Progress is printed to standard error,
+    unless `quiet`.
 
-        A failed run raises its error. A run that had too many failures returns its result with
-        that status. A run that Ctrl-C or the stop button of a notebook ended raises
-        KeyboardInterrupt; the same call continues it.
-        """
-        if _a_loop_runs():
-            return _in_a_thread(run(*args, **options))
-        return asyncio.run(run(*args, **options))
-
-    return evaluate
+    A failed run raises its error. A run that had too many failures returns its result with that
+    status. A run that Ctrl-C or the stop button of a notebook ended raises KeyboardInterrupt; the
+    same call continues it.
+    """
+    running = aevaluate(run, **options)
+    return _in_a_thread(running) if _a_loop_runs() else asyncio.run(running)
 
 
 def _a_loop_runs() -> bool:
@@ -144,9 +103,6 @@ def _ctrl_c_raises() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-evaluate = _without_await(aevaluate)
 
 
 def load(run: str | Path, *, output_path: str | Path = "runs") -> Result:

@@ -93,7 +93,7 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     return harness.evaluate(
         "interests", model="baseline", judge="lexical", data="sample", limit=2,
-        output_path=folder, no_store=True,
+        output_path=folder, reuse="run",
     ).folder  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from harness.analysis.exported_runs import (
     score_names,
 )
 from harness.base.hashing import digest
-from harness.calls.usage import player_name
+from harness.calls.budget import player_name
 from harness.contracts.outcomes import CAUSES
 from harness.contracts.records import CallRecord, Done, JournalLine, Score
 from harness.scoring.finished_task import FinishedTask

@@ -47,7 +47,7 @@ def expanded(path: str | Path, *, where: str | None = None) -> Path:
             found=str(path),
             expected="the home folder of a user of this machine",
             hint="write the whole path, or set the variable HOME; for the store of answered calls,"
-            " give --store FILE or --no_store",
+            " give --store FILE or --reuse run",
         ) from error
 
 

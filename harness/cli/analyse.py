@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.errors import DataError, HarnessError, one_of
+from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import Argument, CommandGroup, Option, command, json_option
-from harness.cli.output import errors_to, print_error, print_json, print_rows
-from harness.cli.tools import Work, report_command, usable
+from harness.cli.output import print_error
+from harness.cli.tools import Work, report_command
 from harness.registry import ANY_BENCHMARK, load_plugins, made
 from harness.registry.data_tools import run_tool
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis.analysis import Analysis
-    from harness.contracts.report import Report
-    from harness.contracts.task import Group
     from harness.registry import AnalysisRegistration
     from harness.runs.manifest import Manifest
     from harness.runs.run_folder import RunFolder
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Analyses(CommandGroup):
-    """A command whose subcommands are the analyses of plugins; without a name it lists them."""
+    """A command whose subcommands are the analyses of plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the analyses."""
@@ -61,47 +59,18 @@ class Analyses(CommandGroup):
 
 
 @command(
-    "harness analyse",
     "harness analyse gist-failure-modes RUN --plot modes.svg",
     cls=Analyses,
-    subcommand_metavar="[NAME RUN… [OPTION…]]",
+    subcommand_metavar="NAME RUN… [OPTION…]",
 )
 @json_option
 def analyse(json: bool) -> int:
-    """Analyse stored runs; no model is called. Without a name, list the analyses; `harness analyse
-    NAME --help` shows the options of one.
+    """Analyse stored runs; no model is called. `harness list analyses` lists the analyses, `harness
+    analyse NAME --help` shows the options of one.
     """
-    if click.get_current_context().invoked_subcommand:
-        return 0
-    known = usable(load_plugins().analyses)
-    if json:
-        fields = ("name", "benchmark", "description")
-        print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
-        return 0
-    for benchmark in sorted({one.benchmark for one in known}):
-        print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
-        print_rows([(one.name, one.description) for one in known if one.benchmark == benchmark])
+    if click.get_current_context().invoked_subcommand is None:
+        raise UsageError("NAME is missing", hint="`harness list analyses` lists the analyses")
     return 0
-
-
-def report_of_group(group: Group, folder: RunFolder, manifest: Manifest) -> Report | None:
-    """The analysis of a group for its tasks that the run has finished; None if there is none."""
-    from harness.analysis.report_notes import with_notes
-
-    if group.analysis is None:
-        return None
-    with errors_to(print_error):
-        registration = load_plugins().analysis(group.analysis)
-        tasks = [
-            _finished_task(folder, manifest, name)
-            for name in _task_names(manifest, registration.benchmark)
-            if name in group.members and folder.summary(name).exists()
-        ]
-        if tasks:
-            analysis = made(registration)
-            report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
-            return with_notes(report, tasks)
-    return None
 
 
 def _analyse(

@@ -16,14 +16,42 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 PATH = click.Path(path_type=Path)
+RARE_TOO = "rare options too"
+"""Where a context says that its help has the rare options too."""
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+_COMPARES = "`harness compare RUN…` compares runs, and takes the options of comparisons"
+FORMER = {
+    "batch": "`--model openai --model_args …,batch=true` asks in batches",
+    "config": "`harness doctor --settings` shows the settings and where they come from",
+    "embedders": "`harness list embedders` lists the kinds of embedder",
+    "judges": "`harness list judges` lists the kinds of judge",
+    "leaderboard": "`harness report RUN… --rank` writes a page of ranks",
+    "ls": "`harness tasks` lists the tasks",
+    "models": "`harness list models` lists the kinds of model",
+    "plugins": "`harness list plugins` lists the plugins",
+    "prompts": "`harness list prompts` lists the prompts",
+    "replies": "`harness run --answers FILE` reads the answers",
+    "requests": "`harness run --write_requests DIR` writes requests to files",
+    "--fresh": "`--reuse none` reuses no answers of other runs",
+    "--no_offline": "`--download` fetches data, also above 1 GB",
+    "--no_store": "`--reuse run` neither reads nor writes a store",
+    "score --compare": _COMPARES,
+    "score --export_oracle": _COMPARES,
+    "score --force": _COMPARES,
+    "score --oracle": _COMPARES,
+    "score --output": _COMPARES,
+}
+"""Commands and options that are spelled otherwise now, each with the new spelling."""
 
 
 class Option(click.Option):
     """An option whose name may have dashes for underscores; help shows the underscores.
 
-    `section` is the heading of the option in help. `candidates` names the function of
-    `harness.cli.completion` that a shell completes its value with.
+    `section` is the heading of the option in help, which has `rare` ones only with `--help_all`.
+    `candidates` is the kind of words with which a shell completes its value.
 
         Option(["--task"], metavar="NAME", help="this task only", candidates="tasks")
     """
@@ -33,6 +61,7 @@ class Option(click.Option):
         param_decls: Sequence[str],
         *,
         section: str = "Options",
+        rare: bool = False,
         candidates: str = "",
         **attrs: Any,
     ) -> None:
@@ -40,13 +69,15 @@ class Option(click.Option):
         self.opts = _both_spellings(self.opts)
         self.secondary_opts = _both_spellings(self.secondary_opts)
         self.section = section
+        self.rare = rare
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The first spelling with the name of the value, and the help text."""
-        if self.hidden:
+        if self.hidden or (self.rare and not ctx.meta.get(RARE_TOO)):
             return None
+        opposite = [one for one in self.secondary_opts[:1] if not one.startswith("--no_")]
         value = "" if self.is_flag else f" {self.make_metavar(ctx)}"
-        return self.opts[0] + value, self.help or ""
+        return " | ".join([self.opts[0], *opposite]) + value, self.help or ""
 
     def consume_value(
         self, ctx: click.Context, opts: Mapping[str, Any]
@@ -82,21 +113,16 @@ json_option = option("--json", is_flag=True, help="as one JSON document")
 
 
 class Command(click.Command):
-    """A command with help in sections.
-
-    `moved` has a hint for each option that another command has now.
-    """
+    """A command with help in sections."""
 
     def __init__(
         self,
         name: str | None = None,
         *,
         options_metavar: str = "[OPTION…]",
-        moved: Mapping[str, str] | None = None,
         **attrs: Any,
     ) -> None:
         super().__init__(name, context_settings=CONTEXT, options_metavar=options_metavar, **attrs)
-        self.moved = moved or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line; every error of click has its context."""
@@ -167,11 +193,18 @@ def usage_error(error: click.UsageError) -> UsageError:
         params = ctx.command.get_params(ctx) if ctx else ()
         options = [name for one in params for name in (one.opts[:1] + one.secondary_opts[:1])]
         problem = f"no option {error.option_name!r}"
-        moved = ctx.command.moved if ctx and isinstance(ctx.command, Command) else {}
         spelled = f"--{error.option_name.lstrip('-').replace('-', '_')}"
-        hint = moved.get(spelled) or did_you_mean(error.option_name, options) or hint
+        of_command = f"{ctx.command.name} {spelled}" if ctx else ""
+        now = FORMER.get(of_command) or FORMER.get(spelled)
+        hint = now or did_you_mean(error.option_name, options) or hint
+    elif isinstance(error, click.NoSuchCommand) and ctx is not None:
+        known = ctx.command.list_commands(ctx) if isinstance(ctx.command, click.Group) else []
+        expected = f"one of {', '.join(known)}"
+        hint = did_you_mean(error.command_name, known) or hint
     elif isinstance(error, click.MissingParameter) and error.param is not None:
         problem = f"{_name(error.param)} is missing"
+        if _name(error.param) == "RUN":
+            hint = "`harness runs` lists the runs"
         if isinstance(kind := error.param.type, click.Choice):
             expected = f"one of {', '.join(map(str, kind.choices))}"
     elif isinstance(error, click.BadParameter) and error.param is not None:
@@ -183,15 +216,11 @@ def _name(param: click.Parameter) -> str:
     return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
 
 
-def _completer(candidates: str) -> Callable[..., Any] | None:
-    """The completer that calls the function of that name from the root context."""
-    if not candidates:
+def _completer(kind: str) -> Callable[..., Any] | None:
+    """The completer of the words of a kind, which the root context knows while a shell asks."""
+    if not kind:
         return None
-
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
-        return ctx.find_root().obj[candidates](ctx, param, incomplete)
-
-    return complete
+    return lambda ctx, _, incomplete: ctx.find_root().obj(kind, ctx, incomplete)
 
 
 def _both_spellings(names: Sequence[str]) -> list[str]:

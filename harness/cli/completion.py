@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 import click
 from click.shell_completion import (
@@ -19,9 +18,6 @@ from click.shell_completion import (
 from harness.base.errors import HarnessError
 from harness.cli.command import argument, command
 
-if TYPE_CHECKING:
-    from harness.registry import Plugins
-
 VARIABLE = "_HARNESS_COMPLETE"
 """The variable with which the scripts request completions."""
 
@@ -29,90 +25,64 @@ _BREAKS = "=:"
 """The characters at which bash splits words."""
 
 
-def _completions(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
-    return lambda ctx, param, incomplete: _starting_with(incomplete, names())
-
-
-def _starting_with(incomplete: str, names: Iterable[str]) -> list[str]:
-    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
-
-
-def _plugins() -> Plugins:
+def candidates(kind: str, ctx: click.Context, incomplete: str) -> list[str]:
+    """What completes a word of this kind, which an option or argument has as `candidates`."""
     from harness.registry import load_plugins
 
-    return load_plugins()
+    before, names = "", list[str]()
+    plugins = load_plugins()
+    match kind:
+        case "data_places" if incomplete:  # other places are files or folders
+            names = ["sample", "build"]
+        case "embedder_kinds":
+            names = [*plugins.embedders]
+        case "executors":
+            names = ["local", *plugins.executors]
+        case "judge_kinds":
+            names = [*plugins.judges]
+        case "judges":
+            names = [*plugins.judges, *plugins.models, *_named_models()]
+        case "model_kinds":
+            names = [*plugins.models]
+        case "models":
+            names = [*plugins.models, *_named_models()]
+        case "plugin_names":
+            names = [one.plugin for one in (*plugins.loaded, *plugins.broken)]
+        case "prompts":
+            from harness.pipeline.preparation import prompt_folders
+            from harness.prompts import Templates
+
+            names = [*Templates(prompt_folders(plugins)).everything()]
+        case "roles":
+            name, equals, spec = incomplete.partition("=")
+            if equals:
+                return [f"{name}={judge}" for judge in candidates("judges", ctx, spec)]
+            names = ["judge="]
+        case "runs":
+            from harness.cli.kept_runs import default_folder, kept_runs
+
+            place = default_folder()
+            files = sorted(place.glob("*/manifest.json"), reverse=True)
+            labels = [manifest.label for _, manifest in kept_runs(place)]
+            names = [*(str(file.parent) for file in files), *(["latest"] if files else []), *labels]
+        case "tasks":
+            from harness.cli.run_options import task_folders
+            from harness.registry.task_catalogue import Catalogue
+
+            there = [folder for folder in ctx.params["include_path"] or () if folder.is_dir()]
+            catalogue = Catalogue(plugins, include_path=task_folders(there))
+            before = "".join(incomplete.rpartition(",")[:2])  # the names before, in a list
+            tags = (f"tag:{tag}" for tag in catalogue.tags)
+            names = [*catalogue.names, *catalogue.groups, *tags]
+    return [one for name in dict.fromkeys(names) if (one := before + name).startswith(incomplete)]
 
 
-def _named_models() -> Iterable[str]:
-    from harness.cli.settings_sources import HERE, read_settings, user_file
+def _named_models() -> Iterator[str]:
+    from harness.cli.settings import HERE, read_settings, user_file
 
-    files = [read_settings(file) for file in (user_file(), HERE)]
-    tables = [file.values.get("models") for file in files if file is not None]
-    return [name for table in tables if isinstance(table, dict) for name in table]
-
-
-def _runs() -> list[str]:
-    from harness.cli.kept_runs import default_folder, kept_runs
-    from harness.pipeline.settings import LATEST
-
-    place = default_folder()
-    found = sorted((str(file.parent) for file in place.glob("*/manifest.json")), reverse=True)
-    labels = [manifest.label for _, manifest in kept_runs(place)]
-    return [*found, *([LATEST] if found else []), *labels]
-
-
-def _prompts() -> Iterable[str]:
-    from harness.pipeline.preparation import prompt_folders
-    from harness.prompts import Templates
-
-    return Templates(prompt_folders(_plugins())).everything()
-
-
-judges = _completions(lambda: [*_plugins().judges, *_plugins().models, *_named_models()])
-
-
-def tasks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Tasks, groups and tags for the last name of a list with commas."""
-    from harness.cli.run_options import task_folders
-    from harness.registry.task_catalogue import Catalogue
-
-    there = [folder for folder in ctx.params["include_path"] or () if folder.is_dir()]
-    catalogue = Catalogue(_plugins(), include_path=task_folders(there))
-    before, comma, _last = incomplete.rpartition(",")
-    names = [*catalogue.names, *catalogue.groups, *(f"tag:{tag}" for tag in catalogue.tags)]
-    return _starting_with(incomplete, (f"{before}{comma}{name}" for name in names))
-
-
-def roles(ctx: Any, param: Any, incomplete: str) -> list[str]:
-    """`judge=`, or a judge or model for the role."""
-    name, equals, spec = incomplete.partition("=")
-    if not equals:
-        return _starting_with(incomplete, ["judge="])
-    return [f"{name}={judge}" for judge in judges(ctx, param, spec)]
-
-
-def data_places(_ctx: Any, _param: Any, incomplete: str) -> list[str]:
-    """`sample` or `build` if its first letters are typed; other places are files or folders."""
-    return [name for name in ("sample", "build") if incomplete and name.startswith(incomplete)]
-
-
-CANDIDATES: dict[str, Callable[[Any, Any, str], list[str]]] = {
-    "data_places": data_places,
-    "embedder_kinds": _completions(lambda: _plugins().embedders),
-    "executors": _completions(lambda: ["local", *_plugins().executors]),
-    "judge_kinds": _completions(lambda: _plugins().judges),
-    "judges": judges,
-    "model_kinds": _completions(lambda: _plugins().models),
-    "models": _completions(lambda: [*_plugins().models, *_named_models()]),
-    "plugin_names": _completions(
-        lambda: [one.plugin for one in (*_plugins().loaded, *_plugins().broken)]
-    ),
-    "prompts": _completions(_prompts),
-    "roles": roles,
-    "runs": _completions(_runs),
-    "tasks": tasks,
-}
-"""By name the completions that options and arguments refer to; only completion calls them."""
+    for file in filter(None, map(read_settings, (user_file(), HERE))):
+        table = file.values.get("models")
+        yield from table if isinstance(table, dict) else ()
 
 
 class _Completions(ShellComplete):
@@ -120,11 +90,6 @@ class _Completions(ShellComplete):
 
     Options are offered with underscores until a dash is typed.
     """
-
-    def __init__(
-        self, cli: click.Command, ctx_args: dict[str, Any], prog_name: str, complete_var: str
-    ) -> None:
-        super().__init__(cli, {**ctx_args, "obj": CANDIDATES}, prog_name, complete_var)
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         """The completions of the word that is being typed."""
@@ -173,15 +138,11 @@ class _Bash(_Completions, BashComplete):
         return found
 
 
-class _Zsh(_Completions, ZshComplete):
-    """Completions for zsh."""
-
-
-class _Fish(_Completions, FishComplete):
-    """Completions for fish."""
-
-
-SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+SHELLS: dict[str, type[ShellComplete]] = {
+    "bash": _Bash,
+    "zsh": type("_Zsh", (_Completions, ZshComplete), {}),
+    "fish": type("_Fish", (_Completions, FishComplete), {}),
+}
 
 
 @command(
@@ -202,5 +163,5 @@ def completion(shell: str) -> int:
 def complete(cli: click.Command) -> int:
     """Print the completions that a shell's script requests; return the exit code."""
     shell, _, _ = os.environ[VARIABLE].partition("_")
-    print(SHELLS[shell](cli, {}, "harness", VARIABLE).complete())
+    print(SHELLS[shell](cli, {"obj": candidates}, "harness", VARIABLE).complete())
     return 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import metadata
+from json import dumps
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,16 +18,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import HarnessError, UsageError
-from harness.base.redaction import safe_text
+from harness.base.redaction import (
+    REDACTED,
+    names_a_secret,
+    redacted_args,
+    safe_text,
+    without_key_material,
+)
 from harness.cli.command import Option, command
-from harness.cli.output import print_json
+from harness.cli.output import errors_to, print_json
 from harness.cli.run_options import RunCommand, settings_from
-from harness.cli.settings_sources import EffectiveSettings
+from harness.cli.settings import VARIABLES, Given, Settings, data_of, settings_of
 from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
+from harness.reporting.text import clean_text
+from harness.scoring.grouping import grouped
 
 if TYPE_CHECKING:
     from harness.contracts.executor import Executor
     from harness.contracts.model import Model
+    from harness.contracts.task import Task
     from harness.pipeline.preflight import Player
     from harness.pipeline.settings import RunSettings
     from harness.registry import Plugins
@@ -33,7 +45,14 @@ DISTRIBUTION = "user-understanding-harness"
 PREPARE_SECONDS = 120.0
 """Ample for data that is in the cache; a first download may take longer."""
 
-EXCLUDED = ("dry_run", "resume", "fresh", "retry_failures")
+EXCLUDED = ("dry_run", "resume", "retry_failures")
+
+DEFAULT = "default"
+HEADERS = "OPENAI_CUSTOM_HEADERS"
+"""A variable whose lines are headers: their values may be keys and cookies."""
+
+OTHERS = ("HARNESS_", "OPENAI_")
+"""Prefixes of other variables that are listed if they are set."""
 
 
 class DoctorCommand(RunCommand):
@@ -44,7 +63,9 @@ class DoctorCommand(RunCommand):
         try:
             return super().parse_args(ctx, args)
         except UsageError as error:
-            ctx.obj = EffectiveSettings(problem=error)
+            if ctx.params.get("settings"):
+                raise
+            ctx.obj = Settings(problem=error)
             return ctx.args
 
 
@@ -52,20 +73,33 @@ class DoctorCommand(RunCommand):
     "harness doctor",
     "harness doctor --model openai:small --judge openai:big --tasks interests",
     "harness doctor --json",
+    "harness doctor --settings --model local --limit 20",
     cls=DoctorCommand,
-    options_metavar="[--ask] [--json] [OPTION OF A RUN…]",
-    params=[Option(["--ask"], is_flag=True, help="ask each model one small question")],
-)
-@click.pass_obj
-def doctor(effective: EffectiveSettings, /, **options: Any) -> int:
+    options_metavar="[--ask | --settings] [--json] [OPTION OF A RUN…]",
+    params=[
+        Option(["--ask"], is_flag=True, help="ask each model one small question"),
+        Option(
+            ["--settings"], is_flag=True,
+            help="print each setting, where it comes from and what it overrides, and check nothing",
+        ),
+    ],
+)  # fmt: skip
+@click.pass_context
+def doctor(ctx: click.Context, /, **options: Any) -> int:
     """Check what a run needs: installation, plugins, settings, data, the model of every role with
     its server or weights, disks, the store. Takes the options of a run; starts no server, and
     prints the commands of those that the run would start. A model is asked one small question if
     its server does not list it, or with --ask. The exit code is 1 if something would prevent the
     run.
+
+    Settings come, from the weakest to the strongest, from: default, the user's file, the folder's
+    file, the environment, the command line. No key is printed.
     """
     import asyncio
 
+    effective: Settings = ctx.obj
+    if options["settings"]:
+        return _print_settings(effective, ctx, json=options["json"])
     for other in EXCLUDED:
         if options[other]:
             raise UsageError(f"--{other} cannot be used with `harness doctor`")
@@ -84,7 +118,7 @@ def doctor(effective: EffectiveSettings, /, **options: Any) -> int:
 
 
 async def _findings(
-    args: SimpleNamespace, effective: EffectiveSettings, options: dict[str, Any]
+    args: SimpleNamespace, effective: Settings, options: dict[str, Any]
 ) -> tuple[list[Finding], list[str], list[dict[str, str]]]:
     """All findings, the lines of commands that work instead of this run, and the command of each
     server that the run would start."""
@@ -184,11 +218,11 @@ def plugins() -> Iterator[Finding]:
         yield bad(
             "plugins",
             str(broken),
-            f"`harness plugins {broken.plugin}` shows the traceback; install another "
+            f"`harness list plugins {broken.plugin}` shows the traceback; install another "
             f"version of {broken.distribution}, or uninstall it",
         )
     for problem in loaded.problems:
-        yield doubtful("plugins", problem, "`harness plugins NAME` shows the details of one")
+        yield doubtful("plugins", problem, "`harness list plugins NAME` shows the details of one")
     if loaded.loaded:
         names = ", ".join(f"{one.plugin} {one.version}".rstrip() for one in loaded.loaded)
         yield good("plugins", names)
@@ -199,7 +233,7 @@ def plugins() -> Iterator[Finding]:
         yield doubtful("plugins", f"left out by HARNESS_PLUGINS: {names}")
 
 
-def _of_settings(effective: EffectiveSettings) -> Iterator[Finding]:
+def _of_settings(effective: Settings) -> Iterator[Finding]:
     """Where the settings come from, or why they are not valid."""
     if effective.problem is not None:
         yield bad_by("settings", effective.problem)
@@ -210,14 +244,14 @@ def _of_settings(effective: EffectiveSettings) -> Iterator[Finding]:
     places = ", ".join(file for file, _ in effective.files)
     yield good(
         "settings",
-        f"{summary} (`harness config` shows them)"
+        f"{summary} (`harness doctor --settings` shows them)"
         if summary
         else f"only the options of the command; looked for {places} and HARNESS_ variables",
     )
 
 
 async def _of_tasks(
-    settings: RunSettings, loaded: Plugins, effective: EffectiveSettings
+    settings: RunSettings, loaded: Plugins, effective: Settings
 ) -> tuple[list[Finding], list[Player], list[str]]:
     """The findings about tasks and data, what plays the roles, and commands that work instead.
 
@@ -244,7 +278,37 @@ async def _of_tasks(
             found = [good("tasks", "; ".join(data)), *(good("tasks", n) for n in prepared.notes)]
             return found, players_of_run(prepared), []
     known, players, ways = await obstacles(settings, loaded, error, effective.with_source)
+    if error is not None:
+        others = await in_thread(lambda: _errors_of_each_task(settings, loaded))
+        further = (bad_by("tasks", effective.with_source(one)) for one in others)
+        said = {one.says for one in known} | {bad_by("tasks", error).says}
+        known += [one for one in further if one.says not in said]
     return [*late, *known], players, ways
+
+
+def _errors_of_each_task(settings: RunSettings, loaded: Plugins) -> list[HarnessError]:
+    """The error of each task if it were the only one; the preparation of all ends with the first.
+
+    Errors of usage count for the names of tasks alone: an option may be meant for another task.
+    """
+    from harness.pipeline.preparation import prepare
+    from harness.registry.task_catalogue import Catalogue, Selection
+
+    found: dict[str, HarnessError] = {}
+    for name in settings.tasks:
+        tasks: Sequence[Task] = ()
+        with errors_to(lambda error: found.setdefault(str(error), error)):
+            catalogue = Catalogue(loaded, include_path=settings.include_path)
+            tasks = catalogue.select([name]).tasks
+        for task in tasks:
+            try:
+                prepare(
+                    settings, loaded, Selection(tasks=(task,), groups=()), say=lambda line: None
+                )
+            except HarnessError as error:
+                if type(error) is not UsageError:
+                    found.setdefault(str(error), error)
+    return list(found.values())
 
 
 def store(path: Path) -> Iterator[Finding]:
@@ -268,6 +332,132 @@ def store(path: Path) -> Iterator[Finding]:
         return
     if tables and (mark != APPLICATION_ID or version > FORMAT):
         says = f"{path} is not a store that this version can use"
-        yield bad("store", says, "--store FILE names another store, --no_store runs without one")
+        yield bad("store", says, "--store FILE names another store, --reuse run runs without one")
     else:
         yield good("store", f"{path}; {path.stat().st_size / 1024**2:,.1f} MiB")
+
+
+def _print_settings(effective: Settings, ctx: click.Context, *, json: bool) -> int:
+    """Print every setting with its value, its source and what it overrides."""
+    document = without_key_material(
+        {
+            "settings": list(_rows(effective, ctx)),
+            "models": [
+                {"name": one.name, "spec": one.spec, "where": one.where}
+                for one in effective.models.values()
+            ],
+            "variables": list(_variables(effective, ctx)),
+            "files": [{"file": file, "there": there} for file, there in effective.files],
+        }
+    )
+    if json:
+        print_json(document)
+    else:
+        for line in _page(document):
+            sys.stdout.write(clean_text(line) + "\n")
+    return 0
+
+
+def _rows(effective: Settings, ctx: click.Context) -> Iterator[dict[str, Any]]:
+    from harness.calls.store import default_path
+    from harness.pipeline.settings import FailureLimits
+
+    defaults = ctx.command.make_context("doctor", [], resilient_parsing=True).params
+    shares = {name: getattr(FailureLimits(), name) for name in FailureLimits.__struct_fields__}
+    defaults["max_failures"] = ",".join(f"{name}={share}" for name, share in shares.items())
+    with suppress(UsageError):
+        defaults["store"] = str(default_path())
+    slots_of = grouped((given[0].option, slot) for slot, given in effective.given.items())
+    for option in settings_of(ctx.command):
+        slots = slots_of.get(option, [])
+        for slot in slots:
+            held = effective.in_effect(slot)
+            others = [one for one in reversed(effective.given[slot]) if one not in held]
+            yield {
+                **(_as_json(held[-1]) if held else _default(slot, defaults)),
+                "overrides": [_as_json(one) for one in others],
+            }
+        if not slots and not any(effective.holding(option)):
+            yield {**_default(option, defaults), "overrides": []}
+
+
+def _variables(effective: Settings, ctx: click.Context) -> Iterator[dict[str, Any]]:
+    read = {option.envvar for option in settings_of(ctx.command).values()}
+    others = sorted(name for name in os.environ if name.startswith(OTHERS))
+    for name in dict.fromkeys([*VARIABLES, *others]):
+        if name in read:
+            continue
+        value, meant = os.environ.get(name), effective.misspelt.get(name)
+        yield {
+            "name": name,
+            "value": "set, not shown"
+            if value and (name == HEADERS or names_a_secret(name))
+            else value,
+            "meaning": VARIABLES.get(name),
+            "hint": f"did you mean {meant}?" if meant else None,
+        }
+
+
+def _page(document: Mapping[str, Any]) -> Iterator[str]:
+    from harness.contracts.model import Model
+
+    models_own = f"{Model.concurrency}, or the model's own"
+    settings = []
+    for one in document["settings"]:
+        unset = one["setting"] == "concurrency" and one["value"] is None
+        value = models_own if unset else _word(one["value"])
+        settings.append((one["setting"], value, one["where"] or DEFAULT))
+        for other in one["overrides"]:
+            settings.append(("  overrides", _word(other["value"]), other["where"] or DEFAULT))
+    yield from _columns("settings", settings)
+    models = [(one["name"], one["spec"], one["where"]) for one in document["models"]]
+    yield from _columns("models", models)
+    named = [
+        (one["name"], _word(one["value"]), "; ".join(filter(None, (one["meaning"], one["hint"]))))
+        for one in document["variables"]
+    ]
+    yield from _columns("variables", named)
+    files = [(one["file"], "read" if one["there"] else "not found") for one in document["files"]]
+    yield from _columns("files", files)
+
+
+def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    if not rows:
+        return
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    yield f"{title}:"
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield ("  " + "  ".join([*cells, row[-1]])).rstrip()
+
+
+def _as_json(given: Given) -> dict[str, Any]:
+    value = given.value
+    if given.entry is not None:
+        text = given.value
+        value = data_of(text)[1] if given.option == "data" else text.partition("=")[2]
+        if given.option == "set":
+            from harness.tasks.load import read_value
+
+            # Keys and passwords are recognised by their names.
+            if names_a_secret(given.entry.rpartition(".")[2]):
+                value = REDACTED
+            elif isinstance(typed := read_value(value), Mapping):
+                value = dumps(redacted_args(typed))
+    shown = value if isinstance(value, (bool, int, float)) else safe_text(_word(value))
+    setting = given.slot.removesuffix(".*") if given.entry is not None else given.option
+    return {"setting": setting, "value": shown, "source": given.source, "where": given.where}
+
+
+def _default(setting: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    value = None if defaults.get(setting) in ("", [], ()) else defaults.get(setting)
+    plain = value if isinstance(value, (bool, int, float)) or value is None else _word(value)
+    return {"setting": setting, "value": plain, "source": DEFAULT, "where": None}
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, (list, tuple, Mapping)):
+        value = ",".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "-" if value in (None, "") else str(value)

@@ -91,10 +91,10 @@ def open_run(
 
 
 def with_resumed_run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a run, with the folder of the run that --resume names."""
+    """The options of a run, with the folder of the run that `resume` names."""
     if options["resume"] is None:
         return dict(options)
-    folder, _ = open_run(str(options["resume"]), among=options["output_path"])
+    folder, _ = open_run(str(options["resume"]), among=Path(options["output_path"]))
     return {**options, "resume": folder.path}
 
 

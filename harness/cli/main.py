@@ -11,43 +11,28 @@ from importlib import import_module
 import click
 
 from harness.base.errors import HarnessError, UsageError, did_you_mean
-from harness.cli.command import CommandGroup, usage_error
+from harness.cli.command import FORMER, CommandGroup, usage_error
 from harness.cli.output import prepare_streams, print_error, to_nowhere, unwritable
 
 COMMANDS = {
-    "tasks": "tasks",
-    "runs": "runs",
+    "run": "run",
     "show": "show",
-    "score": "score",
+    "runs": "runs",
     "compare": "compare",
     "report": "report",
-    "analyse": "analyse",
-    "data": "tools",
-    "validate": "validate",
-    "config": "config",
-    "doctor": "doctor",
-    "completion": "completion",
-    "plugins": "installed",
-    "models": "installed",
-    "judges": "installed",
-    "embedders": "installed",
-    "prompts": "installed",
-    "export": "export",
     "suite": "suite",
+    "score": "score",
+    "analyse": "analyse",
+    "export": "export",
+    "data": "data",
+    "tasks": "tasks",
+    "list": "list",
+    "validate": "validate",
+    "doctor": "doctor",
     "new-plugin": "scaffold",
-    "run": "run",
+    "completion": "completion",
 }
 """The module of each command; the command is the function of that name in the module."""
-
-RENAMED = {
-    "batch": "`--model openai --model_args …,batch=true` asks in batches",
-    "requests": "`harness run --write_requests DIR` writes requests to files",
-    "replies": "`harness run --answers FILE` reads the answers",
-    "leaderboard": "`harness report RUN… --rank` writes a page of ranks",
-    "ls": "`harness tasks` lists the tasks",
-    "list": "`harness tasks` lists the tasks, `harness runs` the runs",
-}
-"""The hint for each former name of a command."""
 
 HELP = (["--help"], ["-h"])
 
@@ -65,11 +50,11 @@ Find out whether a language model understands people. Try it without a model:
   harness report RUN…             one page about runs, for a browser or paper
   harness suite FILE              models × tasks × seeds with one command
   harness score RUN…              score runs again; calls no model
-  harness analyse [NAME RUN…]     analyses of finished runs
+  harness analyse NAME RUN…       analyses of finished runs
   harness export RUN… --out DIR   results as CSV, Parquet or lm-eval's files
   harness data [NAME]             create, describe or fetch data
-  harness models|judges|embedders|prompts|plugins [NAME…]   what is installed
-  harness config|doctor           the settings in effect; check what a run needs
+  harness list models|judges|embedders|prompts|plugins|analyses   what is there
+  harness doctor                  check what a run needs; the settings in effect
   harness new-plugin|completion   your own benchmark; words for your shell
   harness COMMAND --help          the options; plugins add commands, as perrec
 """
@@ -89,7 +74,8 @@ class Harness(CommandGroup):
         """The command of that name, from the harness or a plugin; None if there is none."""
         if cmd_name in COMMANDS:
             module = import_module(f"harness.cli.{COMMANDS[cmd_name]}")
-            found: click.Command = getattr(module, cmd_name.replace("-", "_"))
+            function = "list_" if cmd_name == "list" else cmd_name.replace("-", "_")
+            found: click.Command = getattr(module, function)
             return found
         from harness.registry import load_plugins
 
@@ -113,7 +99,7 @@ class Harness(CommandGroup):
             f"no command {args[0]!r}",
             found="; ".join(map(str, load_plugins().broken)) or None,
             expected=", ".join(known) + ", or options of a run, such as --model",
-            hint=RENAMED.get(args[0]) or did_you_mean(args[0], known),
+            hint=FORMER.get(args[0]) or did_you_mean(args[0], known),
         )
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -69,7 +69,7 @@ def unwritable(error: OSError) -> StorageError:
         "the output cannot be written",
         where="standard output",
         found=error.strerror or str(error),
-        hint="what was run is kept: `harness show` lists it, and prints it with the run's name",
+        hint="what was run is kept: `harness runs` lists it, and `harness show RUN` prints it",
     )
 
 

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.base.errors import UsageError
-from harness.base.redaction import safe_text
 from harness.cli.kept_runs import with_resumed_run
 from harness.cli.output import print_error
-from harness.cli.run_options import WORDS, RunCommand, settings_from
-from harness.reporting.text import counted
+from harness.cli.run_options import RunCommand, settings_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.cli.settings_sources import EffectiveSettings
-    from harness.pipeline.run import RunResult
+    from harness.cli.settings import Settings
     from harness.pipeline.settings import RunSettings
 
 EPILOG = """\
@@ -43,13 +39,13 @@ exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted"""
     cls=RunCommand, epilog=EPILOG, options_metavar="--model KIND --tasks NAMES [OPTION…]"
 )
 @click.pass_obj
-def run(effective: EffectiveSettings, /, **options: Any) -> int:
+def run(effective: Settings, /, **options: Any) -> int:
     """Run tasks and print the results. `harness --help` lists the other commands."""
     settings = settings_from(with_resumed_run(options))
     # Nobody should overlook what settles a run besides its command line.
     print_error(*effective.warnings())
     if not options["quiet"] and (summary := effective.summary()):
-        print(f"settings: {summary} (`harness config` shows them)", file=sys.stderr)
+        print(f"settings: {summary} (`harness doctor --settings` shows them)", file=sys.stderr)
     files = {name: options[name] for name in ("write_requests", "answers") if options[name]}
     for name in files:
         for other in ("dry_run", "retry_failures"):
@@ -87,6 +83,7 @@ def _run(
     json: bool,
     files: Mapping[str, Any],
 ) -> int:
+    from harness.cli.results import print_result
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
 
@@ -94,39 +91,6 @@ def _run(
     deliver = functools.partial(print_result, json=json, verbose=verbose)
     started = arun(settings, display=display, handle_signals=True, deliver=deliver, **files)
     return asyncio.run(started).exit_code
-
-
-def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
-    """Print the result of a run, its errors, its cost and its folder."""
-    from harness.cli.results import print_results
-    from harness.reporting.run_lines import cost_line
-
-    if json:
-        sys.stdout.write(result.to_json())
-    elif result.summaries or not result.requests:
-        print_results(result, verbose=verbose)
-    if result.requests and not json:
-        for path, many in result.requests.items():
-            print(f"{path}: {counted(many, 'request')}")
-        print(f"when they are answered: {_with_answers()}")
-    print_error(*result.errors)
-    if not json:
-        cost = cost_line(result.costs.values())
-        if cost is not None:
-            print(f"this time: {cost}", file=sys.stderr)
-        print(f"run folder: {result.folder}", file=sys.stderr)
-    sys.stdout.flush()
-
-
-def _with_answers() -> str:
-    """The command that was given, without keys and with a file of answers."""
-    words, kept = iter(click.get_current_context().meta[WORDS]), []
-    for word in words:
-        if word == "--answers":
-            next(words, None)
-        elif not word.startswith("--answers="):
-            kept.append(word)
-    return f"{safe_text(shlex.join(['harness', *kept]))} --answers FILE"
 
 
 def _dry_run(settings: RunSettings, *, json: bool) -> int:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args, get_type_hints
 
 import click
 
-from harness.base.errors import UsageError
-from harness.cli.command import PATH, Command, Option, option
-from harness.cli.setting import PREFIX, Setting, data_of
+from harness.base.errors import UsageError, one_of
+from harness.cli.command import PATH, RARE_TOO, Command, Option, option
+from harness.cli.settings import (
+    NAMES_OF_0_1_0,
+    PREFIX,
+    Setting,
+    Settings,
+    data_of,
+    settings_in_effect,
+)
 
 if TYPE_CHECKING:
-    from harness.cli.settings_sources import EffectiveSettings
     from harness.pipeline.settings import RunSettings
 
 INCLUDE_PATH: dict[str, Any] = {
@@ -33,22 +39,24 @@ WORDS = "words"
 class RunCommand(Command):
     """A command that takes the options of a run, filled in from the settings.
 
-    `ctx.obj` is the EffectiveSettings, so that errors can name the file or variable at fault.
+    `ctx.obj` is the Settings, so that errors can name the file or variable at fault.
     """
 
     def __init__(
         self, name: str | None = None, *, params: Sequence[click.Parameter] = (), **attrs: Any
     ) -> None:
-        super().__init__(name, params=[*params, *run_options()], **attrs)
+        everything = Option(
+            ["--help_all"], is_flag=True, is_eager=True, expose_value=False, section=OUTPUT,
+            callback=_print_help_of_all, help="show this help with all options and exit",
+        )  # fmt: skip
+        super().__init__(name, params=[*params, *run_options(), everything], **attrs)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line, then fill in the settings."""
         ctx.meta[WORDS] = [*args]
         rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
-            from harness.cli.settings_sources import effective_settings
-
-            ctx.obj = effective_settings(ctx)
+            ctx.obj = settings_in_effect(ctx)
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -56,162 +64,195 @@ class RunCommand(Command):
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            settings: EffectiveSettings = ctx.obj
+            settings: Settings = ctx.obj
             raise settings.with_source(error) from error.__cause__
 
 
-def run_options() -> list[Option]:
-    """Every option of a run, in the order of its help."""
-    return [*_what_to_run(), *_how_to_run(), *_output()]
+WHAT, DATA, ASK = "What to run", "Data", "What is asked"
+HOW, OUTPUT = "How it runs", "Output"
 
 
-def _what_to_run() -> Iterator[Option]:
-    setting = partial(_setting, section="What to run")
-    yield setting(
-        "model", "KIND", "the candidate: openai, baseline, …, or a SPEC",
-        candidates="models",
-    )  # fmt: skip
-    yield setting(
-        "model_args", "A=B,C=D", "arguments of the model: base_url=…,model=…", default="",
-        table="arguments",
-    )  # fmt: skip
-    yield setting(
-        "tasks", "NAMES", "tasks, groups, tags, globs or YAML files, separated by commas",
+def _say(section: str, metavar: str | None, help: str, **attrs: Any) -> dict[str, Any]:
+    """What an option is for the command, besides its type.
+
+    A `rare` one is in `--help_all` only; `once` says that no file or variable can set it.
+    """
+    return {"section": section, "metavar": metavar, "help": help, **attrs}
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of a run: of the command, of settings files, of variables and of Python."""
+
+    model: Annotated[str, _say(WHAT, "KIND", "the candidate: openai, baseline, …, or a SPEC",
+                               candidates="models")]  # fmt: skip
+    model_args: Annotated[Mapping[str, Any] | str, _say(
+        WHAT, "A=B,C=D", "arguments of the model: base_url=…,model=…", table="arguments",
+    )]  # fmt: skip
+    tasks: Annotated[str | Sequence[str], _say(
+        WHAT, "NAMES", "tasks, groups, tags, globs or YAML files, separated by commas",
         multiple=True, candidates="tasks",
-    )  # fmt: skip
-    yield setting("judge", "SPEC", "the judge: openai:model=…,base_url=…", candidates="judges")
-    yield setting(
-        "role", "NAME=SPEC", "the model or judge of a role", multiple=True, table="entries",
-        candidates="roles",
-    )  # fmt: skip
-    yield setting(
-        "data", "DIR|FILE|sample",
+    )]  # fmt: skip
+    judge: Annotated[str | None, _say(
+        WHAT, "SPEC", "the judge: openai:model=…,base_url=…", candidates="judges",
+    )]  # fmt: skip
+    role: Annotated[Mapping[str, str] | None, _say(
+        WHAT, "NAME=SPEC", "the model or judge of a role", table="entries", candidates="roles",
+    )]  # fmt: skip
+    name: Annotated[str | None, _say(
+        WHAT, "LABEL", "the run's label in tables; else the model's label=, revision= or name",
+    )]  # fmt: skip
+    tag: Annotated[Mapping[str, Any] | None, _say(
+        WHAT, "KEY=VALUE", "a tag that selects the run in `harness runs` and others",
+        table="entries",
+    )]  # fmt: skip
+    include_path: Annotated[str | Path | Sequence[str | Path], _say(
+        WHAT, **INCLUDE_PATH, rare=True,
+    )]  # fmt: skip
+    data: Annotated[str | Path | Mapping[str, str | Path] | None, _say(
+        DATA, "DIR|FILE|sample",
         "local data, or the bundled sample; TASK=DIR for a task, group or glob",
-        multiple=True, table="entries", candidates="data_places",
-    )  # fmt: skip
-    yield setting(
-        "columns", "COLUMN=NAME", "the name of a column in the data: [TABLE.]COLUMN=NAME",
-        multiple=True, table="entries",
-    )  # fmt: skip
-    yield setting(
-        "values", "VALUE=MEANING",
-        "what a value in the data stands for: [TABLE.]COLUMN.VALUE=MEANING",
-        multiple=True, table="entries",
-    )  # fmt: skip
-    yield setting("offline", None, "fetch no data: read what is in the caches")
-    yield Option(
-        ["--download"], is_flag=True, help="fetch data above 1 GB without asking",
-        section="What to run",
-    )  # fmt: skip
-    yield setting("limit", "N", "at most N users or samples per task", type=int)
-    yield setting(
-        "set", "KEY=VALUE", "change an option: [TASK.]PATH=VALUE", multiple=True, table="entries",
-        as_yaml=True,
-    )  # fmt: skip
-    yield setting(
-        "gen_kwargs", "A=B,C=D", "the candidate's sampling: temperature=…", default="",
-        table="arguments", as_yaml=True,
-    )  # fmt: skip
-    yield setting("seed", "N", "seed of every random draw (0)", type=int, default=0)
-    yield setting(
-        "num_repeats", "N", "ask everything N times, as N samples; report mean and spread (1)",
-        type=int, default=1,
-    )  # fmt: skip
-    yield setting("structured", None, "request answers that follow the stage's schema")
-    yield setting("include_path", **INCLUDE_PATH)
-    yield setting(
-        "prompts", "DIR",
+        table="entries", candidates="data_places",
+    )]  # fmt: skip
+    columns: Annotated[Mapping[str, str] | None, _say(
+        DATA, "COLUMN=NAME", "the name of a column in the data: [TABLE.]COLUMN=NAME",
+        table="entries",
+    )]  # fmt: skip
+    values: Annotated[Mapping[str, str] | None, _say(
+        DATA, "VALUE=MEANING", "what a value in the data stands for: [TABLE.]COLUMN.VALUE=MEANING",
+        table="entries", rare=True,
+    )]  # fmt: skip
+    limit: Annotated[int | None, _say(DATA, "N", "at most N users or samples per task")]
+    download: Annotated[bool | None, _say(
+        DATA, None, "fetch data above 1 GB without asking, or fetch none", opposite="offline",
+        default=None,
+    )]  # fmt: skip
+    set: Annotated[Mapping[str, Any] | None, _say(
+        ASK, "KEY=VALUE", "change an option: [TASK.]PATH=VALUE", table="entries", as_yaml=True,
+    )]  # fmt: skip
+    gen_kwargs: Annotated[Mapping[str, Any] | str, _say(
+        ASK, "A=B,C=D", "the candidate's sampling: temperature=…", table="arguments", as_yaml=True,
+    )]  # fmt: skip
+    seed: Annotated[int, _say(ASK, "N", "seed of every random draw (0)", default=0)]
+    num_repeats: Annotated[int, _say(
+        ASK, "N", "ask everything N times, as N samples; report mean and spread (1)", default=1,
+    )]  # fmt: skip
+    structured: Annotated[bool, _say(
+        ASK, None, "request answers that follow the stage's schema", rare=True,
+    )]  # fmt: skip
+    prompts: Annotated[str | Path | None, _say(
+        ASK, "DIR",
         "your prompts, which replace prompts of the same name: BENCHMARK/PROMPT.ROLE.j2",
-        type=PATH,
-    )  # fmt: skip
-    yield setting(
-        "name", "LABEL",
-        "the run's label in tables; else the model's label=, revision= or name",
-    )  # fmt: skip
-    yield setting(
-        "tag", "KEY=VALUE", "a tag that selects the run in `harness runs` and others",
-        multiple=True, table="entries",
-    )  # fmt: skip
-    yield setting("allow_self_judging", None, "allow the candidate to judge its own answers")
-
-
-def _how_to_run() -> Iterator[Option]:
-    section = "How to run it"
-    setting = partial(_setting, section=section)
-
-    def switch(name: str, text: str) -> Option:
-        return Option([f"--{name}"], is_flag=True, help=text, section=section)
-
-    yield setting("output_path", "DIR", "the folder for runs (runs)", type=PATH, default="runs")
-    yield switch("dry_run", "print the first prompts and expected calls and exit")
-    yield Option(
-        ["--resume"], metavar="RUN", type=PATH, help="continue this run",
-        candidates="runs", section=section,
-    )  # fmt: skip
-    yield Option(
-        ["--write_requests"], metavar="DIR", type=PATH, section=section,
-        help="write the candidate's questions to files for a batch engine, and ask none",
-    )  # fmt: skip
-    yield Option(
-        ["--answers"], metavar="FILE", type=PATH, multiple=True, section=section,
-        help="the engine's answers to them; may be given again",
-    )  # fmt: skip
-    yield switch("fresh", "reuse no answers of other runs")
-    yield switch("retry_failures", "ask the failed questions again")
-    yield setting("concurrency", "N", "concurrent requests per model", type=int)
-    yield setting("one_engine_at_a_time", None, "open one model at a time")
-    yield setting(
-        "executor", "NAME",
-        "what runs it: local, this process, or ray, workers on a Ray cluster (local)",
-        default="local", candidates="executors",
-    )  # fmt: skip
-    yield setting(
-        "ray_address", "ADDRESS",
+        rare=True,
+    )]  # fmt: skip
+    allow_self_judging: Annotated[bool, _say(
+        ASK, None, "allow the candidate to judge its own answers", rare=True,
+    )]  # fmt: skip
+    output_path: Annotated[str | Path, _say(
+        HOW, "DIR", "the folder for runs (runs)", default="runs",
+    )]  # fmt: skip
+    reuse: Annotated[Literal["run", "store", "none"], _say(
+        HOW, "run|store|none", "which answers are used again: only this run's, also those in the "
+        "store, or none from before (store)",
+        type=click.Choice(("run", "store", "none")), default="store",
+    )]  # fmt: skip
+    retry_failures: Annotated[bool, _say(HOW, None, "ask the failed questions again", once=True)]
+    concurrency: Annotated[int | None, _say(HOW, "N", "concurrent requests per model")]
+    max_cost: Annotated[float | None, _say(HOW, "X", "spend at most X, at the prices of --prices")]
+    prices: Annotated[str | Path | Mapping[str, Any] | None, _say(
+        HOW, "FILE", "prices of models, for tables and --max_cost", table="contents",
+    )]  # fmt: skip
+    resume: Annotated[str | Path | None, _say(
+        HOW, "RUN", "continue this run", candidates="runs", once=True, rare=True,
+    )]  # fmt: skip
+    max_calls: Annotated[int | None, _say(HOW, "N", "stop after N calls", rare=True)]
+    max_tokens: Annotated[int | None, _say(HOW, "N", "stop after N tokens", rare=True)]
+    max_failures: Annotated[float | str | Mapping[str, float], _say(
+        HOW, "SHARE", "share of items that may fail: 0.2, or calls=0.1,parsing=0.5,judging=0.2",
+        table="arguments", rare=True,
+    )]  # fmt: skip
+    store: Annotated[str | Path | None, _say(HOW, "FILE", "the store of answered calls", rare=True)]
+    one_engine_at_a_time: Annotated[bool, _say(HOW, None, "open one model at a time", rare=True)]
+    attempts: Annotated[int | None, _say(
+        HOW, "N", "attempts per call, if the error is temporary (8)", default=8, rare=True,
+    )]  # fmt: skip
+    timeout: Annotated[float | None, _say(
+        HOW, "S", "seconds per attempt (600)", default=600, rare=True,
+    )]  # fmt: skip
+    total_timeout: Annotated[float | None, _say(
+        HOW, "S", "seconds for all attempts of a call (3600)", default=3600, rare=True,
+    )]  # fmt: skip
+    start_timeout: Annotated[float | None, _say(
+        HOW, "S", "seconds for a server's start (3600)", default=3600, rare=True,
+    )]  # fmt: skip
+    executor: Annotated[str, _say(
+        HOW, "NAME", "what runs it: local, this process, or ray, workers on a Ray cluster (local)",
+        default="local", candidates="executors", rare=True,
+    )]  # fmt: skip
+    ray_address: Annotated[str | None, _say(
+        HOW, "ADDRESS",
         "the cluster: auto, HOST:PORT or ray://HOST:PORT; without it, this machine alone",
-    )  # fmt: skip
-    yield setting("workers", "N", "with --executor ray: processes that ask servers", type=int)
-    yield setting("engines", "N", "with --executor ray: engines of a model (all)", type=int)
-    yield setting("attempts", "N", "attempts per call, if the error is temporary (8)", type=int)
-    yield setting("timeout", "S", "seconds per attempt (600)", type=float)
-    yield setting("total_timeout", "S", "seconds for all attempts of a call (3600)", type=float)
-    yield setting("start_timeout", "S", "seconds for a server's start (3600)", type=float)
-    yield setting("max_calls", "N", "stop after N calls", type=int)
-    yield setting("max_tokens", "N", "stop after N tokens", type=int)
-    yield setting("max_cost", "X", "spend at most X, at the prices of --prices", type=float)
-    yield setting(
-        "prices", "FILE", "prices of models, for tables and --max_cost", type=PATH,
-        table="contents",
-    )  # fmt: skip
-    yield setting(
-        "max_failures", "SHARE",
-        "share of items that may fail: 0.2, or calls=0.1,parsing=0.5,judging=0.2",
-        default="", table="arguments",
-    )  # fmt: skip
-    yield setting("store", "FILE", "the store of answered calls", type=PATH)
-    yield setting("no_store", None, "do not read or write a store")
+        rare=True,
+    )]  # fmt: skip
+    workers: Annotated[int | None, _say(
+        HOW, "N", "with --executor ray: processes that ask servers", rare=True,
+    )]  # fmt: skip
+    engines: Annotated[int | None, _say(
+        HOW, "N", "with --executor ray: engines of a model (all)", rare=True,
+    )]  # fmt: skip
+    quiet: Annotated[bool, _say(OUTPUT, None, "only results and errors")]
+    offline: bool
+    """The opposite of `download`, of which `--offline` is the other spelling."""
 
 
-def _output() -> Iterator[Option]:
-    section = "Output"
-    yield _setting("quiet", None, "only results and errors", section=section)
-    yield Option(
-        ["--verbose"], is_flag=True, section=section,
-        help="after the table, print what `harness show RUN` prints",
-    )  # fmt: skip
-    yield Option(["--json"], is_flag=True, help="results as one JSON document", section=section)
-    yield Option(
-        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
-        help="print the version and exit", section=section,
-    )  # fmt: skip
+def run_options() -> list[Option]:
+    """Every option of a run: those of `RunOptions`, and those that only the command has."""
+    hints = get_type_hints(RunOptions, include_extras=True)
+    switch = partial(Option, is_flag=True)
+    return [
+        *(_click_option(name, hint) for name, hint in hints.items() if name != "offline"),
+        switch(
+            ["--dry_run"], section=HOW, help="print the first prompts and expected calls and exit"
+        ),
+        Option(
+            ["--write_requests"], metavar="DIR", type=PATH, section=HOW, rare=True,
+            help="write the candidate's questions to files for a batch engine, and ask none",
+        ),
+        Option(
+            ["--answers"], metavar="FILE", type=PATH, multiple=True, section=HOW, rare=True,
+            help="the engine's answers to them; may be given again",
+        ),
+        switch(
+            ["--verbose"], section=OUTPUT,
+            help="after the table, print what `harness show RUN` prints",
+        ),
+        switch(["--json"], section=OUTPUT, help="results as one JSON document"),
+        switch(
+            ["--version"], is_eager=True, expose_value=False, callback=_print_version,
+            section=OUTPUT, help="print the version and exit", rare=True,
+        ),
+    ]  # fmt: skip
 
 
-def _setting(name: str, metavar: str | None = None, help: str = "", **attrs: Any) -> Setting:
-    """The setting of a name; without a metavar a switch, which `--no_NAME` turns off."""
-    envvar = PREFIX + name.upper()
-    if metavar is not None:
-        return Setting([f"--{name}"], envvar=envvar, metavar=metavar, help=help, **attrs)
-    opposite = "" if name.startswith("no_") else f"/--no_{name}"
-    return Setting([f"--{name}{opposite}"], envvar=envvar, is_flag=True, help=help, **attrs)
+def _click_option(name: str, hint: Any) -> Option:
+    """The option of the command, whose type follows from that of Python.
+
+    A switch is turned off by its opposite, `--no_NAME` if it has no other.
+    """
+    attrs = dict(hint.__metadata__[0])
+    once, opposite = attrs.pop("once", False), attrs.pop("opposite", f"no_{name}")
+    table, kinds = attrs.get("table"), get_args(hint.__origin__) or (hint.__origin__,)
+    spelled = f"--{name}"
+    if bool in kinds:
+        attrs["is_flag"] = True
+        spelled += "" if once else f"/--{opposite}"
+    elif table in ("entries", "arguments"):
+        attrs |= {"multiple": True} if table == "entries" else {"default": ""}
+    else:
+        known = {int: int, float: float, Path: PATH}
+        attrs.setdefault("type", next((known[kind] for kind in known if kind in kinds), None))
+    if once:
+        return Option([spelled], **attrs)
+    return Setting([spelled], envvar=PREFIX + name.upper(), **attrs)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -219,6 +260,13 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
         from importlib.metadata import version
 
         print(version("user-understanding-harness"))
+        ctx.exit()
+
+
+def _print_help_of_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta[RARE_TOO] = True
+        print(ctx.get_help())
         ctx.exit()
 
 
@@ -261,9 +309,27 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         "sampling": _mapping(options["gen_kwargs"], _sampling),
         "patience": {name: value for name, value in patience.items() if value is not None},
         "max_failures": options["max_failures"] or {},
-        "use_store": not options["no_store"],
+        "download": options["download"] is True,
+        "offline": options["download"] is False,
+        "fresh": options["reuse"] == "none",
+        "use_store": options["reuse"] != "run",
     }
     return make_settings(given, whole=whole)
+
+
+def options_of_python(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a run, of which Python names some, also as in 0.1.0; UsageError for a name
+    that no option has."""
+    options = RunCommand("run").make_context("run", [], resilient_parsing=True).params
+    known = {**RunOptions.__annotations__, **NAMES_OF_0_1_0}
+    for name, value in given.items():
+        one_of(name, known, f"no option is named {name!r}")
+        if name not in NAMES_OF_0_1_0:
+            options[name] = value
+        elif value:
+            now, meant = NAMES_OF_0_1_0[name]
+            options[now] = meant
+    return options
 
 
 def _mapping(given: Any, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:

@@ -6,8 +6,10 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.base.errors import DataError, HarnessError, UsageError
 from harness.base.question import agreed
@@ -22,9 +24,12 @@ from harness.cli.kept_runs import (
 )
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
-from harness.reporting.text import clean_text
+from harness.reporting.text import clean_text, counted
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import BATCHES, RunFolder
+
+if TYPE_CHECKING:
+    from harness.scoring.run_list import ListedRun, Listing
 
 WHICH = re.compile(r"failed|older=(?P<days>\d+)d|all_but=(?P<newest>\d+)")
 
@@ -48,28 +53,79 @@ def runs(
     output_path: Path | None, tag: Sequence[str], clean: str | None, yes: bool, json: bool
 ) -> int:
     """List the runs, the newest first, or remove some of them (--clean)."""
-    if clean is None:
-        if yes:
-            raise UsageError("--yes needs --clean", expected="harness runs --clean failed --yes")
-        return list_kept(output_path, tag, json=json)
-    if json:
+    place, tags = _place(output_path), tags_from(tag)
+    if clean is not None and json:
         raise UsageError("--clean cannot be combined with --json")
-    return _clean(_place(output_path), tags_from(tag), clean, yes=yes)
-
-
-def list_kept(output_path: Path | None, tag: Sequence[str], *, json: bool) -> int:
-    """Print the runs that have these tags; the exit code."""
+    if clean is not None:
+        return _clean(place, tags, clean, yes=yes)
+    if yes:
+        raise UsageError("--yes needs --clean", expected="harness runs --clean failed --yes")
     from harness.scoring.run_list import list_runs
 
-    listing = list_runs(_place(output_path), tags_from(tag))
+    listing = list_runs(place, tags)
     if json:
         print_json(listing)
-        return 0
-    from harness.reporting.run_lines import listing_lines
-
-    for line in listing_lines(listing):
-        print(line)
+    else:
+        _print(listing)
     return 0
+
+
+def _print(listing: Listing) -> None:
+    """Print a row for each run, then the folders that are no runs."""
+    from harness.contracts.report import Report, Sheet
+    from harness.reporting.grid import print_report
+
+    if listing.runs:
+        title = f"{counted(len(listing.runs), 'run')} in {listing.folder}, newest first"
+        columns = ("run", "model", "tags", "tasks", "first result", "state")
+        rows = tuple(map(_row, listing.runs))
+        print_report(Report(sheets=(Sheet(title=title, columns=columns, rows=rows),)))
+        print("`harness show RUN` shows one in full")
+    else:
+        print(clean_text(f"no runs in {listing.folder}"))
+    for one in listing.damaged:
+        print(clean_text(f"cannot be read: {one.because}", lines=True))
+    for one in listing.others:
+        print(clean_text(f"no run: {one.folder}: {one.because}"))
+
+
+def _row(run: ListedRun) -> tuple[str, ...]:
+    from harness.reporting.run_lines import status_text
+    from harness.reporting.text import number
+
+    state = status_text(run.status, run.at_work)
+    problems = filter(None, [run.problem, *(task.problem for task in run.tasks)])
+    if run.at_work is not False:
+        state += f": {_progress(RunFolder(Path(run.folder)))}"
+    elif problem := next(problems, None):
+        state += f": {problem.splitlines()[0]}"
+    done, many = [task for task in run.tasks if task.scored], len(run.tasks)
+    finished = f"{many:,}" if len(done) == many else f"{len(done):,} of {many:,}"
+    result = ""
+    if first := next((task for task in done if task.metric is not None), None):
+        arrow = "↑" if first.higher_is_better else "↓"
+        result = f"{first.task} {first.metric} {arrow} {number(first.value)}"
+    return (
+        run.run,
+        run.model,
+        ", ".join(f"{name}={value}" for name, value in run.tags.items()),
+        finished if run.limit is None else f"{finished}, limit {run.limit}",
+        result,
+        state,
+    )
+
+
+def _progress(folder: RunFolder) -> str:
+    """The stage that a living run works at, and how many records it has."""
+    manifest = folder.manifest()
+    for name, entry in manifest.tasks.items():
+        for stage in entry.stages:
+            file = folder.path / entry.folder / stage.file
+            if stage.items is None:
+                with suppress(OSError), file.open("rb") as lines:
+                    return f"{name}/{stage.name}, {counted(sum(1 for _ in lines), 'record')}"
+                return f"{name}/{stage.name}"
+    return "scoring"
 
 
 def _place(output_path: Path | None) -> Path:

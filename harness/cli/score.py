@@ -24,12 +24,8 @@ from harness.cli.output import errors_to, print_error, print_json
 from harness.cli.run_options import tags_from
 from harness.reporting.text import clean_text, counted
 
-COMPARES = "`harness compare RUN…` compares runs, and takes the options of comparisons"
-MOVED = dict.fromkeys(("--compare", "--oracle", "--export_oracle", "--force", "--output"), COMPARES)
-"""The hint for each former option of this command."""
 
-
-@command("harness score RUN", "harness score RUN --set min_support=2", moved=MOVED)
+@command("harness score RUN", "harness score RUN --set min_support=2")
 @runs_argument
 @tag_option()
 @task_option

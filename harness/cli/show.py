@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from harness.base.errors import DataError, UsageError, one_of
+from harness.base.errors import DataError, one_of
 from harness.calls.budget import player_name
 from harness.calls.pricing import read_price_file
 from harness.cli.command import PATH, argument, command, json_option, option
@@ -44,8 +44,8 @@ _WHOLE, _HEAD, _TAIL = 12, 6, 4
     "harness show RUN --sample person-01",
 )
 @argument(
-    "run", metavar="RUN", required=False, candidates="runs",
-    help="the folder or name of a run, or `latest`; without it, the list of `harness runs`",
+    "run", metavar="RUN", candidates="runs",
+    help="the folder or name of a run, or `latest`; `harness runs` lists the runs",
 )  # fmt: skip
 @folder_option
 @tag_option()
@@ -57,16 +57,9 @@ _WHOLE, _HEAD, _TAIL = 12, 6, 4
 @json_option
 def show(**options: Any) -> int:
     """Show one RUN: its results, its failures (--failures), or every question and answer about one
-    sample or user (--sample). Without RUN, list the runs like `harness runs`.
+    sample or user (--sample).
     """
     args = SimpleNamespace(**options)
-    if args.run is None:
-        from harness.cli.runs import list_kept
-
-        for name in ("sample", "task", "stage", "failures", "prices"):
-            if getattr(args, name):
-                raise UsageError(f"--{name} needs a run", expected=f"harness show RUN --{name}")
-        return list_kept(args.output_path, args.tag, json=args.json)
     folder, manifest = open_run(args.run, among=args.output_path, tags=tags_from(args.tag))
     places = _places(folder, manifest, args)
     if args.sample is not None:

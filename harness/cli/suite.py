@@ -16,10 +16,10 @@ from harness.cli.compare import GATE_FAILED, compare, compared_document
 from harness.cli.kept_runs import kept_runs
 from harness.cli.output import errors_to, print_error, print_json
 from harness.cli.report import check_folder, write_report
-from harness.cli.run import print_result
+from harness.cli.results import print_result
 from harness.cli.run_options import RunCommand, settings_from
-from harness.cli.setting import argument as text_of
-from harness.cli.setting import arguments_text, check_no_secrets, setting_named
+from harness.cli.settings import argument as text_of
+from harness.cli.settings import arguments_text, check_no_secrets, named_setting
 from harness.runs.manifest import Manifest, TaskEntry, task_definition
 
 if TYPE_CHECKING:
@@ -148,16 +148,15 @@ def _planned(
 def _options(suite: Suite, ctx: click.Context) -> Iterator[tuple[str, Any, str]]:
     """The options of the suite's runs, read as a settings file's are, each with its place."""
     for key, value in suite.file.options.items():
-        name = key.replace("-", "_")
         where = suite.document.where(["options", key], of_key=True)
-        if name in OWN:
+        if key.replace("-", "_") in OWN:
             raise UsageError(
                 f"{key!r} is no option of a suite",
                 where=where,
                 expected="models, tasks, judge, seeds and limit beside `options`",
             )
-        option = setting_named(name, where, ctx.command, others=("models", *OWN))
-        yield name, option.from_file(value, where, ctx), where
+        if found := named_setting(key, value, where, ctx, others=("models", *OWN)):
+            yield found[0].name, found[1], where
 
 
 def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:

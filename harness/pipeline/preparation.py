@@ -510,7 +510,7 @@ class _Loader:
                     where=f"task {dataset.task}, {dataset.origin} data: {about}",
                     found=traceback.format_exc(limit=-4).strip(),
                     hint="correct `load` in the benchmark's code; for rows that it cannot use, it "
-                    "raises `table.bad(…)`, which names the row. `harness plugins` names the "
+                    "raises `table.bad(…)`, which names the row. `harness list plugins` names the "
                     "benchmark's package",
                 ) from error
         return self._loaded[key]

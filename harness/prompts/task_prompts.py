@@ -43,7 +43,7 @@ def overrides_in(folder: Path, templates: Templates) -> dict[str, dict[str, str]
                 found=name,
                 expected=f"BENCHMARK/PROMPT.ROLE{ENDING} of an existing prompt; names of parts to "
                 "include begin with _",
-                hint=near or "`harness prompts` lists the prompts",
+                hint=near or "`harness list prompts` lists the prompts",
             )
         found.setdefault(file.parent.name, {})[file.name.removesuffix(ENDING)] = str(file)
     if not found:
@@ -51,7 +51,7 @@ def overrides_in(folder: Path, templates: Templates) -> dict[str, dict[str, str]
             "--prompts names no folder of prompts",
             found=str(folder),
             expected=f"a folder with files BENCHMARK/PROMPT.ROLE{ENDING}",
-            hint="`harness prompts` lists the prompts that can be replaced",
+            hint="`harness list prompts` lists the prompts that can be replaced",
         )
     return found
 

@@ -39,7 +39,7 @@ ANY_BENCHMARK = "*"
 
 TAKEN = (
     "tasks", "show", "score", "analyse", "validate", "config", "doctor", "completion",
-    "batch", "export", "new-plugin", "run", "runs", "ls",
+    "batch", "export", "list", "new-plugin", "run", "runs", "ls",
     "plugins", "models", "judges", "embedders", "prompts",
     "compare", "report", "suite",
     "help", "version",

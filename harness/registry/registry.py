@@ -171,7 +171,7 @@ class Plugins:
                 "plugin problems found (--strict_plugins)",
                 found="\n            ".join(found),
                 expected="plugins that load, hooks that exist, and names that one plugin registers",
-                hint="`harness plugins NAME` shows one plugin; HARNESS_PLUGINS=a,b loads only "
+                hint="`harness list plugins NAME` shows one plugin; HARNESS_PLUGINS=a,b loads only "
                 "these",
             )
 
@@ -297,7 +297,7 @@ class Plugins:
             return registry[key]
         known = [*registry] if known is None else known
         left_out = ", ".join(one.plugin for one in self.left_out)  # one may have the name
-        kinds = "a model behind a server is openai:NAME; `harness models` lists all kinds"
+        kinds = "a model behind a server is openai:NAME; `harness list models` lists all kinds"
         # Task files name benchmarks, and the user names everything else.
         named_by_user = registry is not self.benchmarks
         raise (UnknownName if named_by_user and not self.broken else PluginError)(

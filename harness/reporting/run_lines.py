@@ -7,36 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness.calls.pricing import Cost, together
-from harness.reporting.text import NOTHING, clean_text, count, counted, number
+from harness.reporting.text import NOTHING, clean_text, count
 from harness.scoring.grouping import grouped
-from harness.scoring.run_list import ListedRun, ListedTask, Listing
 from harness.scoring.summary import RoleUse
 
 if TYPE_CHECKING:
     from harness.contracts.records import CallRecord
-
-MOST_TASKS = 10
-"""The most tasks of a run that are listed one by one."""
-
-
-def listing_lines(listing: Listing) -> Iterator[str]:
-    """The lines about each run with its tasks, then about the folders that are no runs."""
-    many = len(listing.runs)
-    place = clean_text(listing.folder)
-    if many:
-        first = f"{counted(many, 'run')}{', newest first' if many > 1 else ''}"
-        yield f"{first}; `harness show RUN` shows one in full"
-    else:
-        yield f"no runs in {place}"
-    for run in listing.runs:
-        yield ""
-        yield from _run(run)
-    if listing.damaged or listing.others:
-        yield ""
-    for one in listing.damaged:
-        yield clean_text(f"cannot be read: {one.because}", lines=True)
-    for one in listing.others:
-        yield clean_text(f"no run: {one.folder}: {one.because}")
 
 
 def status_text(status: str, at_work: bool | None) -> str:
@@ -49,51 +25,6 @@ def status_text(status: str, at_work: bool | None) -> str:
 def begun_text(begun: str | None) -> str:
     """When a run was begun, to the second."""
     return f"{begun[:19].replace('T', ' ')} UTC" if begun else "at an unknown time"
-
-
-def _run(run: ListedRun) -> Iterator[str]:
-    tags = [f"{name}={value}" for name, value in run.tags.items()]
-    working = status_text(run.status, run.at_work)
-    scored = sum(task.scored for task in run.tasks)
-    finished = f", {scored:,} of {len(run.tasks):,} tasks finished"
-    if run.status == "done" and scored == len(run.tasks):
-        finished = ""
-    about = [
-        begun_text(run.begun),
-        run.model,
-        *tags,
-        *([] if run.limit is None else [f"limit {run.limit}"]),
-        f"{working}{finished}",
-    ]
-    yield clean_text(run.folder)
-    yield clean_text(f"  {', '.join(about)}")
-    if run.problem:
-        yield clean_text(f"  {run.problem.splitlines()[0]}")
-    shown = run.tasks if len(run.tasks) <= MOST_TASKS else run.tasks[: MOST_TASKS - 1]
-    width = max((len(clean_text(task.task)) for task in shown), default=0)
-    for task in shown:
-        yield f"  {clean_text(task.task).ljust(width)}  {_result(task)}"
-    if rest := run.tasks[len(shown) :]:
-        scored = sum(task.scored for task in rest)
-        yield f"  and {len(rest):,} more tasks, {scored:,} of them finished"
-
-
-def _result(task: ListedTask) -> str:
-    if task.stages_done < task.stages:
-        return f"not finished: {task.stages_done:,} of {task.stages:,} stages done"
-    if task.problem is not None:
-        return clean_text(task.problem.splitlines()[0])
-    if not task.scored:
-        return "not scored: run `harness score RUN`"
-    if task.metric is None:
-        return "no metric"
-    arrow = "↑" if task.higher_is_better else "↓"
-    result = f"{clean_text(task.metric)} {arrow} {number(task.value)}"
-    missing = f", {task.missing:,} missing" if task.missing else ""
-    if task.repeats > 1:
-        return f"{result}, mean of {task.repeats:,} repeats{missing}"
-    spread = f" [{number(task.interval[0])}, {number(task.interval[1])}]" if task.interval else ""
-    return f"{result}{spread}, n {task.n:,}{missing}"
 
 
 def rate_limited(sessions: Iterable[Mapping[str, Any]]) -> Iterator[str]:

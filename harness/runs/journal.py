@@ -777,7 +777,7 @@ class JournalRecords(Generic[ItemT, ValueT]):
                 found=str(error),
                 hint="the benchmark's code changed since the run: raise the stage's `version`, so "
                 "that its records are made again from the stored answers, or repeat the command "
-                "with --fresh, or use the release of the plugin that the manifest names",
+                "with --reuse none, or use the release of the plugin that the manifest names",
             ) from error
         return record
 

@@ -248,5 +248,5 @@ def _held(path: Path, holder: bytes) -> HarnessError:
         "the run folder is in use",
         where=str(path),
         found=f"{who} is at work in it",
-        hint="wait until it has ended, or end it; --fresh starts a new run in its own folder",
+        hint="wait until it has ended, or end it; --reuse none starts a new run in its own folder",
     )

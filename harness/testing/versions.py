@@ -47,7 +47,7 @@ def pins_of(one: PluginUnderTest) -> Pins:
     if one.loaded is None:
         raise PluginError(
             f"the plugin {one.name!r} is not loaded, so its versions cannot be pinned",
-            hint=f"`harness plugins {one.name}` shows the reason",
+            hint=f"`harness list plugins {one.name}` shows the reason",
         )
     found: Pins = {}
     for name in one.benchmarks:

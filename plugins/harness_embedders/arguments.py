@@ -13,7 +13,7 @@ def check_known(kind: str, given: Mapping[str, str], known: Collection[str]) -> 
     for name, value in given.items():
         one_of_names(
             name, known, f"the embedder {kind} has no argument {name!r}", listed="one of {}",
-            hint=f"`harness embedders {kind}` describes each",
+            hint=f"`harness list embedders {kind}` describes each",
         )  # fmt: skip
         if not value:
             raise bad(kind, f"{name}=", f"{name}=VALUE")

@@ -30,13 +30,13 @@ OPENAI = {
     "model": "the name that the server knows the embedder by",
     "base_url": "the server's address; else OPENAI_BASE_URL, else OpenAI's own",
     "api_key_env": "the environment variable that holds the key (OPENAI_API_KEY)",
-    "any other": "as `harness models openai` has it: api_key_file, revision, identity, immutable, "
+    "any other": "as `harness list models openai` has it: api_key_file, revision, identity, "
     "concurrency, extra_body, azure_endpoint, azure_deployment, api_version, max_answer_bytes",
     **BATCH,
 }
 VLLM = {
     "pretrained": "a folder of weights or a repository of the hub",
-    "any other": "as `harness models vllm` has it; pooler_config={…} says how tokens are pooled",
+    "any other": "as `harness list models vllm` has it; pooler_config={…} says how it pools tokens",
     **BATCH,
 }
 

@@ -67,7 +67,7 @@ OF_REQUESTS = ("system_role", "endpoint", "stop", "logprobs", "top_logprobs")
 
 
 class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
-    """The parsed `--model_args` of a served model; `harness models openai` documents each field.
+    """The parsed `--model_args` of a served model; `harness list models openai` explains each.
 
     `revision` and `identity` fix the weights behind the name, and `immutable` states that the host
     never changes them: without any of these, answers are reused within one run only. Without a
@@ -123,7 +123,7 @@ def read_each(settings: ModelSettings) -> tuple[OpenAIArgs, ...]:
                 expected="one of " + ", ".join(known),
                 hint=ELSEWHERE.get(name)
                 or did_you_mean(name, known)
-                or "`harness models openai` describes each",
+                or "`harness list models openai` describes each",
             )
         values[name] = _READERS.get(name, _text)(name, text)
     if "model" not in values:

@@ -141,7 +141,7 @@ def test_a_run_that_a_fault_of_ours_ended_says_so_in_its_manifest(tmp_path, monk
     with pytest.raises(RuntimeError, match="nobody thought of this"):
         harness.evaluate(
             "interests", model="baseline", judge="lexical", data="sample", limit=2,
-            output_path=tmp_path, no_store=True,
+            output_path=tmp_path, reuse="run",
         )  # fmt: skip
     [folder] = (each for each in tmp_path.iterdir() if each.is_dir())
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -198,12 +198,12 @@ def test_a_run_at_which_another_process_is_at_work(small_run, tmp_path, exits):
         lock.write(json.dumps({"pid": 4711, "host": "ada"}))
         lock.flush()
         wording = exits(
-            1, HarnessError, f"{command} --resume RUN --no_store",
+            1, HarnessError, f"{command} --resume RUN --reuse run",
             where="RUN", found="process 4711 on ada is at work in it", RUN=run,
         )  # fmt: skip
     assert wording == snapshot("""\
 the run folder is in use
-to do: wait until it has ended, or end it; --fresh starts a new run in its own folder\
+to do: wait until it has ended, or end it; --reuse none starts a new run in its own folder\
 """)
 
 

@@ -46,7 +46,7 @@ def test_without_a_home_folder_settings_are_read_and_the_store_asks_for_a_place(
     monkeypatch, tmp_path
 ):
     from harness.calls.store import default_path
-    from harness.cli.settings_sources import read_settings, user_file
+    from harness.cli.settings import read_settings, user_file
 
     for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "HARNESS_CACHE"):
         monkeypatch.delenv(variable, raising=False)

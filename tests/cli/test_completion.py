@@ -8,7 +8,7 @@ import sys
 import pytest
 from click.shell_completion import split_arg_string
 
-from harness.cli.completion import SHELLS, VARIABLE
+from harness.cli.completion import SHELLS, VARIABLE, candidates
 from harness.cli.main import COMMANDS, harness
 
 
@@ -27,7 +27,7 @@ def here(tmp_path, monkeypatch):
 
 def offered(before, current, kind="plain"):
     """What may stand in place of the word that is being typed."""
-    shell = SHELLS["fish"](harness, {}, "harness", VARIABLE)
+    shell = SHELLS["fish"](harness, {"obj": candidates}, "harness", VARIABLE)
     items = shell.get_completions(before, current)
     return [item.value for item in items if item.type == kind]
 
@@ -47,8 +47,8 @@ def test_models_that_are_no_table_complete_nothing_and_keep_the_kinds(tmp_path, 
         ("harness --max_c", {"--max_calls", "--max_cost"}),
         ("harness --executor ", {"local", "ray"}),
         ("harness --model lo", {"local"}),
-        ("harness judges l", {"lexical", "llm"}),
-        ("harness prompts interests/n", {"interests/name.candidate"}),
+        ("harness list judges l", {"lexical", "llm"}),
+        ("harness list prompts interests/n", {"interests/name.candidate"}),
         ("harness --model=bas", {"--model=baseline"}),
         ("harness --role judge=lex", {"judge=lexical"}),
         ("harness --tasks interests,interests_sh", {"interests,interests_short"}),

@@ -70,7 +70,7 @@ def test_each_model_is_looked_at_once(findings, tmp_path):
         found = findings()
         assert server.count == 0, "nothing is asked without --ask"
     assert found["settings"] == (
-        "good", "model, judge from harness.toml (`harness config` shows them)",
+        "good", "model, judge from harness.toml (`harness doctor --settings` shows them)",
     )  # fmt: skip
     assert found["candidate and judge"] == (
         "good", "openai:m, from harness.toml:1, from harness.toml:2: OPENAI_API_KEY is not set: "
@@ -99,6 +99,18 @@ def test_a_question_that_is_answered_settles_it(listed):
     assert [(one["state"], one["to_do"]) for one in found if one["about"] == "candidate"] == [
         ("good", None), ("doubtful", "correct the model's name"),
     ]  # fmt: skip
+
+
+def test_the_faults_of_all_tasks_are_found_at_once(listed, tmp_path):
+    for name in ("one", "two"):
+        text = f"task: {name}\nextends: interests\noptions:\n  {name}_option: 3\n"
+        (tmp_path / f"{name}.yaml").write_text(text)
+    run = ("--model", "baseline", "--judge", "lexical", "--data", "sample")
+    found = listed(*run, "--tasks", "one.yaml,interests,two.yaml,intrests", code=1)
+    wrong = [one["says"] for one in found if one["state"] == "bad"]
+    assert len(wrong) == 3
+    for part in ("one_option", "two_option", "'intrests'"):
+        assert sum(part in says for says in wrong) == 1
 
 
 def test_settings_that_cannot_be_used_do_not_end_the_looking(findings, tmp_path):

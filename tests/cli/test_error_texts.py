@@ -22,7 +22,7 @@ expected: letters, digits, `_`, `-` and `.`\
 """)),
     "[models.openai]\nkind = 'openai'\n": ("harness.toml:1", None, snapshot("""\
 the model 'openai' has the name of a kind of model or judge
-expected: a name that `harness models` and `harness judges` do not list\
+expected: a name that `harness list models` and `harness list judges` do not list\
 """)),
     "\ndry_run = true\n": ("harness.toml:2", None, snapshot("""\
 'dry_run' is an option of single commands and cannot be a setting
@@ -116,8 +116,8 @@ to do: `harness export --help` lists the options\
 
 MISSPELT = {
     "help taks": (UsageError, "tasks", snapshot("no command 'taks'")),
-    "plugins interest": (UnknownName, "interests", snapshot("there is no plugin 'interest'")),
-    "prompts nmae.candidate": (UnknownName, "name.candidate",
+    "list plugins interest": (UnknownName, "interests", snapshot("there is no plugin 'interest'")),
+    "list prompts nmae.candidate": (UnknownName, "name.candidate",
         snapshot("no prompt matches 'nmae.candidate'")),
 }  # fmt: skip
 

@@ -54,14 +54,14 @@ def test_a_broken_plugin_and_a_misspelt_hook_are_told(tmp_path, monkeypatch):
         "plugins",
         "plugin 'broken' of acme could not be loaded: ModuleNotFoundError: No module named "
         "'acme_is_not_here'",
-        "`harness plugins broken` shows the traceback; install another version of acme, "
+        "`harness list plugins broken` shows the traceback; install another version of acme, "
         "or uninstall it",
     )
     assert misspelt == doubtful(
         "plugins",
         "plugin 'misspelt' of acme implements 'register_model', which is no hook: did you mean "
         "'register_models'?",
-        "`harness plugins NAME` shows the details of one",
+        "`harness list plugins NAME` shows the details of one",
     )
     assert loaded == good("plugins", "misspelt 1.0")
     assert left_out.says.startswith("left out by HARNESS_PLUGINS: ")

@@ -1,4 +1,4 @@
-"""`harness models`, `judges`, `embedders`, `plugins` and `prompts`: what is told of each."""
+"""`harness list`: what is told of models, judges, embedders, plugins and prompts."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_the_arguments_that_are_listed_are_those_that_are_taken():
 def test_how_a_model_or_judge_is_to_be_named_is_told(printed):
     said = printed("--model", "gpt-4", "--tasks", "interests", "--data", "sample", code=2).err
     assert "a model behind a server is openai:NAME" in said
-    said = printed("judges", "llm").out
+    said = printed("list", "judges", "llm").out
     assert "llm:openai:model=NAME,base_url=URL" in said
     assert "its plugin declares no arguments" in said
 
@@ -47,9 +47,9 @@ def test_kinds_of_other_plugins_are_listed_as_ours_are(site, printed):
             register("aardvark", str, description="Digs.", arguments={"depth": "in metres"})
     """
     site.install("zoo", {"zoo": "zoo"}, {"zoo.py": code})
-    first = printed("models").out.splitlines()[0]
+    first = printed("list", "models").out.splitlines()[0]
     assert first.split(maxsplit=1) == ["aardvark", "Digs.; arguments depth; plugin zoo"]
-    [model] = json.loads(printed("models", "aardvark", "--json").out)["models"]
+    [model] = json.loads(printed("list", "models", "aardvark", "--json").out)["models"]
     assert model == {
         "name": "aardvark", "plugin": "zoo", "distribution": "zoo", "description": "Digs.",
         "arguments": {"depth": "in metres"},
@@ -89,7 +89,7 @@ def test_the_table_has_broken_plugins_first_and_counts_what_others_registered(
     films, torn, printed, monkeypatch
 ):
     monkeypatch.setenv("COLUMNS", "200")
-    said = printed("plugins")
+    said = printed("list", "plugins")
     lines = said.out.splitlines()
     assert lines[:2] == ["broken:", "  torn  torn-plugin 1.0, torn; OSError: no reel"]
     assert lines[2] == "plugins:"
@@ -107,20 +107,20 @@ def test_a_package_of_task_files_alone_is_no_plugin_without_hooks(site, printed,
     files = {"teas/__init__.py": "", "teas/task_configs/tea.yaml": task}
     site.install("tea-tasks", {"teas": "teas"}, files)
     site.install("empty-plugin", {"empty": "empty"}, {"empty.py": ""})
-    lines = printed("plugins").out.splitlines()
+    lines = printed("list", "plugins").out.splitlines()
     assert "  teas          tea-tasks 1.0, teas; task files only" in lines
     assert "  empty         empty-plugin 1.0, empty; implements no hook" in lines
     assert printed("validate", "tea").out.startswith("tea: ok (")
 
 
 def test_a_broken_plugin_is_shown_with_its_traceback(torn, printed):
-    said = printed("plugins", "torn-plugin").out
+    said = printed("list", "plugins", "torn-plugin").out
     assert "could not be loaded:\n  Traceback (most recent call last):" in said
     assert said.rstrip().endswith("OSError: no reel")
 
 
 def test_strict_tells_what_there_is_and_fails(torn, printed):
-    said = printed("plugins", "--strict-plugins", code=1)
+    said = printed("list", "plugins", "--strict-plugins", code=1)
     assert "plugin problems found" in said.err
     assert "plugin 'torn' of torn-plugin could not be loaded: OSError: no reel" in said.err
     assert "broken:" in said.out
@@ -130,26 +130,26 @@ def test_strict_tells_what_there_is_and_fails(torn, printed):
 def test_what_plugins_say_of_themselves_does_not_steer_the_terminal(site, printed):
     code = FILMS.replace("A model of film.", "\\x1b[31mred\\nalert")
     site.install("loud", {"loud": "loud"}, {"loud.py": code})
-    for command in (["models"], ["models", "reel"], ["plugins", "loud"]):
-        said = printed(*command).out
+    for command in ("list models", "list models reel", "list plugins loud"):
+        said = printed(*command.split()).out
         assert "\x1b" not in said
         assert "red alert" in said
 
 
 def test_only_the_chosen_plugins_are_loaded(films, torn, printed, monkeypatch):
     monkeypatch.setenv(CHOSEN, "models, film-plugin")
-    document = json.loads(printed("plugins", "--json").out)
+    document = json.loads(printed("list", "plugins", "--json").out)
     assert [one["plugin"] for one in document["plugins"]] == ["films", "models"]
     assert document["broken"] == [], "what is left out is not even imported"
     left = {one["plugin"] for one in document["left_out"]}
     assert {"torn", "judges", "interests"} <= left
-    said = printed("judges", "lexical", code=2)
+    said = printed("list", "judges", "lexical", code=2)
     assert "HARNESS_PLUGINS leaves out" in said.err
     assert "judges" in said.err
 
 
 def test_only_tasks_that_ask_it_with_their_options_are_named(printed):
-    said = printed("prompts", "perrecbench/compare.candidate", "--json").out
+    said = printed("list", "prompts", "perrecbench/compare.candidate", "--json").out
     [page] = json.loads(said)["prompts"]
     assert "perrec_easy_pairwise" in page["tasks"]
     assert not {"perrec_easy_pointwise", "perrec_easy_listwise", "perrec_rating"} & {*page["tasks"]}
@@ -161,7 +161,7 @@ def test_a_name_that_several_benchmarks_have_is_listed_and_not_shown(site, print
         "two/__init__.py": "",
         "two/prompts/two/name.candidate.j2": "{{ word }}",
     })  # fmt: skip
-    found = json.loads(printed("prompts", "name.candidate", "--json").out)["prompts"]
+    found = json.loads(printed("list", "prompts", "name.candidate", "--json").out)["prompts"]
     assert [one["name"] for one in found] == ["interests/name.candidate", "two/name.candidate"]
     assert [one["sources"] for one in found] == [["harness"], ["two"]]
     assert all("text" not in one for one in found)
@@ -173,10 +173,10 @@ def test_a_variable_that_nobody_describes_is_told_so(site, printed):
         "two/prompts/two/ask.candidate.j2": "{{ word }} {{ other }}",
         "two/prompts/two/variables.yaml": "word: what to say\nask.candidate: {other: what else}\n",
     })  # fmt: skip
-    [page] = json.loads(printed("prompts", "two/ask.candidate", "--json").out)["prompts"]
+    [page] = json.loads(printed("list", "prompts", "two/ask.candidate", "--json").out)["prompts"]
     assert page["variables"] == {"other": "what else", "word": "what to say"}
     (site.folder / "two/prompts/two/variables.yaml").write_text("other: what else\n")
-    assert "word   not described" in printed("prompts", "two/ask.candidate").out
+    assert "word   not described" in printed("list", "prompts", "two/ask.candidate").out
 
 
 MAPPING = "a mapping of variables to meanings"

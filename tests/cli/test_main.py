@@ -80,6 +80,17 @@ def test_an_interruption_is_reported_in_a_line_and_a_bug_with_its_traceback(comm
         main(["probe"])
 
 
+def test_an_interruption_while_the_command_is_imported_leaves_no_traceback(tmp_path):
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "tasks"], capture_output=True, text=True, timeout=60,
+        check=False, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (130, "harness: interrupted\n")
+    scripts = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["scripts"]
+    assert scripts == {"harness": "harness.__main__:main"}
+
+
 @pytest.mark.parametrize("code", [0, 1, 3, 130])
 def test_the_exit_code_of_a_command_is_the_harness_s(code, command_that):
     command_that(code)

@@ -26,7 +26,7 @@ FIELDS = {
     "judge": "roles", "role": "roles", "set": "changes", "gen_kwargs": "sampling", "tag": "tags",
     "attempts": "patience", "timeout": "patience", "total_timeout": "patience",
     "start_timeout": "patience", "max_calls": "budget", "max_tokens": "budget",
-    "max_cost": "budget", "no_store": "use_store",
+    "max_cost": "budget", "reuse": "use_store",
 }  # fmt: skip
 """The settings that have another name than the option that reaches them."""
 
@@ -58,7 +58,6 @@ OPTIONS = {
         ("temperature=0.5,max_tokens=16,stop=[a]",),
         {"temperature": 0.5, "max_tokens": 16, "stop": ["a"]},
     ),
-    "offline": ((), True),
     "download": ((), True),
     "seed": (("-3",), -3),
     "structured": ((), True),
@@ -69,7 +68,6 @@ OPTIONS = {
     "include_path": (("b/c",), (Path("b/c"),)),
     "output_path": (("kept-runs",), Path("kept-runs")),
     "resume": (("runs/one",), Path("runs/one")),
-    "fresh": ((), True),
     "retry_failures": ((), True),
     "concurrency": (("7",), 7),
     "one_engine_at_a_time": ((), True),
@@ -91,7 +89,7 @@ OPTIONS = {
     ),
     "max_failures": (("calls=0.3",), {"calls": 0.3}),
     "store": (("calls.sqlite",), Path("calls.sqlite")),
-    "no_store": ((), False),
+    "reuse": (("run",), False),
 }  # fmt: skip
 """By the name of an option: what follows it, and the value that its setting has then."""
 
@@ -116,11 +114,25 @@ def test_an_option_reaches_its_setting_and_no_other(name):
     assert {each: getattr(changed, each) for each in others} == others
 
 
+@pytest.mark.parametrize(
+    ("words", "field", "value"),
+    [
+        (("--offline",), "offline", True),
+        (("--download", "--offline"), "download", False),
+        (("--reuse", "none"), "fresh", True),
+        (("--reuse", "none"), "use_store", True),
+        (("--reuse", "store"), "fresh", False),
+    ],
+)
+def test_an_option_of_several_words_reaches_two_settings(words, field, value):
+    assert getattr(settings(*words), field) is value
+
+
 def test_every_option_is_a_setting_or_only_shows_something_and_every_setting_has_one():
     assert parsed().keys() == OPTIONS.keys() | SHOWN_ONLY | SOURCES
-    assert {FIELDS.get(name, name) for name in OPTIONS} | SOURCES | {"elsewhere"} == set(
-        RunSettings.__struct_fields__
-    )
+    others = {*SOURCES, "elsewhere", "offline", "fresh"}
+    fields = {FIELDS.get(name, name) for name in OPTIONS}
+    assert fields | others == set(RunSettings.__struct_fields__)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import socket
 import sqlite3
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from builders.runs import make_manifest
+from builders.runs import make_manifest, write_sealed
 
 from harness.base import clock
 from harness.base.errors import DataError
@@ -109,19 +110,120 @@ def test_tags_select_among_the_runs(three):
     assert caught.value.expected == "runs that were given a --tag"
 
 
-def test_runs_lists_what_show_lists_and_tags_choose(three, printed):
-    listed = printed("runs").out
-    assert listed == printed("show").out
-    assert "  2026-03-02 00:00:00 UTC, step-2000, week=47, who=ada, done" in listed
-    assert f"runs/{C}" in listed
+def listed(printed, *words):
+    """The cells of the table by run, and all that is printed."""
+    out = printed("runs", *words).out
+    rows = [re.split(r" {2,}", line.rstrip()) for line in out.splitlines()]
+    return {row[0]: row[1:] for row in rows if len(row) > 1 and row[0] != "run"}, out
+
+
+def test_runs_are_the_rows_of_a_table_and_tags_choose(three, printed):
+    rows, out = listed(printed)
+    assert out.startswith("3 runs in runs, newest first\n")
+    assert list(rows) == [C, B, A]
+    assert rows[B] == ["step-2000", "week=47, who=ada", "0", "done"]
     document = json.loads(printed("runs", "--tag", "week=47", "--json").out)
     assert [(run["run"], run["model"]) for run in document["runs"]] == [
         (B, "step-2000"), (A, "step-1000"),
     ]  # fmt: skip
-    assert f"runs/{C}" not in printed("show", "--tag", "week=47").out
+    assert list(listed(printed, "--tag", "week=47")[0]) == [B, A]
     said = printed("runs", "--tag", "week", code=2).err
     assert "--tag needs a name and a value" in said
     assert "expected: --tag NAME=VALUE" in said
+
+
+OF_CONFTEST = "20260101T000000-m-01234567"
+
+
+def test_a_row_has_what_was_found_and_how_a_run_ended(scored_run, printed):
+    manifest = scored_run.manifest()
+    for name, changes in (
+        ("a", {"status": "failed", "problem": "no\nmoney", "limit": 7}),
+        ("b", {"status": "too_many_failures", "tasks": {}}),
+    ):
+        folder = RunFolder(scored_run.path.parent / name)
+        folder.path.mkdir()
+        folder.write_manifest(msgspec.structs.replace(manifest, **changes))
+    rows, _ = listed(printed)
+    assert rows[OF_CONFTEST] == ["m-1", "1 of 2", "toy many ↑ 2.000", "killed"]
+    assert rows["a"] == ["m-1", "0 of 2, limit 7", "failed: no"]
+    assert rows["b"] == ["m-1", "0", "too many failures"]
+
+
+def test_a_living_run_has_its_stage_and_records_and_is_told_from_a_killed_one(kept_run, printed):
+    def state():
+        return listed(printed)[0][OF_CONFTEST][-1]
+
+    kept_run.lock()
+    assert state() == "at work: later/name, 1 record"
+    kept_run.unlock()
+    lock = kept_run.path / "lock"
+    lock.write_text(json.dumps({"pid": os.getpid(), "host": f"not-{socket.gethostname()}"}))
+    assert state() == "at work or killed: later/name, 1 record"
+    gone = os.fork()
+    if gone == 0:
+        os._exit(0)
+    os.waitpid(gone, 0)
+    lock.write_text(json.dumps({"pid": gone, "host": socket.gethostname()}))
+    assert state() == "killed"
+
+
+def test_damaged_and_foreign_folders_are_told_and_hide_nothing(scored_run, printed):
+    (scored_run.path.parent / "foreign").mkdir()
+    (scored_run.path.parent / "notes.txt").write_text("no folder")
+    damaged = scored_run.path.parent / "damaged"
+    damaged.mkdir()
+    (damaged / "manifest.json").write_text("{")
+    scored_run.summary("toy").write_text("{}")
+    _, out = listed(printed)
+    assert "1 run in runs" in out
+    assert "this summary cannot be read" in " ".join(out.split())
+    assert "cannot be read: runs/damaged/manifest.json: this manifest cannot be read" in out
+    assert "no run: runs/foreign: it has no manifest.json" in out
+    assert "notes" not in out
+    document = json.loads(printed("runs", "--json").out)
+    assert [one["folder"] for one in document["damaged"]] == ["runs/damaged"]
+    assert [one["folder"] for one in document["others"]] == ["runs/foreign"]
+    [toy, _] = document["runs"][0]["tasks"]
+    assert toy["scored"] is False
+    assert "summary" in toy["problem"]
+
+
+def test_where_runs_are_is_what_the_command_says_or_the_settings(kept_run, tmp_path, printed):
+    kept_run.path.parent.rename(tmp_path / "results")
+    assert printed("runs").out == "no runs in runs\n"
+    assert OF_CONFTEST in listed(printed, "--output_path", "results")[0]
+    shown = printed("show", OF_CONFTEST, "--output_path", "results").out
+    assert "m-1, begun " in shown
+    (tmp_path / "harness.toml").write_text('output_path = "results"\n')
+    assert OF_CONFTEST in listed(printed)[0]
+    assert "this folder does not exist" in printed("runs", "--output_path", "no", code=1).err
+    (tmp_path / "harness.toml").write_text("no TOML")
+    assert "not TOML" in printed("runs", code=2).err
+
+
+def test_the_main_metric_is_over_repeats_their_mean(scored_run, printed):
+    manifest = scored_run.manifest()
+    entries = dict.fromkeys(("toy", "toy@2"), manifest.tasks["toy"])
+    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=entries))
+    summary = json.loads(scored_run.summary("toy").read_text())
+    metric = summary["metrics"]["many"]
+    for name, repeat, value in (("toy", 1, 2.0), ("toy@2", 2, 5.0)):
+        scored_run.task(name).mkdir(exist_ok=True)
+        changed = {"task": name, "repeat": repeat, "main": ["many"]}
+        metrics = summary["metrics"] | {"many": metric | {"value": value}}
+        write_sealed(scored_run.summary(name), summary | changed | {"metrics": metrics})
+    assert "toy many ↑ 3.500" in listed(printed)[0][OF_CONFTEST]
+
+
+def test_a_folder_that_may_not_be_read_is_told(kept_run, monkeypatch, printed):
+    def denied(place):
+        raise PermissionError(13, "Permission denied", str(place))
+
+    monkeypatch.setattr(Path, "iterdir", denied)
+    said = printed("runs", code=1).err
+    assert "runs: the folder of runs cannot be read" in said
+    assert "Permission denied" in said
 
 
 def test_nothing_is_removed_unasked(three, printed, monkeypatch):

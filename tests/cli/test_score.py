@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from cli.conftest import PLUGIN
 
 from harness.cli.score import score
 from harness.scoring.score_run import read_summary
@@ -38,6 +39,19 @@ def test_a_run_that_is_not_there_is_told_with_the_newest_and_keeps_no_other_from
     assert kept_run.summary("toy").exists()
 
 
+def test_a_statistic_that_fails_is_the_plugin_s_error_with_its_line(kept_run, site, capsys):
+    code = PLUGIN.replace(
+        'Metric(description="interests named")',
+        'Metric(description="interests named", statistic=lambda column: {}["column"])',
+    )
+    site.install("toybench", {"toybench": "toybench_plugin"}, {"toybench_plugin.py": code})
+    assert scored(str(kept_run.path), "--task", "toy") == 1
+    said = capsys.readouterr().err
+    assert "the statistic of a metric failed" in said
+    assert "KeyError: 'column'" in said and "toybench_plugin.py" in said
+    assert not kept_run.summary("toy").exists()
+
+
 def test_a_run_at_work_is_left_alone(kept_run, toy_plugin):
     kept_run.lock()
     try:
@@ -53,8 +67,8 @@ def test_a_missing_plugin_is_named(kept_run, capsys):
 
 
 COMMAND = (
-    "--model", "baseline", "--judge", "lexical", "--data", "sample", "--limit", "2", "--no-store",
-    "--json",
+    "--model", "baseline", "--judge", "lexical", "--data", "sample", "--limit", "2",
+    "--reuse", "run", "--json",
 )  # fmt: skip
 CHANGE = ("--set", "interests.min_support=1")
 

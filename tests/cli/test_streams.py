@@ -34,7 +34,7 @@ def refused_output(code, said, found):
     assert "harness show" in said
 
 
-@pytest.mark.parametrize("arguments", [["tasks"], ["config", "--json"], RUN])
+@pytest.mark.parametrize("arguments", [["tasks"], ["doctor", "--settings", "--json"], RUN])
 def test_an_output_that_takes_nothing_is_an_error(arguments, capsys):
     with Path("/dev/full").open("w") as full, redirect_stdout(full):
         code = main.main(arguments)
@@ -95,7 +95,9 @@ def test_no_line_in_a_pipe_ends_with_a_blank(arguments, tmp_path):
     assert [line for line in lines if line.endswith(" ")] == []
 
 
-@pytest.mark.parametrize("arguments", [["doctor"], ["config"], ["show"], [*RUN, "--dry_run"]])
+@pytest.mark.parametrize(
+    "arguments", [["doctor"], ["doctor", "--settings"], ["show"], [*RUN, "--dry_run"]]
+)
 def test_the_cache_in_the_home_of_nobody_is_an_error_at_most(arguments, tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", "~nobody-at-all/x")
     done = run_cli(*arguments, folder=tmp_path)
@@ -115,6 +117,6 @@ def test_a_cache_that_cannot_be_a_folder_is_an_error(tmp_path, monkeypatch):
 
 def test_settings_that_are_nested_too_deeply_are_a_usage_error(tmp_path):
     (tmp_path / "harness.toml").write_text("x = " + "[" * 100_000)
-    done = run_cli("config", folder=tmp_path)
+    done = run_cli("doctor", "--settings", folder=tmp_path)
     assert done.code == 2
     assert "harness.toml: the settings file is nested too deeply" in done.err

@@ -12,8 +12,9 @@ HEAVY = {
 }  # fmt: skip
 
 TELLING = [
-    ["--help"], ["tasks"], ["tasks", "--json"], ["config"], ["completion", "bash"],
-    ["plugins"], ["models"], ["judges"], ["embedders"], ["prompts"],
+    ["--help"], ["tasks"], ["tasks", "--json"], ["doctor", "--settings"], ["completion", "bash"],
+    *(["list", kind] for kind in ("plugins", "models", "judges", "embedders", "prompts")),
+    ["list", "analyses"],
 ]  # fmt: skip
 
 REPORT = """

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from harness.cli.main import harness
-from harness.cli.setting import PREFIX, Setting, misspelt
+from harness.cli.settings import PREFIX, Setting, misspelt
 
 ROOT = Path(__file__).parents[2]
 NO_OPTIONS = {

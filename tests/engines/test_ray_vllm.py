@@ -63,7 +63,7 @@ class OnNodes:
     def __init__(self, command: Command, address: str) -> None:
         self.command = command
         self._more = (
-            "--executor", "ray", "--ray_address", address, "--engines", "2", "--no_store",
+            "--executor", "ray", "--ray_address", address, "--engines", "2", "--reuse", "run",
         )  # fmt: skip
 
     def start(self) -> subprocess.Popen[str]:

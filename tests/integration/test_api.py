@@ -32,7 +32,7 @@ def evaluate(tmp_path, monkeypatch):
 def pair(tmp_path_factory):
     """Two runs that tests only read, `one` of two tasks and `two` of one of them."""
     folder = tmp_path_factory.mktemp("pair")
-    settings = {**SAMPLE, "output_path": folder / "runs", "no_store": True}
+    settings = {**SAMPLE, "output_path": folder / "runs", "reuse": "run"}
     return (
         package.evaluate(["interests", "interests_short"], name="one", **settings),
         package.evaluate("interests", name="two", **settings),
@@ -55,7 +55,7 @@ def test_options_are_given_by_the_command_s_names_and_progress_is_told(evaluate,
         data={"interests": "sample", "*": tmp_path},
         tag={"week": 47},
         timeout=5,
-        no_store=True,
+        reuse="run",
         quiet=False,
     )
     settings = result.manifest.settings
@@ -69,7 +69,7 @@ def test_options_are_given_by_the_command_s_names_and_progress_is_told(evaluate,
     assert (shown.out, "interests/support: " in shown.err) == ("", True)
     evaluate()
     assert capsys.readouterr() == ("", "")
-    with pytest.raises(TypeError, match="limt"):
+    with pytest.raises(UsageError, match="limt"):
         evaluate(limt=3)
 
 

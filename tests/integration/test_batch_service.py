@@ -249,7 +249,7 @@ def test_a_run_in_batches_asks_what_a_live_run_asks_and_comes_to_the_same(harnes
     models = [json.loads(service.files[one["input_file_id"]].splitlines()[0])["body"]["model"]
               for one in service.batches.values()]  # fmt: skip
     assert set(models) == {"candidate-model", "judge-model"}
-    run("--output_path", "whole", "--no_store", judge=judge.replace("only", "false"),
+    run("--output_path", "whole", "--reuse", "run", judge=judge.replace("only", "false"),
                limit=12, batch="false").ok()  # fmt: skip
     assert metrics_in(harness.folder / "runs") == metrics_in(harness.folder / "whole")
     assert sorted(json.dumps(line["body"], sort_keys=True) for line in sent) == sorted(
@@ -394,7 +394,7 @@ def test_files_have_at_most_so_many_requests_and_bytes(service, run, monkeypatch
     monkeypatch.setattr(request_file, "MOST_LINES", 50_000)
     monkeypatch.setattr(request_file, "MOST_BYTES", 3 * largest)
     service.batches.clear()
-    run("--fresh", limit=12, batch="only").ok()
+    run("--reuse", "none", limit=12, batch="only").ok()
     files = [service.files[one["input_file_id"]] for one in service.batches.values()]
     assert len(files) > 3 and max(map(len, files)) <= 3 * largest
 

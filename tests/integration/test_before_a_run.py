@@ -44,7 +44,7 @@ def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
     candidate = serve()
     harness.url = candidate.url
     pinned = f"base_url={candidate.url},model={CANDIDATE},revision=a"
-    args = ("--model_args", pinned, "--no_store", "--limit", "6")
+    args = ("--model_args", pinned, "--reuse", "run", "--limit", "6")
     with FaultyServer(models=[JUDGE], faults=[status(404)] * 500) as broken:
         assert harness.run("--judge", judge_at(broken.url), *args).code == 1
     candidate.stop()

@@ -113,7 +113,7 @@ def test_two_stages_elsewhere_ask_what_a_live_run_asks_and_come_to_the_same(harn
     sent = sorted(json.dumps(body, sort_keys=True) for body in server.requests)
     server.asked.clear()
     harness.url = server.url
-    more = ("--limit", str(PEOPLE), "--output_path", "live", "--no_store", "--json")
+    more = ("--limit", str(PEOPLE), "--output_path", "live", "--reuse", "run", "--json")
     wanted = harness.here(*words_of(harness, *more)).ok()
     assert done.summary()["metrics"] == wanted.summary()["metrics"]
     assert sent == sorted(json.dumps(body, sort_keys=True) for body in server.requests)

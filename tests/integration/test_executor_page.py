@@ -39,7 +39,7 @@ def shown(tmp_path):
 def scores(folder, executor):
     command = [
         sys.executable, "-m", "harness", "--model", "baseline", "--judge", "lexical",
-        "--tasks", "interests", "--data", "sample", "--no_store", "--quiet",
+        "--tasks", "interests", "--data", "sample", "--reuse", "run", "--quiet",
         "--executor", executor, "--output_path", executor,
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(folder), "HARNESS_CACHE": str(folder / "cache")}

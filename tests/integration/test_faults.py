@@ -43,7 +43,12 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harness, serve):
     server = serve(harness, latency=0.05)
-    slowly = ("--concurrency", "2", "--no_store")  # so that the journal is written in many batches
+    slowly = (
+        "--concurrency",
+        "2",
+        "--reuse",
+        "run",
+    )  # so that the journal is written in many batches
     arguments = harness.arguments(*FAST, *slowly)
     done = harness.process([sys.executable, "-c", LIMITED, *arguments])
     assert done.code == 1

@@ -66,7 +66,7 @@ def test_a_result_that_could_not_be_printed_is_printed_by_the_same_command(harne
 def test_a_result_is_delivered_once_evaluate_returns(tmp_path):
     for _ in range(2):
         done = evaluate("interests", model="baseline", judge="lexical", data="sample", limit=2,
-                        output_path=tmp_path / "runs", no_store=True)  # fmt: skip
+                        output_path=tmp_path / "runs", reuse="run")  # fmt: skip
         run = json.loads((done.folder / "manifest.json").read_text())
         assert (run["status"], run["delivered"]) == ("done", True)
     assert len(list((tmp_path / "runs").iterdir())) == 2

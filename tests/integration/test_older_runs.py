@@ -102,7 +102,7 @@ def replayed(house) -> Callable[[str], dict[str, Any]]:
                 "--judge", judge if judge == "lexical" else f"replay:run={name},role=judge",
                 "--tasks", ",".join(asked["tasks"]), "--data", asked["data"],
                 "--limit", str(asked["limit"]), "--num_repeats", str(asked.get("num_repeats", 1)),
-                "--max_failures", "1", "--no_store", "--json",
+                "--max_failures", "1", "--reuse", "run", "--json",
             ).ok().json  # fmt: skip
         return found[name]
 

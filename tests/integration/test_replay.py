@@ -106,7 +106,7 @@ def test_a_question_that_was_not_recorded_is_a_failure_of_its_own(replayed):
     failures = {"not_recorded": 3, "overflow": 1, "truncated": 1}
     assert more.summary()["stages"]["name"]["failures"] == failures
     assert more.summary()["stages"]["name"]["items"] == 15
-    too_many = replayed("--seed", "5", "--max_failures", "0", "--no_store")
+    too_many = replayed("--seed", "5", "--max_failures", "0", "--reuse", "run")
     assert too_many.code == 3
     assert "not_recorded" in too_many.err
 

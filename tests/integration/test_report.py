@@ -76,7 +76,7 @@ def test_the_verdict_and_the_differences_are_those_of_the_comparison(tmp_path, c
     with offered((model,)):
         best, other = (
             evaluate("interests", model=one, judge="lexical", data="sample", limit=12, name=name,
-                     output_path=tmp_path / "runs", no_store=True).folder
+                     output_path=tmp_path / "runs", reuse="run").folder
             for name, one in (("rules", "baseline"), ("same", model.spec))
         )  # fmt: skip
         page = reported(best, other)

@@ -22,7 +22,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("browser")
     names = ("release-of-november-with-a-long-name", "night_b_" + "x" * 32, "c")
     runs = [
-        evaluate("interests", model="baseline", judge="lexical", data="sample", no_store=True,
+        evaluate("interests", model="baseline", judge="lexical", data="sample", reuse="run",
                  output_path=place, name=name, limit=20, quiet=True).folder
         for name in names
     ]  # fmt: skip

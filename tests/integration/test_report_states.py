@@ -24,7 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_runs_that_cannot_be_compared_say_why(small_run, tmp_path):
     other = evaluate("interests", model="baseline", judge="lexical", data="sample", limit=3,
-                     output_path=tmp_path, no_store=True, name="three").folder  # fmt: skip
+                     output_path=tmp_path, reuse="run", name="three").folder  # fmt: skip
     page = reported(small_run, other)
     assert "No two of these runs can be compared on a task." in page.texts[""]
     assert "not compared: " in page.texts[""]
@@ -142,7 +142,7 @@ def test_what_is_missing_is_drawn_by_cause_and_limits_the_answer(tmp_path):
     model = ScriptedModel(answer, name="m")
     with offered((model,)):
         run = evaluate("interests", model=model.spec, judge="lexical", limit=4, data="sample",
-                       max_failures=1, output_path=tmp_path / "runs", no_store=True
+                       max_failures=1, output_path=tmp_path / "runs", reuse="run"
                        ).folder  # fmt: skip
     page = reported(run)
     assert "a whole bar is 100% of its items" in page.texts["failures"]
@@ -156,7 +156,7 @@ def test_what_is_missing_is_drawn_by_cause_and_limits_the_answer(tmp_path):
 
 def _whole(tmp_path: Path) -> Path:
     return evaluate("interests", model="baseline", judge="lexical", limit=2, data="sample",
-                    output_path=tmp_path / "runs", no_store=True).folder  # fmt: skip
+                    output_path=tmp_path / "runs", reuse="run").folder  # fmt: skip
 
 
 def test_parts_of_the_data_are_compared_with_by(recorded, tmp_path):

@@ -14,7 +14,7 @@ JUDGE = "judge-model"
 
 def test_kill_9_in_any_stage_and_the_same_command_goes_on(harness, serve):
     server = serve(harness, latency=0.03)
-    wanted = harness.run("--output_path", "whole", "--no_store").summary()["metrics"]
+    wanted = harness.run("--output_path", "whole", "--reuse", "run").summary()["metrics"]
     server.asked.clear()
     server.count = 0
 
@@ -62,13 +62,13 @@ def test_weights_that_are_pinned_by_a_revision_are_asked_once_unless_a_run_is_fr
     assert len(harness.folders) == 2
     assert server.count == asked
     assert one.summary()["metrics"] == two.summary()["metrics"]
-    harness.run(*few, "--fresh").ok()
+    harness.run(*few, "--reuse", "none").ok()
     assert server.count == 2 * asked
     # One that did not end is continued by the same command, and one that did is not.
-    assert harness.run(*few, "--fresh", "--max_calls", "3").code == 1
-    harness.run(*few, "--fresh").ok()
+    assert harness.run(*few, "--reuse", "none", "--max_calls", "3").code == 1
+    harness.run(*few, "--reuse", "none").ok()
     assert (server.count, len(harness.folders)) == (3 * asked, 4)
-    harness.run(*few, "--fresh").ok()
+    harness.run(*few, "--reuse", "none").ok()
     assert (server.count, len(harness.folders)) == (4 * asked, 5)
 
 

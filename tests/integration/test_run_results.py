@@ -25,7 +25,7 @@ def test_a_run_ends_in_a_table_of_its_group_and_tasks(ended):
     assert table[1].startswith("ptc: Kendall's tau of the predicted")
     assert table[8] == "not comparable to published: bundled sample data; --limit 4"
     assert all(len(line) <= 80 for line in table)
-    again = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--fresh").ok()
+    again = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--reuse", "none").ok()
     folder = again.err.splitlines()[-1].removeprefix("run folder: runs/")
     # The group's own table has no number that these lines do not have.
     assert again.out.splitlines() == [*table, f"more: harness show {folder}"]
@@ -59,7 +59,9 @@ def test_the_means_are_in_the_json_of_the_run_and_of_show(ended):
 
 
 def test_a_run_that_stops_says_what_is_not_finished(harness):
-    done = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--max_calls", "20", "--no_store")
+    done = harness.here(
+        "--tasks", "perrec_hard", *FROM_RULES, "--max_calls", "20", "--reuse", "run"
+    )
     assert done.code != 0
     assert "0 of 1 stages done" in done.out
     assert "harness: " in done.err

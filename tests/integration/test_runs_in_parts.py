@@ -28,7 +28,7 @@ STAGES = ("1-name.jsonl", "2-support.jsonl")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program.evaluate(
         "interests", model="baseline", judge="lexical", data="sample", limit=12,
-        output_path=tmp_path_factory.mktemp("runs"), no_store=True,
+        output_path=tmp_path_factory.mktemp("runs"), reuse="run",
     ).folder  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def test_weights_are_asked_once_whether_they_think_and_a_mere_name_once_a_run(
 @pytest.mark.parametrize("known", [True, False], ids=["asked", "from before anybody asked"])
 def test_what_a_run_knows_or_was_asked_without_holds_for_its_next_session(harness, serve, known):
     server = serve(harness, thinks=known)
-    options = ("--judge", "lexical", "--limit", "2", "--no_store")
+    options = ("--judge", "lexical", "--limit", "2", "--reuse", "run")
     run(harness, "interests", *options).ok()
     if not known:
         (file,) = (harness.folder / "runs").glob("*/manifest.json")

@@ -64,7 +64,7 @@ def test_the_data_of_a_task_comes_by_itself_and_stays(harness, task, web):
     assert about["origin"] == "url"
     assert about["digest"] == digest(web)
     assert about["address"].endswith("/people.zip")
-    run(harness, task, "--offline", "--fresh").ok()
+    run(harness, task, "--offline", "--reuse", "none").ok()
 
 
 def test_no_output_and_no_file_of_a_run_holds_the_query_of_an_address(harness, task, web):
@@ -77,7 +77,7 @@ def test_no_output_and_no_file_of_a_run_holds_the_query_of_an_address(harness, t
     texts += [one.read_bytes().decode("utf-8", "replace") for one in files]
     assert not [text for text in texts if "abc123" in text]
     assert "people.zip?[redacted]" in "".join(texts)
-    assert "abc123" not in run(harness, task, "--offline", "--fresh").err
+    assert "abc123" not in run(harness, task, "--offline", "--reuse", "none").err
 
 
 def test_data_is_fetched_beforehand_and_found(harness, task, web):

@@ -194,7 +194,7 @@ def test_a_folder_of_which_no_task_asks_anything_is_refused(own):
     [
         ("interests/nam.candidate.j2", "did you mean 'interests/name.candidate.j2'?"),
         ("interests/name.candidate.txt", "did you mean 'interests/name.candidate.j2'?"),
-        ("zzz", "`harness prompts` lists the prompts"),
+        ("zzz", "`harness list prompts` lists the prompts"),
     ],
 )
 def test_a_file_that_replaces_nothing_is_refused(own, file, near):

@@ -46,7 +46,7 @@ def test_plugins_that_are_refused_unless_in_order(twins, raised):
     assert raised(PluginError, twins.check_problems, found=found) == snapshot("""\
 plugin problems found (--strict_plugins)
 expected: plugins that load, hooks that exist, and names that one plugin registers
-to do: `harness plugins NAME` shows one plugin; HARNESS_PLUGINS=a,b loads only these\
+to do: `harness list plugins NAME` shows one plugin; HARNESS_PLUGINS=a,b loads only these\
 """)
 
 

@@ -108,7 +108,7 @@ def test_the_command_writes_the_page_and_escapes_it(tmp_path, monkeypatch, print
     monkeypatch.chdir(tmp_path)
     folder = harness.evaluate(
         "interests", model="baseline", judge="lexical", data="sample", limit=4, name="one",
-        output_path=tmp_path, no_store=True, quiet=True,
+        output_path=tmp_path, reuse="run", quiet=True,
     ).folder  # fmt: skip
     title = "<script>alert(1)</script>\u202e"
     said = printed("report", str(folder), "--rank", "--title", title, "-o", "ranks.html")

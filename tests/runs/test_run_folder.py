@@ -121,7 +121,7 @@ def test_a_second_process_is_told_who_is_at_work_and_let_in_when_that_one_is_dea
         with pytest.raises(HarnessError, match="in use") as caught:
             RunFolder(tmp_path).lock()
         assert f"process {other.pid} on " in str(caught.value)
-        assert "--fresh" in str(caught.value)
+        assert "--reuse none" in str(caught.value)
     finally:
         other.kill()
         other.communicate()

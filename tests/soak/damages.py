@@ -163,7 +163,7 @@ def run(task: str, folder: Path, damage: Damage | None = None, **settings: Any) 
             data="sample",
             limit=limit,
             output_path=folder,
-            no_store=True,
+            reuse="run",
             **settings,
         )
     file = RunFolder(result.folder).scores(task)

@@ -54,11 +54,11 @@ def test_flips_of_a_finished_run(harness, serve, name):
 @pytest.mark.parametrize("name", ["1-name.jsonl", "2-support.jsonl", "answers.sqlite"])
 def test_flips_of_a_run_that_goes_on(harness, serve, name):
     server = serve(harness)
-    harness.run(*LIMIT, "--output_path", "whole", "--no_store").ok()
+    harness.run(*LIMIT, "--output_path", "whole", "--reuse", "run").ok()
     wanted = next((harness.folder / "whole").glob("*/interests/scores.jsonl")).read_bytes()
     for number in range(FLIPS // 5):
         draw = Random(f"{name} {number}")
-        place = ("--output_path", str(number), "--no_store", *LIMIT, "--concurrency", "2")
+        place = ("--output_path", str(number), "--reuse", "run", *LIMIT, "--concurrency", "2")
         before = server.count
         process = harness.start(*place)
         harness.wait_until(lambda least=before: server.count >= least + 16)

@@ -36,9 +36,9 @@ KINDS = {
 }
 RUNS = {
     "interests": ("harness", ("--limit", "20", "--concurrency", "4")),
-    "no store": ("harness", ("--limit", "20", "--concurrency", "4", "--no_store")),
+    "no store": ("harness", ("--limit", "20", "--concurrency", "4", "--reuse", "run")),
     "gist": ("gist", ("--concurrency", "4", "--set", "interests_a_question=1")),
-    "gist, no store": ("gist", ("--concurrency", "4", "--no_store")),
+    "gist, no store": ("gist", ("--concurrency", "4", "--reuse", "run")),
 }
 
 
@@ -77,7 +77,7 @@ def test_kills(request, serve, run, kind):
     asks = request.getfixturevalue(name)
     server = serve(asks, latency=LATENCY, faults=some_cut if name == "harness" else ())
     options = (*options, "--max_failures", "1")
-    whole = metrics_of(asks.run("--output_path", "whole", *options, "--no_store").ok())
+    whole = metrics_of(asks.run("--output_path", "whole", *options, "--reuse", "run").ok())
     once = server.count
     for number in range(ROUNDS):
         draw = Random(f"{run} {kind} {number}")

@@ -61,7 +61,7 @@ to do: install the package first: pip install -e .\
     reset()
     assert raised(PluginError, pins_of, plugin_under_test("films")) == snapshot("""\
 the plugin 'films' is not loaded, so its versions cannot be pinned
-to do: `harness plugins films` shows the reason\
+to do: `harness list plugins films` shows the reason\
 """)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
-from harness.calls.usage import player_name
+from harness.calls.budget import player_name
 from harness.contracts.judge import Selected
 from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import Done, JournalLine

@@ -10,7 +10,10 @@ from typing import Any
 from harness.base.redaction import redacted_spec
 from harness.runs.manifest import Manifest
 
-SWITCHES = ("structured", "allow_self_judging", "fresh", "offline")
+SWITCHES = {
+    "structured": "--structured", "allow_self_judging": "--allow_self_judging",
+    "fresh": "--reuse=none", "offline": "--offline",
+}  # fmt: skip
 MAPPINGS = {"columns": "columns", "values": "values", "changes": "set"}
 """Settings that are given entry by entry, and the option of each."""
 
@@ -50,9 +53,9 @@ def _options(settings: Mapping[str, Any]) -> Iterator[str]:
         yield from ("--include_path", str(folder))
     if settings.get("prompts"):
         yield from ("--prompts", str(settings["prompts"]))
-    for name in SWITCHES:
+    for name, switch in SWITCHES.items():
         if settings.get(name):
-            yield f"--{name}"
+            yield switch
 
 
 def _arguments(given: Mapping[str, Any]) -> str:

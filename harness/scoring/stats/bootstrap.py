@@ -6,6 +6,7 @@ replacement, as many as there are, and the statistic is computed over all units 
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.errors import PluginError
 from harness.base.hashing import stable_int
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -76,6 +78,13 @@ def statistic_of(values: Floats, statistic: Statistic) -> float:
         return float(statistic(values))
     except (ArithmeticError, ValueError):
         return float("nan")
+    except Exception as error:
+        raise PluginError(
+            "the statistic of a metric failed",
+            where=f"{statistic.__module__}.{getattr(statistic, '__qualname__', statistic)}",
+            found=traceback.format_exc(limit=-2).strip(),
+            hint="the records are kept: fix the benchmark, then run `harness score RUN`",
+        ) from error
 
 
 def without_each(values: Floats, starts: Integers, sizes: Integers, statistic: Statistic) -> Floats:

@@ -27,7 +27,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     embedding: Annotated[
         str | None,
         Meta(
-            description="an embedder for k-means (`harness embedders`), or module:function from "
+            description="an embedder for k-means (`harness list embedders`), or module:function of "
             "texts to rows, found in the current folder too; else TF-IDF with singular values"
         ),
     ] = None

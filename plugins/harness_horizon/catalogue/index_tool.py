@@ -44,7 +44,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data: Annotated[
         Path, Meta(description="the folder of `harness data horizon`, or sample for the sample")
     ]
-    embedder: Annotated[str, Meta(description="the SPEC of an embedder: see `harness embedders`")]
+    embedder: Annotated[str, Meta(description="the SPEC of one: see `harness list embedders`")]
     out: Annotated[Path, Meta(description="the folder of the index")]
     catalog_sample: Annotated[
         Given,

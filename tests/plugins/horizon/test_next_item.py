@@ -143,7 +143,7 @@ def test_published_asks_users_held_out_with_five_interactions_for_the_next_item(
         held = {row["user_id"]: len(row["items"]) for row in rows_of(data / "cases-1d.parquet")}
         assert set(held.values()) == {4, 5}
         found = harness.evaluate("horizon_next_item_1d", model="baseline", data=str(data),
-                                 output_path=tmp_path / "runs", no_store=True)  # fmt: skip
+                                 output_path=tmp_path / "runs", reuse="run")  # fmt: skip
         users = {sample.user for sample in found.samples()}
         assert {held[user] for user in users} == lengths
         assert users == {user for user, size in held.items() if size in lengths}
@@ -164,7 +164,7 @@ def test_the_tables_have_both_denominators_and_drops_with_intervals(tmp_path):
     run(Settings(model="neighbours", data=Path("sample"), out=tmp_path / "near"), no_progress)
     found = harness.evaluate(
         "horizon_next_item", model=f"recommender:{tmp_path / 'near'}", data="sample", limit=30,
-        output_path=tmp_path / "runs", no_store=True,
+        output_path=tmp_path / "runs", reuse="run",
     )  # fmt: skip
     folder = RunFolder(found.folder)
     manifest = folder.manifest()

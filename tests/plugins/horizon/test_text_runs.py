@@ -28,7 +28,7 @@ def ran(folder, tasks, model="baseline", **options):
     own = [model] if isinstance(model, ScriptedModel) else []
     with offered(own):
         return harness.evaluate(
-            tasks, model=own[0].spec if own else model, data="sample", no_store=True,
+            tasks, model=own[0].spec if own else model, data="sample", reuse="run",
             **{"output_path": folder / "runs", "limit": 12, "quiet": True, **options},
         )  # fmt: skip
 

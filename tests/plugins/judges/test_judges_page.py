@@ -121,5 +121,5 @@ def test_its_judge_selects_nothing_only_because_it_is_shown_first(installed, tmp
 
 
 def test_its_packages_are_in_order(installed, printed):
-    assert "both-ways" in printed("judges", "both-ways").out
+    assert "both-ways" in printed("list", "judges", "both-ways").out
     assert main(["validate", "reviews"]) == 0

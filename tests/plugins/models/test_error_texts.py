@@ -56,7 +56,7 @@ to do: did you mean 'run'?\
     ("openai", "model=a,zork=b"): (UsageError, "--model_args", None, snapshot("""\
 an openai model has no argument 'zork'
 expected: one of model, base_url, api_key_env, api_key_file, revision, identity, immutable, concurrency, batch, max_tokens_field, seed, system_role, endpoint, chat_template, chat_template_kwargs, stop, logprobs, top_logprobs, thinking, azure_endpoint, azure_deployment, api_version, max_answer_bytes, extra_body
-to do: `harness models openai` describes each\
+to do: `harness list models openai` describes each\
 """)),
     ("openai", "model=a,base_url=http://a,azure_endpoint=http://b"): (
         UsageError, "--model_args", "base_url and azure_endpoint",

@@ -11,7 +11,7 @@ from harness.scoring.finished_task import finished_task
 
 def test_averages_tell_no_order_and_a_mean_has_one_interval_in_results_and_analysis(tmp_path):
     result = harness.evaluate(
-        "perrec_hard", model="baseline", data="sample", output_path=tmp_path, no_store=True,
+        "perrec_hard", model="baseline", data="sample", output_path=tmp_path, reuse="run",
         quiet=True,
     )  # fmt: skip
     for summary in result.summaries:

@@ -32,13 +32,13 @@ def test_an_item_whose_worker_is_killed_between_its_questions_asks_none_again(ru
     server = serve(faults=second)
     words = [f"twice {number}" for number in range(12)]
     runs.words(*words)
-    process = runs.start("ray", "--no_store")
+    process = runs.start("ray", "--reuse", "run")
     wait_until(lambda: server.count == 24 and runs.kept() == 12)
     server.faults = ()
     if killed == "driver":
         process.kill()
         process.communicate()
-        process = runs.start("ray", "--no_store")
+        process = runs.start("ray", "--reuse", "run")
     else:
         for worker in living_workers():
             with_signal(worker, signal.SIGKILL)

@@ -53,7 +53,7 @@ def test_no_key_is_written_or_listed_anywhere(runs, serve, place):
     server = serve(faults=echo_the_key, latency=0.02)
     runs.words(*WORDS, "die here")
     (runs.package / "die").touch()
-    more = ["--max_failures", "1", "--no_store"]
+    more = ["--max_failures", "1", "--reuse", "run"]
     if place == "address":
         runs.url = server.url.replace("http://", f"http://someone:{PASSWORD}@")
         token = b64encode(f"someone:{PASSWORD}".encode()).decode()

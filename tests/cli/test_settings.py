@@ -9,8 +9,7 @@ from harness.base.errors import UsageError
 from harness.cli import run as run_command
 from harness.cli.main import main
 from harness.cli.run_options import run_options
-from harness.cli.setting import Setting
-from harness.cli.settings_sources import line_of
+from harness.cli.settings import Setting, line_of
 
 LEAST = ("--model", "baseline", "--tasks", "t")
 
@@ -59,8 +58,8 @@ def test_the_nearest_layer_wins(settings, monkeypatch):
 def test_every_option_of_a_run_is_a_setting_or_meant_for_one_command():
     settable = {one.name for one in run_options() if isinstance(one, Setting)}
     assert {one.name for one in run_options()} - settable == {
-        "dry_run", "resume", "fresh", "retry_failures", "verbose", "json", "version", "download",
-        "write_requests", "answers",
+        "dry_run", "resume", "retry_failures", "verbose", "json", "version", "write_requests",
+        "answers",
     }  # fmt: skip
     assert {"model", "judge", "role", "store", "max_calls"} <= settable
 
@@ -126,7 +125,9 @@ def test_a_switch_of_a_file_can_be_taken_back(settings, monkeypatch, word):
 def test_a_variable_gives_several_line_by_line_and_none_when_it_is_empty(settings, monkeypatch):
     monkeypatch.setenv("HARNESS_ROLE", "a=lexical\nb=openai:model=m,seed=false\n")
     monkeypatch.setenv("HARNESS_SEED", "")
+    monkeypatch.setenv("HARNESS_OFFLINE", "yes")
     asked = settings.asked(*LEAST)
+    assert asked.offline is True
     assert asked.roles == {"a": "lexical", "b": "openai:model=m,seed=false"}
     assert asked.seed == 0
 
@@ -141,11 +142,17 @@ BASE = "openai:base_url=http://localhost:8000/v1,model="
 SETTLED = [
     ('data = { a = "x" }', [*LEAST, "--data", "sample"], {"data": "sample"}),
     ("num-repeats = 2\nnum_repeats = 3", LEAST, {"num_repeats": 3}),
-    ("no_store = true", LEAST, {"use_store": False}),
+    ("reuse = 'run'", LEAST, {"use_store": False, "fresh": False}),
     (
-        "no_store = true", [*LEAST, "--store", "calls.sqlite"],
+        "reuse = 'run'", [*LEAST, "--store", "calls.sqlite"],
         {"use_store": True, "store": Path("calls.sqlite")},
     ),
+    ("reuse = 'none'", [*LEAST, "--store", "a.sqlite"], {"use_store": True, "fresh": True}),
+    # The names of 0.1.0, where a switch that is off says nothing.
+    ("no_store = true", LEAST, {"use_store": False}),
+    ("no-store = false\nfresh = true", LEAST, {"use_store": True, "fresh": True}),
+    ("offline = true\ndownload = false", LEAST, {"offline": True, "download": False}),
+    ("offline = true", [*LEAST, "--download"], {"offline": False, "download": True}),
     # Who names a model names its arguments too.
     ('model = "openai"\nmodel_args = "model=m,seed=false"', LEAST, {"model_args": {}}),
     (
@@ -223,7 +230,7 @@ KEY = "correct-horse-battery-staple"
             "concurency = 3",
             ["harness.toml:1: there is no setting 'concurency'", "mean 'concurrency'"],
         ),
-        ("structured = 'yes'", ["harness.toml:1", "true or false"]),
+        ("structured = 'maybe'", ["harness.toml:1", "true or false"]),
         (
             "executor = 'ray'\nworkers = 0",
             ["harness.toml:2: --workers must be at least 1", "found:    0"],
@@ -280,16 +287,16 @@ def test_what_no_option_said_is_told_before_a_run(settings, printed, monkeypatch
     monkeypatch.setenv("HARNESS_LIMIT", "3")
     assert printed("--tasks", "t").err == (
         "settings: model, seed from harness.toml; limit from HARNESS_LIMIT"
-        " (`harness config` shows them)\n"
+        " (`harness doctor --settings` shows them)\n"
     )
 
 
-def test_config_lists_values_sources_and_what_they_override(settings, printed, monkeypatch):
+def test_doctor_lists_values_sources_and_what_they_override(settings, printed, monkeypatch):
     settings.write("seed = 2\n" + NAMED, user="seed = 1")
     monkeypatch.setenv("HARNESS_LIMIT", "3")
     monkeypatch.setenv("HARNESS_CACHE", "elsewhere")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    out = printed("config", "--json", "--model", "local", "--seed", "7").out
+    out = printed("doctor", "--settings", "--json", "--model", "local", "--seed", "7").out
     assert KEY not in out
     document = json.loads(out)
     settled = {one.pop("setting"): one for one in document["settings"]}
@@ -320,25 +327,27 @@ def test_config_lists_values_sources_and_what_they_override(settings, printed, m
     ]  # fmt: skip
 
 
-def test_config_shows_no_key_that_a_change_gives(settings, capsys, printed):
+def test_doctor_shows_no_key_that_a_change_gives(settings, capsys, printed):
     settings.write('[set]\n"t.api_key" = "hunter2"\n')
     changes = ("t.password=hunter3", "t.server={api_key: hunter4, port: 1}", "window=3")
-    for shape in ([], ["--json"], ["--all"]):
+    for shape in ([], ["--json"]):
         words = [word for change in changes for word in ("--set", change)]
-        out = printed("config", *shape, *words).out
+        out = printed("doctor", "--settings", *shape, *words).out
         assert "hunter" not in out
         assert "window" in out
-    held = json.loads((main(["config", "--json", *words]), capsys.readouterr().out)[1])
+    held = json.loads(
+        (main(["doctor", "--settings", "--json", *words]), capsys.readouterr().out)[1]
+    )
     settled = {one["setting"]: one["value"] for one in held["settings"]}
     assert settled["set.t.api_key"] == settled["set.t.password"] == "[redacted]"
     assert json.loads(settled["set.t.server"]) == {"api_key": "[redacted]", "port": 1}
     assert settled["set.window"] == "3"
 
 
-def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings, printed):
+def test_the_page_of_settings_shows_below_each_what_it_overrides(settings, printed):
     settings.write("seed = 2")
-    assert "overrides" not in printed("config", "--seed", "7").out
-    lines = [line.split() for line in printed("config", "--seed", "7", "--all").out.splitlines()]
+    out = printed("doctor", "--settings", "--seed", "7").out
+    lines = [line.split() for line in out.splitlines()]
     assert lines[lines.index(["seed", "7", "--seed"]) + 1] == ["overrides", "2", "harness.toml:1"]
 
 
@@ -392,6 +401,6 @@ def test_hosts_that_only_files_name_are_known(settings, monkeypatch):
 def test_custom_headers_are_not_shown(settings, printed, monkeypatch):
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway-Key: gateway-9\nCookie: a=b")
     for more in ([], ["--json"]):
-        said = printed("config", *more).out
+        said = printed("doctor", "--settings", *more).out
         assert "set, not shown" in said
         assert "gateway" not in said and "Cookie" not in said

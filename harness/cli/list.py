@@ -1,4 +1,4 @@
-"""What is installed: `harness plugins`, `models`, `judges`, `embedders` and `prompts`."""
+"""`harness list KIND`: the models, judges, embedders, prompts, plugins and analyses installed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import HarnessError, UnknownName, did_you_mean, one_of
-from harness.cli.command import Command, argument, command, json_option, option
+import click
+
+from harness.base.errors import HarnessError, UnknownName, UsageError, did_you_mean, one_of
+from harness.cli.command import (
+    Command,
+    CommandGroup,
+    argument,
+    epilog,
+    json_option,
+    option,
+)
 from harness.cli.output import Row, errors_to, print_error, print_json, print_rows, print_sections
+from harness.cli.tools import usable
 from harness.registry import (
+    ANY_BENCHMARK,
     BrokenPlugin,
     DataToolRegistration,
     LoadedPlugin,
@@ -43,9 +54,29 @@ WRAPS = {
 """What a judge wraps, and how its SPEC names it."""
 
 
-def _lister(name: str, of: str, *, example: str, candidates: str) -> Command:
-    @command(
-        f"harness {name}", f"harness {name} {example}", name=name,
+@click.group(
+    "list", cls=CommandGroup, subcommand_metavar="KIND [NAME…]",
+    epilog=epilog(
+        "harness list models",
+        "harness list judges lexical",
+        "harness list plugins interests",
+        "harness list prompts 'rate*'",
+    ),
+)  # fmt: skip
+def list_() -> int:
+    """List what is installed of one KIND: models, judges, embedders, prompts, plugins, analyses.
+    With a NAME, show that one in full; `harness list KIND --help` says more.
+    """
+    ctx = click.get_current_context()
+    if ctx.invoked_subcommand is None:
+        kinds = ", ".join(list_.list_commands(ctx))
+        raise UsageError("KIND is missing", expected=f"one of {kinds}")
+    return 0
+
+
+def _add_kind(name: str, of: str, *, example: str, candidates: str) -> None:
+    @list_.command(
+        name=name, cls=Command, epilog=epilog(f"harness list {name} {example}"),
         help=f"List the kinds of {of}, or show the NAME of one with the meaning of its arguments.",
     )  # fmt: skip
     @argument(
@@ -56,17 +87,13 @@ def _lister(name: str, of: str, *, example: str, candidates: str) -> Command:
     def show(kind: str | None, json: bool) -> int:
         return _show_kinds(name, kind, json=json)
 
-    return show
 
-
-models = _lister("models", "model", example="openai", candidates="model_kinds")
-judges = _lister("judges", "judge", example="lexical", candidates="judge_kinds")
-embedders = _lister("embedders", "embedder", example="hashing", candidates="embedder_kinds")
+_add_kind("models", "model", example="openai", candidates="model_kinds")
+_add_kind("judges", "judge", example="lexical", candidates="judge_kinds")
+_add_kind("embedders", "embedder", example="hashing", candidates="embedder_kinds")
 
 
 def _show_kinds(command: str, name: str | None, *, json: bool) -> int:
-    from harness.cli.tools import usable
-
     plugins = load_plugins()
     registry: Registry[str, Any] = getattr(plugins, command)
     find: Callable[[str], Kind] = getattr(plugins, command.removesuffix("s"))
@@ -111,7 +138,9 @@ def _kind_document(kind: Kind) -> dict[str, Any]:
     }
 
 
-@command("harness plugins", "harness plugins interests", "harness plugins --strict_plugins")
+@list_.command(
+    cls=Command, epilog=epilog("harness list plugins", "harness list plugins --strict_plugins")
+)
 @argument(
     "names", metavar="NAME", nargs=-1, help="a plugin or a distribution",
     candidates="plugin_names",
@@ -247,10 +276,28 @@ def _origin(one: Origin) -> str:
     return f"{one.distribution} {one.version}".rstrip() + f", {one.module}"
 
 
+@list_.command(cls=Command, epilog=epilog("harness list analyses"))
+@json_option
+def analyses(json: bool) -> int:
+    """List the analyses by benchmark; `harness analyse NAME --help` shows the options of one."""
+    known = usable(load_plugins().analyses)
+    if json:
+        fields = ("name", "benchmark", "description")
+        print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
+        return 0
+    for benchmark in sorted({one.benchmark for one in known}):
+        print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
+        print_rows([(one.name, one.description) for one in known if one.benchmark == benchmark])
+    return 0
+
+
 NOT_DESCRIBED = "not described; variables.yaml next to the prompt can describe it"
 
 
-@command("harness prompts 'rate*'", "harness prompts interests/name.candidate")
+@list_.command(
+    cls=Command,
+    epilog=epilog("harness list prompts 'rate*'", "harness list prompts interests/name.candidate"),
+)
 @argument(
     "patterns", metavar="PATTERN", nargs=-1, help="a name, part or glob",
     candidates="prompts",
@@ -300,7 +347,7 @@ def _chosen_prompts(
             known = [*files, *(one.partition("/")[2] for one in files)]
             raise UnknownName(
                 f"no prompt matches {pattern!r}",
-                hint=did_you_mean(name, known) or "`harness prompts` lists all prompts",
+                hint=did_you_mean(name, known) or "`harness list prompts` lists all prompts",
             )
         if len(exact) == 1:
             full[exact[0]] = None

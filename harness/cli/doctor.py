@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.errors import HarnessError, UsageError
+from harness.base.errors import DataError, HarnessError, UsageError
 from harness.base.redaction import (
     REDACTED,
     names_a_secret,
@@ -29,7 +29,7 @@ from harness.cli.command import Option, command
 from harness.cli.output import errors_to, print_json
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.settings import VARIABLES, Given, Settings, data_of, settings_of
-from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
+from harness.contracts.finding import Finding, NotReady, bad, bad_by, doubtful, good
 from harness.reporting.text import clean_text
 from harness.scoring.grouping import grouped
 
@@ -280,7 +280,13 @@ async def _of_tasks(
     known, players, ways = await obstacles(settings, loaded, error, effective.with_source)
     if error is not None:
         others = await in_thread(lambda: _errors_of_each_task(settings, loaded))
-        further = (bad_by("tasks", effective.with_source(one)) for one in others)
+        # Models that cannot start, and data that they lack, are among the obstacles already.
+        told = (NotReady, DataError) if isinstance(error, (NotReady, DataError)) else NotReady
+        further = (
+            bad_by("data" if isinstance(one, DataError) else "tasks", effective.with_source(one))
+            for one in others
+            if not isinstance(one, told)
+        )
         said = {one.says for one in known} | {bad_by("tasks", error).says}
         known += [one for one in further if one.says not in said]
     return [*late, *known], players, ways

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import metadata
-from json import dumps
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from harness.base.redaction import (
 from harness.cli.command import Option, command
 from harness.cli.output import errors_to, print_json
 from harness.cli.run_options import RunCommand, settings_from
-from harness.cli.settings import VARIABLES, Given, Settings, data_of, settings_of
+from harness.cli.settings import VARIABLES, Given, Settings, argument, settings_of
 from harness.contracts.finding import Finding, NotReady, bad, bad_by, doubtful, good
 from harness.reporting.text import clean_text
 from harness.scoring.grouping import grouped
@@ -439,24 +438,20 @@ def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 def _as_json(given: Given) -> dict[str, Any]:
     value = given.value
-    if given.entry is not None:
-        text = given.value
-        value = data_of(text)[1] if given.option == "data" else text.partition("=")[2]
-        if given.option == "set":
-            from harness.tasks.load import read_value
-
-            # Keys and passwords are recognised by their names.
-            if names_a_secret(given.entry.rpartition(".")[2]):
-                value = REDACTED
-            elif isinstance(typed := read_value(value), Mapping):
-                value = dumps(redacted_args(typed))
+    if given.option == "set":
+        # Keys and passwords are recognised by their names.
+        secret = names_a_secret(str(given.entry).rpartition(".")[2])
+        safe = redacted_args(value) if isinstance(value, Mapping) else value
+        value = REDACTED if secret else argument(safe)
+    elif isinstance(value, Mapping) and given.option != "prices":
+        value = ",".join(f"{name}={argument(one)}" for name, one in value.items())
     shown = value if isinstance(value, (bool, int, float)) else safe_text(_word(value))
     setting = given.slot.removesuffix(".*") if given.entry is not None else given.option
     return {"setting": setting, "value": shown, "source": given.source, "where": given.where}
 
 
 def _default(setting: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    value = None if defaults.get(setting) in ("", [], ()) else defaults.get(setting)
+    value = None if defaults.get(setting) in ("", [], (), {}) else defaults.get(setting)
     plain = value if isinstance(value, (bool, int, float)) or value is None else _word(value)
     return {"setting": setting, "value": plain, "source": DEFAULT, "where": None}
 

@@ -25,7 +25,6 @@ from harness.cli.kept_runs import (
     task_option,
 )
 from harness.cli.output import print_error
-from harness.cli.run_options import tags_from
 from harness.reporting.text import clean_text
 from harness.runs.atomic_files import atomic_write
 
@@ -82,8 +81,7 @@ def report(**options: Any) -> int:
                 "there are no labels here", where="--labels", found=file,
                 expected="labels of the items that `harness analyse gist-export-labels` draws",
             )  # fmt: skip
-    tags = tags_from(args.tag)
-    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
+    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
     unread = write_report(
         args.output, runs, only=args.task, title=args.title,
         most_samples=args.samples, most_megabytes=args.max_size,

@@ -38,6 +38,7 @@ FORMER = {
     "--fresh": "`--reuse none` reuses no answers of other runs",
     "--no_offline": "`--download` fetches data, also above 1 GB",
     "--no_store": "`--reuse run` neither reads nor writes a store",
+    "report --max_size": "`--samples N` says how many samples of each task the page shows",
     "score --compare": _COMPARES,
     "score --export_oracle": _COMPARES,
     "score --force": _COMPARES,

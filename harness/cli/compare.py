@@ -24,7 +24,6 @@ from harness.cli.kept_runs import (
     task_option,
 )
 from harness.cli.output import print_error, print_json
-from harness.cli.run_options import tags_from
 from harness.reporting.text import counted
 from harness.runs.atomic_files import atomic_write
 
@@ -107,8 +106,7 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
     """The comparison that the options ask for, and the errors of runs and tasks not in it."""
     from harness.comparison.gates import with_gates
 
-    tags = tags_from(args.tag)
-    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
+    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
     base = None
     if args.against is not None:
         # The only one of these runs with that label, or any run; it stands before them.
@@ -147,8 +145,7 @@ def _methods(args: SimpleNamespace) -> int:
             "--export_oracle": args.export_oracle, "--set": args.changes}  # fmt: skip
     if other := [option for option, given in fits.items() if given]:
         raise UsageError(f"--tasks compares tasks of one run, without {other[0]}", where="--tasks")
-    tags = tags_from(args.tag)
-    runs = open_runs(named_runs(args.runs, tags), None, tags)
+    runs = open_runs(named_runs(args.runs, args.tag), None, args.tag)
     if len(runs) != 1 or len(names) < 2:
         raise UsageError(
             "--tasks compares several tasks of one run",

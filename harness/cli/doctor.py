@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import metadata
-from json import dumps
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.errors import HarnessError, UsageError
+from harness.base.errors import DataError, HarnessError, UsageError
 from harness.base.redaction import (
     REDACTED,
     names_a_secret,
@@ -28,8 +27,8 @@ from harness.base.redaction import (
 from harness.cli.command import Option, command
 from harness.cli.output import errors_to, print_json
 from harness.cli.run_options import RunCommand, settings_from
-from harness.cli.settings import VARIABLES, Given, Settings, data_of, settings_of
-from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
+from harness.cli.settings import VARIABLES, Given, Settings, argument, settings_of
+from harness.contracts.finding import Finding, NotReady, bad, bad_by, doubtful, good
 from harness.reporting.text import clean_text
 from harness.scoring.grouping import grouped
 
@@ -280,7 +279,13 @@ async def _of_tasks(
     known, players, ways = await obstacles(settings, loaded, error, effective.with_source)
     if error is not None:
         others = await in_thread(lambda: _errors_of_each_task(settings, loaded))
-        further = (bad_by("tasks", effective.with_source(one)) for one in others)
+        # Models that cannot start, and data that they lack, are among the obstacles already.
+        told = (NotReady, DataError) if isinstance(error, (NotReady, DataError)) else NotReady
+        further = (
+            bad_by("data" if isinstance(one, DataError) else "tasks", effective.with_source(one))
+            for one in others
+            if not isinstance(one, told)
+        )
         said = {one.says for one in known} | {bad_by("tasks", error).says}
         known += [one for one in further if one.says not in said]
     return [*late, *known], players, ways
@@ -433,24 +438,20 @@ def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 def _as_json(given: Given) -> dict[str, Any]:
     value = given.value
-    if given.entry is not None:
-        text = given.value
-        value = data_of(text)[1] if given.option == "data" else text.partition("=")[2]
-        if given.option == "set":
-            from harness.tasks.load import read_value
-
-            # Keys and passwords are recognised by their names.
-            if names_a_secret(given.entry.rpartition(".")[2]):
-                value = REDACTED
-            elif isinstance(typed := read_value(value), Mapping):
-                value = dumps(redacted_args(typed))
+    if given.option == "set":
+        # Keys and passwords are recognised by their names.
+        secret = names_a_secret(str(given.entry).rpartition(".")[2])
+        safe = redacted_args(value) if isinstance(value, Mapping) else value
+        value = REDACTED if secret else argument(safe)
+    elif isinstance(value, Mapping) and given.option != "prices":
+        value = ",".join(f"{name}={argument(one)}" for name, one in value.items())
     shown = value if isinstance(value, (bool, int, float)) else safe_text(_word(value))
     setting = given.slot.removesuffix(".*") if given.entry is not None else given.option
     return {"setting": setting, "value": shown, "source": given.source, "where": given.where}
 
 
 def _default(setting: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    value = None if defaults.get(setting) in ("", [], ()) else defaults.get(setting)
+    value = None if defaults.get(setting) in ("", [], (), {}) else defaults.get(setting)
     plain = value if isinstance(value, (bool, int, float)) or value is None else _word(value)
     return {"setting": setting, "value": plain, "source": DEFAULT, "where": None}
 

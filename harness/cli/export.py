@@ -15,7 +15,6 @@ from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import PATH, command, option
 from harness.cli.kept_runs import named_runs, open_run, runs_argument, tag_option
 from harness.cli.output import errors_to, print_error
-from harness.cli.run_options import tags_from
 from harness.reporting.text import clean_text
 from harness.runs.atomic_files import storage_error
 
@@ -39,7 +38,7 @@ FORMATS = (
 @tag_option()
 @option("--task", metavar="NAME", help="this task only")
 def export(
-    runs: Sequence[str], format: str, out: Path, tag: Sequence[str], task: str | None
+    runs: Sequence[str], format: str, out: Path, tag: Mapping[str, str], task: str | None
 ) -> int:
     """Write the finished tasks of runs to a new folder: logs in which `inspect view` shows every
     answer (inspect), tables of metrics, scores, records and calls (csv, parquet), results and
@@ -54,8 +53,7 @@ def export(
             found="a folder that is not empty" if out.is_dir() else "a file",
             expected="--out DIR with a new or empty folder",
         )
-    tags = tags_from(tag)
-    tasks, errors = _tasks(named_runs(runs, tags), tags, task)
+    tasks, errors = _tasks(named_runs(runs, tag), tag, task)
     if not tasks:
         raise errors[0]
     for path in _write(out, format, tasks):

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean, one_of
 from harness.cli.command import PATH, argument, option
 from harness.cli.output import errors_to, print_error
-from harness.cli.run_options import changes_from, run_setting
+from harness.cli.run_options import run_setting
+from harness.cli.settings import entries
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 
@@ -34,11 +35,13 @@ folder_option = option(
 )  # fmt: skip
 tag_option = partial(
     option, "--tag", metavar="KEY=VALUE", multiple=True,
+    callback=lambda ctx, param, texts: entries("tag", texts or ()),
     help="only runs with this tag; may be given again",
 )  # fmt: skip
 task_option = option("--task", metavar="TASK", help="this task only")
 set_option = option(
     "--set", "changes", metavar="KEY=VALUE", multiple=True,
+    callback=lambda ctx, param, texts: entries("set", texts or ()),
     help="change an option that only scoring reads; no run is changed",
 )  # fmt: skip
 
@@ -255,7 +258,7 @@ def read_finished(runs: Sequence[NamedRun]) -> None:
 
 
 @contextmanager
-def rescored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
+def rescored(changes: Mapping[str, Any], runs: Sequence[NamedRun]) -> Iterator[None]:
     """Score all runs with changed options, into files that last as long as the context."""
     from harness.registry import load_plugins
     from harness.scoring.rescore import rescore, rescoring
@@ -268,7 +271,7 @@ def rescored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]
         for name, benchmark in run.benchmarks.items()
     ]
     tasks = [task for *_, task, _ in asked]
-    wanted = apply_changes(tasks, changes_from(changes), benchmark=load_plugins().benchmark)
+    wanted = apply_changes(tasks, changes, benchmark=load_plugins().benchmark)
     ways = [
         rescoring(task, then, benchmark)
         for (*_, task, benchmark), then in zip(asked, wanted, strict=True)

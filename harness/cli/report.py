@@ -24,7 +24,6 @@ from harness.cli.kept_runs import (
     task_option,
 )
 from harness.cli.output import print_error
-from harness.cli.run_options import tags_from
 from harness.reporting.text import clean_text
 from harness.runs.atomic_files import atomic_write
 
@@ -35,17 +34,12 @@ OPTION = "--output"
 """The option that names the page."""
 
 
-MOVED = {"--max_size": "`--samples N` says how many samples of each task the page shows"}
-"""The hint for each former option of this command."""
-
-
 @command(
     "harness report RUN",
     "harness report step-1000 step-2000 -o steps.html",
     "harness report step-1000 step-2000 --by history",
     "harness report --tag week=47 --samples 50 -o week47.html",
     "harness report --tag suite=nightly --rank -o ranks.html",
-    moved=MOVED,
 )
 @runs_argument
 @option(
@@ -82,8 +76,7 @@ def report(**options: Any) -> int:
                 "there are no labels here", where="--labels", found=file,
                 expected="labels of the items that `harness analyse gist-export-labels` draws",
             )  # fmt: skip
-    tags = tags_from(args.tag)
-    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
+    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
     unread = write_report(
         args.output, runs, only=args.task, title=args.title,
         samples=args.samples, labels=args.labels, by=args.by, rank=args.rank,

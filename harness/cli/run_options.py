@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args, get_type_hints
@@ -16,8 +16,8 @@ from harness.cli.settings import (
     PREFIX,
     Setting,
     Settings,
-    data_of,
     settings_in_effect,
+    settings_of,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ class RunCommand(Command):
         """Read the command line, then fill in the settings."""
         ctx.meta[WORDS] = [*args]
         rest = super().parse_args(ctx, args)
+        for name, setting in settings_of(self).items():
+            if setting.table == "entries":
+                ctx.params[name] = ctx.params[name] or {}
         if not ctx.resilient_parsing:
             ctx.obj = settings_in_effect(ctx)
         return rest
@@ -127,10 +130,10 @@ class RunOptions(TypedDict, total=False):
         default=None,
     )]  # fmt: skip
     set: Annotated[Mapping[str, Any] | None, _say(
-        ASK, "KEY=VALUE", "change an option: [TASK.]PATH=VALUE", table="entries", as_yaml=True,
+        ASK, "KEY=VALUE", "change an option: [TASK.]PATH=VALUE", table="entries",
     )]  # fmt: skip
     gen_kwargs: Annotated[Mapping[str, Any] | str, _say(
-        ASK, "A=B,C=D", "the candidate's sampling: temperature=…", table="arguments", as_yaml=True,
+        ASK, "A=B,C=D", "the candidate's sampling: temperature=…", table="arguments",
     )]  # fmt: skip
     seed: Annotated[int, _say(ASK, "N", "seed of every random draw (0)", default=0)]
     num_repeats: Annotated[int, _say(
@@ -286,8 +289,7 @@ def task_folders(folders: Iterable[Path]) -> Sequence[Path]:
 def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSettings:
     """The settings of a run from its options; UsageError if they are not valid.
 
-    Options with entries or arguments may be mappings, as Python callers give them. With `whole`,
-    the options that every run needs must be there.
+    With `whole`, the options that every run needs must be there.
     """
     from harness.pipeline.settings import BOUNDS, RunSettings, make_settings
 
@@ -301,12 +303,12 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
     given = {
         **{name: options[name] for name in alike if name in options},
         "roles": _roles(options),
-        "tags": {name: str(value) for name, value in _mapping(options["tag"], tags_from).items()},
+        "tags": _texts(options["tag"]),
         "data": _data(options["data"]),
-        "columns": _own_columns("--columns", options["columns"]),
-        "values": _own_columns("--values", options["values"]),
-        "changes": _mapping(options["set"], changes_from),
-        "sampling": _mapping(options["gen_kwargs"], _sampling),
+        "columns": _texts(options["columns"]),
+        "values": _texts(options["values"]),
+        "changes": dict(options["set"] or {}),
+        "sampling": _sampling(options["gen_kwargs"]),
         "patience": {name: value for name, value in patience.items() if value is not None},
         "max_failures": options["max_failures"] or {},
         "download": options["download"] is True,
@@ -332,69 +334,22 @@ def options_of_python(given: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _mapping(given: Any, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """The entries of an option: a mapping, or as `read` reads them from the command line."""
-    return dict(given) if isinstance(given, Mapping) else read(given or ())
-
-
-def changes_from(given: Sequence[str]) -> dict[str, Any]:
-    """The changes of all `--set` options, by path."""
-    from harness.tasks.changes import parse_change
-
-    return _without_repeats("--set", [parse_change(text) for text in given])
-
-
-def tags_from(given: Sequence[str]) -> dict[str, str]:
-    """The tags of all `--tag` options, by name."""
-    found = []
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not (name.strip() and equals and value.strip()):
-            raise UsageError(
-                "--tag needs a name and a value", found=text, expected="--tag NAME=VALUE"
-            )
-        found.append((name.strip(), value.strip()))
-    return _without_repeats("--tag", found)
-
-
-def _own_columns(option: str, given: Any) -> dict[str, str]:
-    """The entries of --columns or --values by path."""
-    from harness.tasks.own_columns import read_own_columns
-
-    found = _mapping(given, lambda texts: _without_repeats(option, read_own_columns(option, texts)))
-    return {path: str(name) for path, name in found.items()}
-
-
-def _without_repeats(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(given)
-    if len(found) < len(given):
-        names = [name for name, _ in given]
-        twice = next(name for name in found if names.count(name) > 1)
-        raise UsageError(f"{option} sets {twice!r} twice")
-    return found
+def _texts(entries: Mapping[str, Any] | None) -> dict[str, str]:
+    return {name: str(value) for name, value in (entries or {}).items()}
 
 
 def _data(given: Any) -> str | dict[str, str] | None:
     """The place of all data, or places by task, in the form of RunSettings."""
     from harness.pipeline.settings import ALL_OTHERS
 
-    if given is None or isinstance(given, str | Path):
+    if not isinstance(given, Mapping):
         return None if given is None else str(given)
-    if isinstance(given, Mapping):
-        return {task: str(place) for task, place in given.items()}
-    named = [data_of(text) for text in given]
-    if [task for task, _ in named].count(ALL_OTHERS) > 1:
-        raise UsageError(
-            "--data for all tasks is given twice",
-            found=", ".join(given),
-            expected="one place for all tasks, and --data TASK=DIR for single tasks",
-        )
-    places = _without_repeats("--data", named)
+    places = _texts(given)
     return places if places.keys() - {ALL_OTHERS} else places.get(ALL_OTHERS)
 
 
 def _roles(options: Mapping[str, Any]) -> dict[str, str]:
-    roles = _mapping(options["role"], _roles_from)
+    roles = dict(options["role"] or {})
     if options["judge"]:
         if "judge" in roles:
             found = f"--judge and --role judge={roles['judge']}"
@@ -403,22 +358,14 @@ def _roles(options: Mapping[str, Any]) -> dict[str, str]:
     return roles
 
 
-def _roles_from(texts: Sequence[str]) -> dict[str, str]:
-    given = []
-    for text in texts:
-        name, equals, spec = text.partition("=")
-        if not equals or not spec:
-            raise UsageError("--role needs NAME and SPEC", found=text, expected="--role NAME=SPEC")
-        given.append((name, spec))
-    return _without_repeats("--role", given)
-
-
-def _sampling(text: str) -> dict[str, Any]:
+def _sampling(given: Mapping[str, Any] | str) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        return dict(given)
     from harness.pipeline.settings import parse_args
     from harness.tasks.load import read_value
 
     try:
-        return {name: read_value(value) for name, value in parse_args(text).items()}
+        return {name: read_value(value) for name, value in parse_args(given).items()}
     except UsageError as error:
         error.where = "--gen_kwargs"
         raise

@@ -23,7 +23,6 @@ from harness.cli.kept_runs import (
     tag_option,
 )
 from harness.cli.output import print_error, print_json
-from harness.cli.run_options import tags_from
 from harness.reporting.text import clean_text, counted
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import BATCHES, RunFolder
@@ -50,19 +49,19 @@ WHICH = re.compile(r"failed|older=(?P<days>\d+)d|all_but=(?P<newest>\d+)")
 @option("--yes", is_flag=True, help="with --clean: remove without a question")
 @json_option
 def runs(
-    output_path: Path | None, tag: Sequence[str], clean: str | None, yes: bool, json: bool
+    output_path: Path | None, tag: Mapping[str, str], clean: str | None, yes: bool, json: bool
 ) -> int:
     """List the runs, the newest first, or remove some of them (--clean)."""
-    place, tags = _place(output_path), tags_from(tag)
+    place = _place(output_path)
     if clean is not None and json:
         raise UsageError("--clean cannot be combined with --json")
     if clean is not None:
-        return _clean(place, tags, clean, yes=yes)
+        return _clean(place, tag, clean, yes=yes)
     if yes:
         raise UsageError("--yes needs --clean", expected="harness runs --clean failed --yes")
     from harness.scoring.run_list import list_runs
 
-    listing = list_runs(place, tags)
+    listing = list_runs(place, tag)
     if json:
         print_json(listing)
     else:

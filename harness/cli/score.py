@@ -21,7 +21,6 @@ from harness.cli.kept_runs import (
     task_option,
 )
 from harness.cli.output import errors_to, print_error, print_json
-from harness.cli.run_options import tags_from
 from harness.reporting.text import clean_text, counted
 
 
@@ -37,8 +36,7 @@ def score(**options: Any) -> int:
     Unfinished tasks are reported and skipped.
     """
     args = SimpleNamespace(**options)
-    tags = tags_from(args.tag)
-    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
+    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
     with contextlib.ExitStack() as stack:
         if args.changes:
             stack.enter_context(rescored(args.changes, runs))

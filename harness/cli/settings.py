@@ -71,59 +71,54 @@ _MODEL_NAME = re.compile(r"\w[\w.-]*")
 class Setting(Option):
     """An option of a run that the variable `envvar` and settings files can also set.
 
-    `table` is the meaning of a table in a settings file: named "entries", the "arguments" of one
-    text (`A=B,C=D`), or the "contents" of the file that the option names. With `as_yaml`, the
-    command line reads values as YAML.
+    `table` is the meaning of a table in a settings file: named "entries", which the command line
+    gives one by one and whose value is a mapping, the "arguments" of one text (`A=B,C=D`), or the
+    "contents" of the file that the option names.
 
         Setting(["--model_args"], envvar="HARNESS_MODEL_ARGS", table="arguments")
     """
 
-    def __init__(
-        self,
-        param_decls: Sequence[str],
-        *,
-        table: str | None = None,
-        as_yaml: bool = False,
-        **attrs: Any,
-    ) -> None:
+    def __init__(self, param_decls: Sequence[str], *, table: str | None = None, **attrs: Any):
         super().__init__(param_decls, **attrs)
         self.table = table
-        self.as_yaml = as_yaml
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """The value; arguments may be a JSON object."""
         if self.table == "arguments" and isinstance(value, str) and value.lstrip().startswith("{"):
             try:
-                texts = {name: self._word(one) for name, one in json.loads(value).items()}
-                value = arguments_text(texts)
+                return self._of_table(json.loads(value))
             except (ValueError, RecursionError) as error:
                 raise UsageError(
                     f"{self.opts[0]} begins like a JSON object, and is none that can be used",
                     found=str(error),
                     expected='{"name": value, …}, or name=value,name=value',
                 ) from error
-        return super().type_cast_value(ctx, value)
+        value = super().type_cast_value(ctx, value)
+        return entries(self.name, value or ()) if self.table == "entries" else value
 
     def value_from_envvar(self, ctx: click.Context) -> None:
         """Return None: `settings_in_effect` merges the variable with the files."""
         return
 
     def read(self, value: Any, where: str, ctx: click.Context) -> Any:
-        """A value of a file or variable in the form of the command line; UsageError with the place
-        if it is not valid."""
+        """A value of a file or variable as the command line would give it; UsageError with the
+        place if it is not valid."""
         check_no_secrets(value, where=where, names_are_free=self.table == "entries")
-        if self.table == "contents" and isinstance(value, Mapping):
-            return value
         try:
-            words = self._words(value)
-            if len(words) != 1 and not self.multiple:
+            if self.table is not None and isinstance(value, Mapping):
+                return self._of_table(value)
+            texts = [_text(one) for one in (value if isinstance(value, list) else [value])]
+            if len(texts) != 1 and not self.multiple:
                 raise ValueError("true or false" if self.is_flag else "exactly one value")
             try:
-                return self.type_cast_value(ctx, words if self.multiple else words[0])
+                return self.type_cast_value(ctx, texts if self.multiple else texts[0])
             except click.BadParameter as error:
                 named = {"integer": "a whole number", "float": "a number", "path": "a path",
                          "boolean": "true or false"}  # fmt: skip
                 raise ValueError(named.get(self.type.name, str(self.metavar))) from error
+            except UsageError as error:
+                error.where = f"{where} ({error.where})" if error.where else where
+                raise
         except ValueError as error:
             found = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             raise UsageError(
@@ -131,37 +126,17 @@ class Setting(Option):
                 found=found.lower() if isinstance(value, bool) else found, expected=str(error),
             ) from error  # fmt: skip
 
-    def entry(self, text: str) -> str | None:
-        """The name of the entry that a value sets; None if the option has no named entries."""
-        if self.table != "entries":
-            return None
-        return data_of(text)[0] if self.name == "data" else text.partition("=")[0].strip()
-
-    def _words(self, value: Any) -> list[str]:
-        if isinstance(value, Mapping) and self.table == "entries":
-            # The data of all other tasks has no name on the command line.
-            return [
-                self._word(one)
-                if (self.name, path) == ("data", "*")
-                else f"{path}={self._word(one)}"
-                for path, one in _paths(value, deep=self.name in _DEEP)
-            ]
-        if isinstance(value, Mapping) and self.table == "arguments":
-            return [arguments_text({key: self._word(one) for key, one in value.items()})]
-        if isinstance(value, Mapping):
-            raise ValueError("a value that is not a table")
-        values = value if isinstance(value, list) else [value]
-        if any(isinstance(one, (list, Mapping)) for one in values):
-            raise ValueError("a text, a number, or a list of texts or numbers")
-        return [argument(one) for one in values]
-
-    def _word(self, value: Any) -> str:
-        if not self.as_yaml:
-            return argument(value)
-        try:
-            return json.dumps(value, ensure_ascii=False)  # which is YAML too
-        except TypeError as error:
-            raise ValueError("texts, numbers, true, false, or lists and tables of these") from error
+    def _of_table(self, table: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values of a table; ValueError for one that the command line could not give."""
+        if self.table == "contents":
+            return table
+        for value in table.values():
+            argument(value)
+        if self.table == "arguments":
+            arguments_text(dict.fromkeys(table, "x"))  # each name is one
+            return table
+        found = dict(_paths(table, deep=self.name in _DEEP))
+        return found if self.name == "set" else {name: argument(one) for name, one in found.items()}
 
 
 def _paths(table: Mapping[str, Any], *, deep: bool) -> Iterator[tuple[str, Any]]:
@@ -173,13 +148,24 @@ def _paths(table: Mapping[str, Any], *, deep: bool) -> Iterator[tuple[str, Any]]
             yield name, value
 
 
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        raise ValueError("a value that is not a table")
+    if isinstance(value, list):
+        raise ValueError("a text, a number, or a list of texts or numbers")
+    return argument(value)
+
+
 def argument(value: Any) -> str:
     """One value as text: lists and tables as JSON; ValueError if the command line has no form."""
     if isinstance(value, str):
         return value
-    if not isinstance(value, (bool, int, float, list, Mapping)):
-        raise ValueError("a text, a number, true or false")
-    return str(value) if isinstance(value, float) else json.dumps(value)
+    try:
+        if value is not None:
+            return str(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+    except TypeError:  # a date of TOML
+        pass
+    raise ValueError("texts, numbers, true, false, or lists and tables of these")
 
 
 def arguments_text(args: Mapping[str, str]) -> str:
@@ -196,7 +182,33 @@ def arguments_text(args: Mapping[str, str]) -> str:
     return text
 
 
-def data_of(text: str) -> tuple[str, str]:
+def entries(option: str, texts: Sequence[str]) -> dict[str, Any]:
+    """The named entries that the values of an option give; UsageError for a name given twice."""
+    from harness.pipeline.settings import ALL_OTHERS
+    from harness.tasks.changes import parse_change
+    from harness.tasks.own_columns import read_own_columns
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        if option in ("columns", "values"):
+            ((name, value),) = read_own_columns(f"--{option}", [text])
+        elif option == "set":
+            name, value = parse_change(text)
+        else:
+            read = {"data": _data_entry, "role": _role_entry, "tag": _tag_entry}[option]
+            name, value = read(text)
+        if name in found and (option, name) == ("data", ALL_OTHERS):
+            raise UsageError(
+                "--data for all tasks is given twice", found=", ".join(texts),
+                expected="one place for all tasks, and --data TASK=DIR for single tasks",
+            )  # fmt: skip
+        if name in found:
+            raise UsageError(f"--{option} sets {name!r} twice")
+        found[name] = value
+    return found
+
+
+def _data_entry(text: str) -> tuple[str, str]:
     """The task of one `--data` value (`*` for all other tasks) and the place of its data."""
     from harness.pipeline.settings import ALL_OTHERS
 
@@ -204,6 +216,20 @@ def data_of(text: str) -> tuple[str, str]:
     if of_task and not of_task["place"]:
         raise UsageError("--data names no place", found=text, expected="--data TASK=DIR")
     return (of_task["task"], of_task["place"]) if of_task else (ALL_OTHERS, text)
+
+
+def _role_entry(text: str) -> tuple[str, str]:
+    name, equals, spec = text.partition("=")
+    if not equals or not spec:
+        raise UsageError("--role needs NAME and SPEC", found=text, expected="--role NAME=SPEC")
+    return name, spec
+
+
+def _tag_entry(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name.strip() and equals and value.strip()):
+        raise UsageError("--tag needs a name and a value", found=text, expected="--tag NAME=VALUE")
+    return name.strip(), value.strip()
 
 
 def check_no_secrets(value: Any, *, where: str, names_are_free: bool = False) -> None:
@@ -392,8 +418,7 @@ def settings_in_effect(ctx: click.Context) -> Settings:
     files: list[tuple[str, bool]] = []
 
     def add(option: Setting, value: Any, source: str, where: str) -> None:
-        for one in value if option.table == "entries" else [value]:
-            entry = option.entry(one)
+        for entry, one in value.items() if option.table == "entries" else [(None, value)]:
             found.append(
                 Given(option=option.name, value=one, source=source, where=where, entry=entry)
             )
@@ -422,8 +447,10 @@ def settings_in_effect(ctx: click.Context) -> Settings:
     )  # fmt: skip
     filled: dict[str, Any] = {}
     for one in settings.holding():
-        entry = one.entry is not None
-        filled[one.option] = [*filled.get(one.option, ()), one.value] if entry else one.value
+        if one.entry is None:
+            filled[one.option] = one.value
+        else:
+            filled.setdefault(one.option, {})[one.entry] = one.value
     ctx.params |= filled
     ctx.params["file_hosts"] = settings.file_hosts()
     ctx.params["named_in"] = settings.named_in()
@@ -591,13 +618,11 @@ def replace_names(options: dict[str, Any], models: Mapping[str, NamedModel]) -> 
                 where=model.where,
                 expected="a name that `harness list models` and `harness list judges` do not list",
             )
-    roles = [text.partition("=") for text in options["role"]]
-    specs = [options["model"] or "", options["judge"] or "", *(spec for _, _, spec in roles)]
+    roles = options["role"]
+    specs = [options["model"] or "", options["judge"] or "", *roles.values()]
     for role in ("model", "judge"):
         options[role] = options[role] and expand(options[role], models, plugins)
-    options["role"] = [
-        f"{name}{equals}{expand(spec, models, plugins)}" for name, equals, spec in roles
-    ]
+    options["role"] = {name: expand(spec, models, plugins) for name, spec in roles.items()}
     words = {word for spec in specs for word in spec.split(":")[:2]}
     return [one.where for name, one in models.items() if name in words]
 

@@ -17,7 +17,6 @@ from harness.calls.pricing import read_price_file
 from harness.cli.command import PATH, argument, command, json_option, option
 from harness.cli.kept_runs import folder_option, open_run, tag_option
 from harness.cli.output import print_json
-from harness.cli.run_options import tags_from
 from harness.contracts.records import Done, JournalLine
 from harness.reporting.text import clean_text, counted
 
@@ -60,7 +59,7 @@ def show(**options: Any) -> int:
     sample or user (--sample).
     """
     args = SimpleNamespace(**options)
-    folder, manifest = open_run(args.run, among=args.output_path, tags=tags_from(args.tag))
+    folder, manifest = open_run(args.run, among=args.output_path, tags=args.tag)
     places = _places(folder, manifest, args)
     if args.sample is not None:
         return _show_sample(folder, manifest, places, args)

@@ -49,6 +49,9 @@ not mix the two.
 
 ADDRESS = re.compile(r"https?://[^\s,;'\"}+]+")
 
+MOST_FACTS = 5
+"""The most lines about the data that stand before a run; of more, their number does."""
+
 PLAYERS = {"model_args", "roles"}
 """The settings that may change in a run, as long as all that was answered stays valid."""
 
@@ -157,9 +160,12 @@ def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
     found = _folder_to_resume(prepared, run_key, model, display)
     for note in prepared.notes:
         display.show_line(note)
-    for dataset in dict.fromkeys(each.dataset for each in prepared.tasks):
-        for fact in dataset.noted:
-            display.show_line(f"{dataset.task}: {fact}")
+    datasets = dict.fromkeys(each.dataset for each in prepared.tasks)
+    facts = [f"{dataset.task}: {fact}" for dataset in datasets for fact in dataset.noted]
+    if len(facts) > MOST_FACTS:
+        facts = [f"{len(facts):,} notes on the data: --verbose prints them, as `harness show` does"]
+    for line in facts:
+        display.show_line(line)
     if found is not None:
         found.lock()
         manifest = found.manifest()

@@ -238,7 +238,7 @@ KEY = "correct-horse-battery-staple"
         ("tasks = [['a']]", ["harness.toml:1", "list"]),
         ("seed = [1, 2]", ["harness.toml:1", "exactly one value"]),
         ("seed = {a = 1}", ["harness.toml:1", "a value that is not a table"]),
-        ("[model_args]\nm = 'a,b=c'", ["harness.toml:1", "`,name=`"]),
+        ("[model_args]\n'm n' = 1", ["harness.toml:1", "the setting 'model_args' is not valid"]),
         (f"model_args = 'model=m,api_key={KEY}'", ["api_key_file"]),
         (f"judge = 'openai:base_url=http://me:{KEY}@host/v1'", ["harness.toml:1", "password"]),
         ("data = 'sk-proj-Zb81nQ0xkW4tRv7LmP2d'", ["harness.toml:1", "a key"]),

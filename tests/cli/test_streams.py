@@ -96,7 +96,7 @@ def test_no_line_in_a_pipe_ends_with_a_blank(arguments, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["doctor"], ["doctor", "--settings"], ["show"], [*RUN, "--dry_run"]]
+    "arguments", [["doctor"], ["doctor", "--settings"], ["runs"], [*RUN, "--dry_run"]]
 )
 def test_the_cache_in_the_home_of_nobody_is_an_error_at_most(arguments, tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", "~nobody-at-all/x")

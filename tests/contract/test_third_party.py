@@ -11,6 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 
 THEIRS = Path(__file__).parents[1] / "third_party"
 RUN = ("harness", "run", "--json")
+LIST = ("harness", "list")
 CHECKS_OF_0_1_0 = "loads tasks prompts metrics baseline repeats shares resumes records failures"
 
 
@@ -32,9 +33,9 @@ def numbers(said, *metrics):
 
 
 def test_all_that_it_registers_is_found_and_its_tasks_and_theirs_validate(user):
-    assert "acme alike" in user.said("harness", "plugins", "acme_borrowed", "--strict_plugins")
+    assert "acme alike" in user.said(*LIST, "plugins", "acme_borrowed", "--strict_plugins")
     for kind, name in (("models", "clerk"), ("judges", "careful"), ("embedders", "letters")):
-        assert "acme_borrowed of acme-borrowed" in user.said("harness", kind, f"acme-{name}")
+        assert "acme_borrowed of acme-borrowed" in user.said(*LIST, kind, f"acme-{name}")
     assert user.said("harness", "validate", "acme_borrowed", "tasks/mine.yaml").count(": ok (") == 2
 
 

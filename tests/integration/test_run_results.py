@@ -81,3 +81,14 @@ def test_a_repeated_task_is_one_line_and_scores_that_no_run_keeps_are_printed_wh
     assert "scored with min_support 3 → 1" in changed
     assert "asked with the old values" not in changed
     assert "coverage ↑" in changed
+
+
+def test_many_notes_on_the_data_are_a_number_before_a_run_and_whole_after_it(harness):
+    words = ("--model", "baseline", "--judge", "lexical", "--data", "sample", "--limit", "2")
+    few = harness.here("--tasks", "usersum_movielens", *words).ok()
+    assert "usersum_movielens: users with fewer than 50 activities, left out: 4\n" in few.err
+    many = harness.here("--tasks", "usersum_movielens,behaviour_movies", *words, "--verbose").ok()
+    said = [line for line in many.err.splitlines() if "notes on the data" in line]
+    assert said == ["19 notes on the data: --verbose prints them, as `harness show` does"]
+    assert "left out: 4" not in many.err
+    assert "users with fewer than 50 activities, left out: 4" in many.out

@@ -16,11 +16,12 @@ BROKEN = re.compile(r"\[[-+]?[0-9][^\]]*$|[0-9]…|…[0-9]")
 """An interval that goes on in the next line, or a number of which something is left out."""
 
 COMMANDS = (
-    "show {old}", "show", "runs", "score {old}", "compare {old} {new}",
+    "show {old}", "runs", "score {old}", "compare {old} {new}",
     "compare {old} {new} --verbose", "compare {old} {new} --by history",
     "compare {old} {new} --by history --gate usersum_movielens.qm>-0.5 --gate perrec_easy.ptc>0",
     "compare {old} --tasks perrec_easy_pairwise,perrec_easy_listwise", "analyse perrec {old} {new}",
-    "analyse", "tasks", "tasks perrec_easy_pairwise", "models", "judges", "plugins", "data",
+    "list analyses", "tasks", "tasks perrec_easy_pairwise", "list models", "list judges",
+    "list plugins", "data",
 )  # fmt: skip
 LONGER = re.compile(r" *harness show |run .*begun ")
 """Lines that are for copying, which a terminal breaks by itself."""

@@ -10,7 +10,8 @@ from harness.cli.main import COMMANDS, main, with_command
 SAID = {
     "batch": "batch=true", "config": "harness doctor --settings", "ls": "harness tasks",
     "leaderboard": "--rank", "replies": "--answers", "requests": "--write_requests",
-    "report --max_size": "--samples N", "--fresh": "--reuse none", "--no_offline": "--download", "--no_store": "--reuse run",
+    "report --max_size": "--samples N", "--fresh": "--reuse none", "--no_offline": "--download",
+    "--no_store": "--reuse run",
 }  # fmt: skip
 
 

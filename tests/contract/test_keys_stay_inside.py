@@ -100,7 +100,7 @@ def test_a_key_in_an_argument_is_refused_and_not_repeated(folder, capsys, monkey
         if not known:
             judge = ["--judge", f"{kind}:{given}"]
             assert main([*run[:1], "baseline", *run[4:], *judge]) == 2, (kind, name)
-            assert main(["config", *run[:4], *judge]) == 0
+            assert main(["doctor", "--settings", *run[:4], *judge]) == 0
         said = capsys.readouterr()
         assert f"an argument of the {kind} model is a key, token or password" in said.err
         assert f" {name}" in said.err

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HUB, FAISS = "harness.data.hub", "harness_horizon.catalogue.faiss_index"
 UPLOAD = "harness_models.openai_batches:OpenAIBatches.upload"
 PROBLEM = "harness.parsing.ladder:SchemaCheck.problem"
-TABLE = "harness.reporting.tables:print_short_table"
+TABLE = "harness.reporting.grid:show"
 SERVED_BY_VLLM = (
     "plugins/models/test_vllm.py"
     "::test_a_vllm_that_has_the_command_is_started_by_vllm_serve_and_known_by_its_version"

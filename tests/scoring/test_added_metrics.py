@@ -141,7 +141,10 @@ def test_what_is_no_metric_breaks_its_plugin_alone(site):
 
 
 def test_the_plugin_lists_it_and_its_checks_describe_it(added, printed):
-    assert "interests/both  harmonic mean of support and coverage" in printed("plugins", "acme").out
+    assert (
+        "interests/both  harmonic mean of support and coverage"
+        in printed("list", "plugins", "acme").out
+    )
     check_plugin("acme")
 
 

@@ -133,7 +133,7 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
     [
         ("test_items: 4", "test_itemz: 4", "no option 'test_itemz' for a task to set"),
         ("test_items: 4", "out: elsewhere", "no option 'out' for a task to set"),
-        ("book=Books", "Books", "matching regex"),
+        ("book=Books", "Books", "text of the form"),
     ],
 )
 def test_a_build_that_cannot_be_is_found_in_the_file(perrec, task, written, wrong, said):

@@ -16,6 +16,7 @@ from harness.cli.settings import (
     PREFIX,
     Setting,
     Settings,
+    entries,
     settings_in_effect,
     settings_of,
 )
@@ -322,12 +323,15 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
 def options_of_python(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a run, of which Python names some, also as in 0.1.0; UsageError for a name
     that no option has."""
-    options = RunCommand("run").make_context("run", [], resilient_parsing=True).params
+    command = RunCommand("run")
+    options = command.make_context("run", [], resilient_parsing=True).params
+    tables = {name for name, one in settings_of(command).items() if one.table == "entries"}
     known = {**RunOptions.__annotations__, **NAMES_OF_0_1_0}
     for name, value in given.items():
         one_of(name, known, f"no option is named {name!r}")
         if name not in NAMES_OF_0_1_0:
-            options[name] = value
+            listed = name in tables and isinstance(value, (list, tuple))  # as on the command line
+            options[name] = entries(name, value) if listed else value
         elif value:
             now, meant = NAMES_OF_0_1_0[name]
             options[now] = meant

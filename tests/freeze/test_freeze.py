@@ -31,7 +31,7 @@ GROUPS = ("tables", "json", "errors", "asking")
 LEFT_OUT = (
     # They write what the next round would find, or name what a run of the record wrote.
     "new-plugin", "run --model openai", "--model baseline --judge lexical",
-    "show --output_path",
+    "runs --output_path",
     # They tell by variables that the hub's library reads once in a process.
     "run --model vllm", "run --model hf",
     # It takes as long as all others together.

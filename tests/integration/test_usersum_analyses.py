@@ -77,7 +77,10 @@ def test_two_models_are_compared_each_with_itself_as_its_predictor(harness, serv
                         "--against", "two")  # fmt: skip
     verdict, head, _, columns, *lines = said.out.splitlines()
     assert verdict == "undecided on usersum_movielens"
-    assert head == "2 runs on the units that all of them share; predictor: the candidate"
+    assert head == (
+        "2 runs on the units that all of them share; difference: one − two; "
+        "predictor: the candidate"
+    )
     assert columns.split()[:4] == ["task", "metric", "one", "two"]
     assert "not compared: apart: predictor's name default against the candidate" in lines
     alone = harness.here("compare", "one", "two", "--gate", f"{task}.qm>-1.5").ok()

@@ -1,7 +1,4 @@
-"""Worlds: the real run, resumed and disturbed, ends as one that nothing disturbs.
-
-Three hundred, with those of `test_further_worlds.py` and `test_last_worlds.py`.
-"""
+"""Worlds: the real run, resumed and disturbed, ends as one that nothing disturbs."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from simulated.world import World, live
 from harness.calls.budget import Budget
 from harness.calls.retry import Patience
 
-SEEDS = 100
+SEEDS = 300
 AT_ONCE = 10
 
 

@@ -212,34 +212,30 @@ PLAIN = "name {{ word }}"
 BEGUN = "{% block user %}name {{ word }}{% endblock %}{% block assistant %}{ {% endblock %}"
 
 
-async def insist(item, desk):
-    answer = await desk.ask(
-        "candidate", "say", {"word": item.word}, read=JsonReader(kind="object"),
-        tries=2, corrected=True,
-    )  # fmt: skip
-    return "read" if isinstance(answer, Parsed) else answer
-
-
 async def retried(house, model, prompt=PLAIN):
     """The messages of the second try, those of the first left off."""
     house.prompts = {"say.candidate": prompt}
-    await house.run([say_stage(words("it"), insist)], {"candidate": model})
+    await asked(house, model, tries=2, corrected=True)
     first, second = (request.messages for request in model.asked)
     assert second[: len(first)] == first
     return second[len(first) :]
 
 
-async def test_a_correction_shows_the_answer_and_why_it_cannot_be_used(house, scripted):
-    quoted, told = await retried(house, scripted("m", lambda request: "no idea"))
-    assert quoted == Message("assistant", "no idea")
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("no idea", "no idea"),
+        ("a" * 1000 + "b" * 1_000_000 + "c" * 1000, "a" * 1000 + "\n…\n" + "c" * 1000),
+    ],
+    ids=["short", "long"],
+)
+async def test_a_correction_shows_the_answer_and_why_it_cannot_be_used(
+    house, scripted, answer, shown
+):
+    quoted, told = await retried(house, scripted("m", lambda request: answer))
+    assert quoted == Message("assistant", shown)
     assert told.role == "user"
     assert told.content.startswith("That cannot be used (no_json: ")
-
-
-async def test_a_long_answer_is_shown_by_its_beginning_and_end(house, scripted):
-    answer = "a" * 1000 + "b" * 1_000_000 + "c" * 1000
-    quoted, _ = await retried(house, scripted("m", lambda request: answer))
-    assert quoted.content == "a" * 1000 + "\n…\n" + "c" * 1000
 
 
 @pytest.mark.parametrize(("finish", "prompt"), [("refused", PLAIN), ("stop", BEGUN)])
@@ -327,6 +323,9 @@ def detail(scripted):
     return of
 
 
+ROOM = "4,096 tokens for thinking (among --model_args: thinking=true)"
+
+
 def test_an_answer_that_was_cut_ends_somewhere_and_at_a_limit_that_may_be_raised(detail):
     cut = (
         f"ends in '{'x' * 73} and so' at the limit of 800 tokens (max_tokens); "
@@ -334,32 +333,25 @@ def test_an_answer_that_was_cut_ends_somewhere_and_at_a_limit_that_may_be_raised
     )
     text = "x" * 100 + " and so"
     assert detail(text) == cut
-    room = "4,096 tokens for thinking (among --model_args: thinking=true)"
-    assert detail(text, asked=True) == f"{cut}; if it thinks, allow {room}"
-
-
-def test_a_model_that_was_not_known_to_think_gets_room_by_its_own_argument(detail):
-    room = "4,096 tokens for thinking (among --model_args: thinking=true)"
-    seen = detail(thought="hmm", asked=True)
-    assert f"; allow {room}, or switch thinking off (" in seen
-    unseen = detail(asked=True)
-    assert f"; allow more (--gen_kwargs max_tokens=4896), or {room}, or switch" in unseen
-    assert room not in detail(thought="hmm", asked=True, sampling=WIDE)
+    assert detail(text, asked=True) == f"{cut}; if it thinks, allow {ROOM}"
 
 
 def test_thinking_that_took_the_whole_limit_is_said_with_both_cures(detail):
     assert detail(thought="hmm " * 500) == (
         "2,000 characters of thinking spent the limit of 800 tokens (max_tokens); "
         "allow more (--gen_kwargs max_tokens=4896), or switch thinking off "
-        "(among --model_args: chat_template_kwargs=enable_thinking=false)"
+        f"(among --model_args: {SWITCH})"
     )
-
-
-def test_what_the_server_counted_comes_before_the_length(detail):
+    # What the server counted comes before the length.
     assert detail(thought="hmm", counted=4890, sampling=WIDE, switch=None) == (
         "4,890 tokens of thinking spent the limit of 4,896 tokens (max_tokens 800, "
         "reasoning_tokens 4,096); allow more (--gen_kwargs reasoning_tokens=8192)"
     )
+    # A model that was not known to think gets room by its own argument.
+    assert f"; allow {ROOM}, or switch thinking off (" in detail(thought="hmm", asked=True)
+    unseen = detail(asked=True)
+    assert f"; allow more (--gen_kwargs max_tokens=4896), or {ROOM}, or switch" in unseen
+    assert ROOM not in detail(thought="hmm", asked=True, sampling=WIDE)
 
 
 def test_another_role_has_its_own_options(detail):
@@ -396,18 +388,17 @@ async def test_a_cut_question_is_not_asked_again_unless_chance_may_help(
     assert (count, type(outcome), outcome.cause) == (times, Unreadable, "truncated")
 
 
-@pytest.mark.parametrize("text", ["<think>\nhmm", "", " \n"])
-async def test_nothing_is_left_to_read_of_a_reply_that_only_thought(house, scripted, text):
+@pytest.mark.parametrize("text", ["<think>\nhmm", "", " \n", '<think>\nhmm\n</think>\n{"a": 1'])
+async def test_a_cut_answer_is_still_read_where_the_stage_wants_it_and_something_is_left(
+    house, scripted, text
+):
     model = scripted("m", lambda request: text, finish="length")
     count, outcome = await asked(house, model, truncated="read")
-    assert (count, outcome.cause) == (1, "truncated")
-    assert "the limit of 1,024 tokens (max_tokens)" in outcome.detail
-
-
-async def test_a_cut_answer_is_still_read_where_the_stage_wants_it(house, scripted):
-    model = scripted("m", lambda request: '<think>\nhmm\n</think>\n{"a": 1', finish="length")
-    _, outcome = await asked(house, model, truncated="read")
-    assert outcome.value == "read"
+    if text.endswith("1"):
+        assert outcome.value == "read"
+    else:
+        assert (count, outcome.cause) == (1, "truncated")
+        assert "the limit of 1,024 tokens (max_tokens)" in outcome.detail
 
 
 def context_with(tmp_path, thinking, **binding):

@@ -8,12 +8,17 @@ import msgspec
 import pytest
 from builders.commands import run_cli
 from builders.runs import make_task
-from builders.stages import make_benchmark, make_contexts, make_stage, say_stage, words
+from builders.stages import Word, make_benchmark, make_contexts, make_stage, say_stage, words
+from harness_judges.llm import make as make_llm
+from harness_judges.panel import make as make_panel
 
 from harness.base.errors import TaskError, UsageError
 from harness.contracts.identity import Identity
+from harness.contracts.judge import JudgeParts, Member, Select, Selected, Vote
 from harness.contracts.model import Message, Reply, Sampling, Usage
-from harness.contracts.outcomes import Parsed, Unreadable
+from harness.contracts.outcomes import NoVerdict, Parsed, Unreadable
+from harness.contracts.records import JudgedRecord
+from harness.contracts.stage import Stage
 from harness.contracts.task import RoleSpec
 from harness.parsing import JsonReader
 from harness.pipeline import preparation
@@ -369,7 +374,7 @@ async def asked(house, model, *, temperature=0.0, tries=5, corrected=False, trun
             "candidate", "say", {"word": item.word}, read=JsonReader(kind="object"),
             tries=tries, corrected=corrected, truncated=truncated,
         )  # fmt: skip
-        return "read" if isinstance(answer, Parsed) else answer
+        return f"read, cut {answer.truncated}" if isinstance(answer, Parsed) else answer
 
     house.sampling = {"candidate": RoleSpec(sampling={"temperature": temperature})}
     stages = [say_stage(words("it"), insist)]
@@ -388,17 +393,22 @@ async def test_a_cut_question_is_not_asked_again_unless_chance_may_help(
     assert (count, type(outcome), outcome.cause) == (times, Unreadable, "truncated")
 
 
-@pytest.mark.parametrize("text", ["<think>\nhmm", "", " \n", '<think>\nhmm\n</think>\n{"a": 1'])
-async def test_a_cut_answer_is_still_read_where_the_stage_wants_it_and_something_is_left(
-    house, scripted, text
-):
+@pytest.mark.parametrize("text", ["<think>\nhmm", "", " \n"])
+async def test_nothing_is_left_to_read_of_a_reply_that_only_thought(house, scripted, text):
     model = scripted("m", lambda request: text, finish="length")
     count, outcome = await asked(house, model, truncated="read")
-    if text.endswith("1"):
-        assert outcome.value == "read"
-    else:
-        assert (count, outcome.cause) == (1, "truncated")
-        assert "the limit of 1,024 tokens (max_tokens)" in outcome.detail
+    assert (count, outcome.cause) == (1, "truncated")
+    assert "the limit of 1,024 tokens (max_tokens)" in outcome.detail
+
+
+@pytest.mark.parametrize(("finish", "cut"), [("length", True), ("stop", False)])
+async def test_who_reads_a_cut_answer_all_the_same_learns_that_it_was_cut(
+    house, scripted, finish, cut
+):
+    text = '<think>\nhmm\n</think>\n{"a": 1' + "}" * (not cut)
+    model = scripted("m", lambda request: text, finish=finish)
+    _, outcome = await asked(house, model, truncated="read")
+    assert outcome.value == f"read, cut {cut}"
 
 
 def context_with(tmp_path, thinking, **binding):
@@ -435,3 +445,47 @@ def test_a_panel_says_which_of_its_members_think(tmp_path, scripted):
     assert context.sampling("candidate", one).limit == 1024
     assert context.sampling("candidate", two).limit == 5120
     assert context.components["roles"]["candidate"]["thinking"] == ["two"]
+
+
+async def choose(item, desk):
+    question = Select(prompt="weigh", subject=item.id, options=("x", "y"), labels=("a", "b"))
+    verdict = await desk.judge(question)
+    return verdict if isinstance(verdict, NoVerdict) else list(verdict.chosen)
+
+
+CHOOSE = Stage(
+    "weigh", item=Word, value=list[int], work=choose, judges=("judge",),
+    items=lambda upstreams, data, options: [Word(id=name, user=name) for name in data],
+)  # fmt: skip
+
+
+async def test_every_vote_and_every_call_is_recorded_with_whose_it_is(house, scripted):
+    house.prompts = {"weigh.judge": "which of {{ choices }} goes with {{ subject }}?"}
+    one, two, three = (
+        scripted(name, lambda request, says=says: says)
+        for name, says in (("one", "a"), ("two", "a, b"), ("three", "no idea"))
+    )
+    members = tuple(
+        Binding(role="judge", label=each.name, model=each, judge=make_llm(JudgeParts(model=each)))
+        for each in (one, two, three)
+    )
+    judge = make_panel(
+        JudgeParts(members=tuple(Member(label=each.label, judge=each.judge) for each in members))
+    )
+    panel = Binding(role="judge", label="panel", model=None, judge=judge, members=members)
+    records = await house.run([CHOOSE], {"judge": panel}, data=["w"])
+    [record] = records["weigh"]
+    assert record.outcome.value == [0]
+    calls = [(call.member, call.text) for call in record.calls]
+    assert calls == [("one", "a"), ("two", "a, b"), *[("three", "no idea")] * 3]
+    [line] = house.journal(1, "weigh").read_bytes().splitlines()
+    [judged] = msgspec.json.decode(line, type=JudgedRecord).judged
+    assert (judged.role, judged.prompt, judged.subject) == ("judge", "weigh", "w")
+    assert judged.labels == ("a", "b")
+    assert judged.verdict == Selected(chosen=(0,), rung="majority", tied=1)
+    assert judged.votes[:2] == (
+        Vote("one", Selected(chosen=(0,), rung="text")),
+        Vote("two", Selected(chosen=(0, 1), rung="text")),
+    )
+    assert judged.votes[2].member == "three"
+    assert isinstance(judged.votes[2].verdict, NoVerdict)

@@ -3,6 +3,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from builders.runs import make_entry, make_manifest
+from golden.result_schemas import FILES, schema_file, schema_text
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, RoleSpec, TableSpec, Task
@@ -143,3 +144,8 @@ def test_identities_of_models_reach_the_file_without_secrets(tmp_path: Path) -> 
     }
     assert found["roles"]["judge"]["members"] == {"vllm:token": {"model": safe}}
     assert read.roles["judge"].identity == found["roles"]["judge"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_schema_files_are_those_of_the_types(name: str) -> None:
+    assert schema_file(name).read_text() == schema_text(name), "run `make schemas`"

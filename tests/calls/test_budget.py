@@ -107,15 +107,6 @@ def test_what_is_given_back_is_neither_used_nor_reserved():
     assert meter.bound.cost == pytest.approx(meter.spent, abs=1e-12)
 
 
-def test_tokens_that_are_used_up_pay_for_no_further_call():
-    meter = Meter(Budget(tokens=10))
-    claim = meter.claim(MODEL, ASKED)
-    assert claim is not None
-    meter.settle(claim, Reply(text="a", usage=Usage(prompt_tokens=4, completion_tokens=6)))
-    with pytest.raises(BudgetSpent):
-        meter.claim(MODEL, ASKED)
-
-
 def test_the_last_report_of_each_worker_counts_with_what_this_process_asked():
     each = {name: number for number, name in enumerate(asdict(Use()), 1)}
 

@@ -204,19 +204,6 @@ async def test_who_shares_a_call_shares_what_it_raised():
     assert [type(result) for result in results] == [ZeroDivisionError] * 2
 
 
-async def test_who_is_cancelled_as_its_answer_comes_has_no_call_to_pass_on():
-    answered = asyncio.Event()
-    to, model = client(), Script(after(answered, Reply(text="one")))
-    first, second = [asyncio.create_task(ask(to, model)) for _ in range(2)]
-    await all_wait()
-    answered.set()
-    while not first.done():  # noqa: ASYNC110 (an event would wake `second` first)
-        await asyncio.sleep(0)
-    second.cancel()
-    await asyncio.wait([second])
-    assert second.cancelled()
-
-
 # Retries and failures
 
 

@@ -4,7 +4,6 @@ import pytest
 from builders.texts import write_json_lines
 
 from harness.api import aevaluate
-from harness.base.errors import UsageError
 from harness.pipeline.forecast import rehearse
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
@@ -121,16 +120,6 @@ async def test_a_run_that_has_it_feeds_the_next_stage(settings):
     (summary,) = (await aevaluate(**settings(UNKNOWN, role={"finder": "baseline"}))).summaries
     assert {name: stage.items for name, stage in summary.stages.items()} == {"look": 1, "talk": 2}
     assert summary.metrics["long"].value == 4.5
-
-
-async def test_its_role_must_then_be_bound(settings):
-    with pytest.raises(UsageError, match="--role finder=SPEC"):
-        await aevaluate(**settings(UNKNOWN))
-
-
-async def test_a_role_that_nothing_asks_is_refused(settings):
-    with pytest.raises(UsageError, match="no chosen task asks a 'finder'"):
-        await aevaluate(**settings(KNOWN, role={"finder": "baseline"}))
 
 
 MANY = [{"id": f"p{number}", "about": "owls"} for number in range(40)]

@@ -148,8 +148,9 @@ async def test_what_an_engine_says_that_cannot_be_closed_is_told_as_it_says_it(r
 async def test_an_engine_that_cannot_be_closed_is_an_error_for_all_who_wait(room, events):
     one, two = Engine("one", events, fails_to_close=RuntimeError(STILL)), Engine("two", events)
     await call(room, one)
-    with pytest.raises(ModelError, match="still 60 GB on the GPU"):
+    with pytest.raises(ModelError, match="an engine could not be closed") as caught:
         await asyncio.wait_for(call(room, two), 60)
+    assert (caught.value.where, caught.value.found) == ("fake:one", f"RuntimeError: {STILL}")
     assert "open two" not in events
 
 
@@ -257,7 +258,9 @@ async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either(room,
     engine = Shut("one", events)
     calls = [call(room, engine) for _ in range(3)]
     told = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
-    assert {type(error) for error in told} == {ModelError}
+    assert {(type(one), one.problem, one.where, one.found) for one in told} == {
+        (ModelError, "the model cannot be opened", "fake:one", "OSError: no such device")
+    }
     await room.close()
     assert events == ["open one"]
 

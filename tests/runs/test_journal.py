@@ -2,15 +2,12 @@ import asyncio
 import json
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pytest
 from builders.disks import room_for
 from builders.runs import Question, make_line, write_journal
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.base.errors import DataError, StorageError
 from harness.contracts.model import TokenLogprob
@@ -191,25 +188,6 @@ def test_parts_are_numbered_from_1_and_bounded(tmp_path: Path) -> None:
     for number in (-1, 1_000_000):
         with pytest.raises(ValueError, match="no part"):
             part_path(path, number)
-
-
-NAMES = st.text("aA.01~-_/é", min_size=1, max_size=12) | st.from_regex(
-    r"a(\.0*1?[0-9]{1,6}){0,3}", fullmatch=True
-)
-
-
-@settings(max_examples=40)
-@given(one=NAMES, other=NAMES, parts=st.lists(st.integers(0, 999_999), min_size=1, max_size=4))
-def test_no_journal_of_a_stage_is_a_part_of_another(one: str, other: str, parts: list[int]) -> None:
-    if one == other:
-        return
-    with TemporaryDirectory() as folder:
-        run = RunFolder(Path(folder))
-        mine, others = run.journal("t", 2, one), run.journal("t", 2, other)
-        mine.parent.mkdir()
-        for number in (0, *parts):
-            part_path(others, number).touch()
-        assert journal_parts(mine) == []
 
 
 def test_a_stage_named_like_a_part_gets_another_name_and_others_keep_theirs(tmp_path: Path) -> None:

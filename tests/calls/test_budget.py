@@ -37,12 +37,9 @@ def test_as_much_as_a_call_may_cost_is_set_aside_until_it_is_over():
     meter.settle(second, CallError("rate_limited", "later"))
     assert meter.spent == pytest.approx(0.000255, abs=1e-12)
     assert meter.claim(MODEL, ASKED) is not None
-
-
-def test_thinking_may_cost_as_much_as_its_tokens():
+    # Thinking may cost as much as its tokens: fifty more at 10.
     sampling = msgspec.structs.replace(ASKED.sampling, reasoning_tokens=50)
     thinking = msgspec.structs.replace(ASKED, sampling=sampling)
-    # Fifty tokens more at 10.
     assert money(1.0).claim(MODEL, thinking).most == pytest.approx(DEAREST + 0.0005, abs=1e-12)
 
 

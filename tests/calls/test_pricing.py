@@ -65,22 +65,15 @@ def test_the_very_name_goes_before_patterns_and_these_by_their_order(tmp_path, n
     assert (found and found.input) == price
 
 
-def test_models_that_answer_by_rule_cost_nothing_unless_somebody_says_so():
+def test_models_that_answer_by_rule_or_from_a_recording_cost_nothing():
     rule = Identity(kind="baseline", name="default", scope="call")
-    assert price_of(rule, None) == FREE
-    assert price_of(rule, price_table({"b*": {"input": 1, "output": 1}})) == Price(
-        input=1.0, output=1.0
-    )
-    assert price_of(Identity(kind="openai", name="m"), None) is None
-
-
-def test_a_recording_costs_nothing_whatever_the_recorded_model_costs():
+    one = Price(input=1.0, output=1.0)
+    table = price_table({name: {"input": 1, "output": 1} for name in ("openai:m", "b*")})
+    assert (price_of(rule, None), price_of(rule, table)) == (FREE, one)  # unless somebody says so
     asked = Identity(kind="openai", name="m", details={"revision": "a1"})
-    table = price_table({"openai:m": {"input": 1, "output": 1}})
-    assert price_of(asked, table) == Price(input=1.0, output=1.0)
+    assert (price_of(asked, None), price_of(asked, table)) == (None, one)
     replayed = Identity(kind="openai", name="m", details={"revision": "a1", "recorded": "0f"})
-    assert price_of(replayed, table) == FREE
-    assert price_of(replayed, None) == FREE
+    assert price_of(replayed, None) == price_of(replayed, table) == FREE
 
 
 @pytest.mark.parametrize(

@@ -72,18 +72,6 @@ async def test_a_worker_that_raises_costs_its_item_only_and_leaves_its_traceback
     assert "shelf" in got["b"].detail
 
 
-async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, scripted):
-    def refuse(request):
-        raise CallError("bad_request", "no")
-
-    strict = {"calls": 0.5}
-    few = [stage(words("a", "b"))]
-    await house.run(few, {"candidate": scripted("m", refuse)}, limits={"calls": 1.0})
-    await house.run(few, {"candidate": scripted("m", refuse)}, limits=strict)
-    assert house.progress["say"].failures == {"bad_request": 2}
-    assert "2 of 2 by calls" in str(house.halted[0])
-
-
 async def test_what_ended_without_an_answer_leaves_the_counts_and_is_asked_once_a_session(
     house, scripted
 ):

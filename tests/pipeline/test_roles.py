@@ -317,10 +317,7 @@ def test_an_argument_that_is_wrong_is_found_where_it_was_given(role, roles, wher
     wanted = task(judge=RoleSpec(default="fake:big=1"), verifier=RoleSpec(same_as="judge"))
     error = error_of(wanted, role, **roles)
     assert (error.where, error.hint) == (where, hint)
-
-
-def test_an_argument_of_a_command_without_a_task_is_found_as_well():
-    asked = RunSettings(tasks=(), model="fake", roles={"judge": "fake:big"})
+    asked = RunSettings(tasks=(), model="fake", roles={"judge": "fake:big"})  # without a task
     with pytest.raises(UsageError) as caught:
         RoleBinder(asked, FakePlugins(strict)).bind_given("judge")
     assert caught.value.where == "--judge"

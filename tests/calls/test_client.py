@@ -255,7 +255,7 @@ async def test_a_fatal_error_ends_the_waits_of_others():
     landed = asyncio.Event()
     model = Script(
         after(landed, CallError("auth", "no", fatal=True)),
-        *[retryable("rate_limited", retry_after=50.0)] * 2,
+        *[retryable("rate_limited", retry_after=500.0)] * 2,
         concurrency=2,
     )
     to = client(patience=Patience())

@@ -1,4 +1,4 @@
-"""A stage that a task has only with certain data: what its being left out means for a run."""
+"""Runs without a stage, which a task has only with certain data, and without a value of one."""
 
 import pytest
 from builders.texts import write_json_lines
@@ -120,6 +120,13 @@ async def test_a_run_that_has_it_feeds_the_next_stage(settings):
     (summary,) = (await aevaluate(**settings(UNKNOWN, role={"finder": "baseline"}))).summaries
     assert {name: stage.items for name, stage in summary.stages.items()} == {"look": 1, "talk": 2}
     assert summary.metrics["long"].value == 4.5
+
+
+async def test_a_run_in_which_a_stage_has_no_value_measures_nothing_and_says_so(settings):
+    silent = PLUGIN.replace('variables["about"])', '"")')
+    result = await aevaluate(**settings(KNOWN, plugin=silent, max_failures=1.0))
+    assert result.exit_code == 3
+    assert "no item has a value" in str(result.errors[0])
 
 
 MANY = [{"id": f"p{number}", "about": "owls"} for number in range(40)]

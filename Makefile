@@ -40,7 +40,7 @@ test: $(VENV)/.installed-dev
 	$(PYTEST) --dist worksteal -m 'not slow' || status=$$?; \
 	exit $$status
 
-# What needs a cluster, a wheel, a browser, an engine or another SQLite. What shares one runs one after
+# What needs a cluster, a wheel, a browser or an engine. What shares one runs one after
 # the other.
 test-slow: $(VENV)/.installed-dev
 	$(PYTEST) --dist loadgroup -m slow
@@ -58,7 +58,7 @@ freeze: $(VENV)/.installed
 SOAK ?= *.py
 soak: $(VENV)/.installed-dev
 	$(PYTEST) -rfEP -o console_output_style=times \
-		$(filter-out tests/soak/conftest.py,$(wildcard $(addprefix tests/soak/,$(SOAK))))
+		$(wildcard $(addprefix tests/soak/,$(SOAK)))
 
 # Kills workers, nodes and drivers for some minutes.
 test-cluster: $(VENV)/.installed-dev

@@ -37,12 +37,9 @@ def test_as_much_as_a_call_may_cost_is_set_aside_until_it_is_over():
     meter.settle(second, CallError("rate_limited", "later"))
     assert meter.spent == pytest.approx(0.000255, abs=1e-12)
     assert meter.claim(MODEL, ASKED) is not None
-
-
-def test_thinking_may_cost_as_much_as_its_tokens():
+    # Thinking may cost as much as its tokens: fifty more at 10.
     sampling = msgspec.structs.replace(ASKED.sampling, reasoning_tokens=50)
     thinking = msgspec.structs.replace(ASKED, sampling=sampling)
-    # Fifty tokens more at 10.
     assert money(1.0).claim(MODEL, thinking).most == pytest.approx(DEAREST + 0.0005, abs=1e-12)
 
 
@@ -107,39 +104,21 @@ def test_what_is_given_back_is_neither_used_nor_reserved():
     assert meter.bound.cost == pytest.approx(meter.spent, abs=1e-12)
 
 
-def test_tokens_that_are_used_up_pay_for_no_further_call():
-    meter = Meter(Budget(tokens=10))
-    claim = meter.claim(MODEL, ASKED)
-    assert claim is not None
-    meter.settle(claim, Reply(text="a", usage=Usage(prompt_tokens=4, completion_tokens=6)))
-    with pytest.raises(BudgetSpent):
-        meter.claim(MODEL, ASKED)
-
-
-def book(**calls: int) -> UsageBook:
-    made = UsageBook()
-    for stage, count in calls.items():
-        made.of(stage, "judge").calls = count
-    return made
-
-
 def test_the_last_report_of_each_worker_counts_with_what_this_process_asked():
-    driver = book(rate=1)
-    driver.take("a", book(rate=2).as_json())
-    driver.take("b", book(rate=10, ask=3).as_json())
-    driver.take("a", book(rate=5).as_json())
-    assert driver.as_json() == {
-        "rate, judge": asdict(Use(calls=16)),
-        "ask, judge": asdict(Use(calls=3)),
-    }
-    assert book(rate=1).as_json() == {"rate, judge": asdict(Use(calls=1))}
-
-
-def test_every_count_is_summed():
     each = {name: number for number, name in enumerate(asdict(Use()), 1)}
-    one = UsageBook()
-    one.totals["rate", "judge"] = Use(**each)
-    driver = UsageBook()
-    driver.take("a", one.as_json())
-    driver.take("b", one.as_json())
-    assert driver.as_json() == {"rate, judge": {name: 2 * count for name, count in each.items()}}
+
+    def book(*stages: str, times: int = 1) -> UsageBook:
+        made = UsageBook()
+        for stage in stages:
+            counts = {name: times * count for name, count in each.items()}
+            made.totals[stage, "judge"] = Use(**counts)
+        return made
+
+    driver = book("rate")
+    driver.take("a", book("rate", times=2).as_json())
+    driver.take("b", book("rate", "ask", times=10).as_json())
+    driver.take("a", book("rate", times=5).as_json())
+    assert driver.as_json() == {
+        "rate, judge": {name: 16 * count for name, count in each.items()},
+        "ask, judge": {name: 10 * count for name, count in each.items()},
+    }

@@ -12,7 +12,6 @@ from harness_models.openai_wire import read_response
 from msgspec.structs import replace
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, UsageUnreported
-from harness.base.hashing import digest
 from harness.calls.budget import Budget, Meter, Use
 from harness.calls.client import (
     ANYONE,
@@ -119,15 +118,6 @@ async def test_a_repeated_question_that_a_kill_left_without_a_record_is_not_paid
     assert len(model.requests) == 3
 
 
-async def test_what_this_session_was_answered_is_no_earlier_answer(store):
-    answer = Answer(reply=Reply(text="a"), key="5a" * 16, source="model")
-    own = OwnAnswers(store, session=2)
-    own.keep("one", answer)
-    assert own.earlier(answer.key) is None
-    found = OwnAnswers(store, session=3).earlier(answer.key)
-    assert (found.session, found.asker, found.answer) == (2, "one", answer)
-
-
 async def test_an_answer_that_two_items_shared_before_a_kill_is_paid_once(store):
     model = Script(Reply(text="old", finish="length"), Reply(text="new"))
     before = client(own=OwnAnswers(store, session=1))
@@ -214,33 +204,6 @@ async def test_who_shares_a_call_shares_what_it_raised():
     assert [type(result) for result in results] == [ZeroDivisionError] * 2
 
 
-async def test_who_is_told_to_make_the_call_and_is_cancelled_passes_it_on():
-    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
-    to = client()
-    first, second, third = [asyncio.create_task(ask(to, model)) for _ in range(3)]
-    await all_wait()
-    first.cancel()
-    await asyncio.sleep(0)
-    second.cancel()  # told by now, and not run yet
-    async with asyncio.timeout(60):
-        assert (await third).reply == Reply(text="second")
-    assert second.cancelled()
-    assert len(model.requests) == 2
-
-
-async def test_who_is_cancelled_as_its_answer_comes_has_no_call_to_pass_on():
-    answered = asyncio.Event()
-    to, model = client(), Script(after(answered, Reply(text="one")))
-    first, second = [asyncio.create_task(ask(to, model)) for _ in range(2)]
-    await all_wait()
-    answered.set()
-    while not first.done():  # noqa: ASYNC110 (an event would wake `second` first)
-        await asyncio.sleep(0)
-    second.cancel()
-    await asyncio.wait([second])
-    assert second.cancelled()
-
-
 # Retries and failures
 
 
@@ -286,16 +249,13 @@ async def test_a_fatal_error_ends_every_later_ask_unsent():
     results = await asyncio.gather(*asks, return_exceptions=True)
     assert [type(result) for result in results] == [ModelError] * 5
     assert len(model.requests) == 1
-    assert "script:m" in str(results[0])
-    assert "wrong key" in str(results[0])
-    assert "check the API key" in str(results[0])
 
 
 async def test_a_fatal_error_ends_the_waits_of_others():
     landed = asyncio.Event()
     model = Script(
         after(landed, CallError("auth", "no", fatal=True)),
-        *[retryable("rate_limited", retry_after=50.0)] * 2,
+        *[retryable("rate_limited", retry_after=500.0)] * 2,
         concurrency=2,
     )
     to = client(patience=Patience())
@@ -308,28 +268,21 @@ async def test_a_fatal_error_ends_the_waits_of_others():
                 await task
 
 
-async def test_a_model_that_was_never_reached_ends_the_run():
-    model = Script(*[retryable("connection")] * 3)
+async def test_a_model_that_cannot_be_reached_ends_the_run_unless_it_was_reached_before():
+    gone = [retryable("connection")] * 3
     with pytest.raises(ModelError, match="start the server"):
-        await ask(client(), model)
-
-
-async def test_a_model_that_was_reached_before_costs_one_sample_only():
-    model = Script(Reply(text="ok"), *[retryable("connection")] * 3)
-    to = client()
+        await ask(client(), Script(*gone))
+    to, model = client(), Script(Reply(text="ok"), *gone)
     await ask(to, model)
     answer = await ask(to, model, make_request("other"))
     assert answer.failure == CallFailed("connection", "for now")
 
 
-async def test_the_total_timeout_bounds_attempts_and_waits():
+async def test_the_total_timeout_bounds_waits_and_cuts_an_attempt_short():
     model = Script(*[retryable("rate_limited", retry_after=30.0)] * 3)
     answer = await ask(client(patience=Patience(total_timeout=5.0)), model)
     assert answer.failure == CallFailed("rate_limited", "for now")
     assert len(model.requests) == 1
-
-
-async def test_the_total_timeout_cuts_an_attempt_short():
     model = Script(after(asyncio.Event(), Reply(text="never")))
     answer = await ask(client(patience=Patience(attempts=1, total_timeout=0.2)), model)
     assert answer.failure == CallFailed("timeout", "no answer within 0.2 s")
@@ -576,20 +529,6 @@ def key(request: Request = REQUEST, identity: Identity = IDENTITY, **other: obje
     return call_key(identity, request, **{"repeat": 0, "run_id": "r1", **other})
 
 
-def test_the_key_is_the_hash_of_all_that_decides_the_answer():
-    assert key(fresh="salt", repeat=2) == digest(
-        {
-            "model": {"kind": "openai", "name": "m", "details": {"revision": "a"}},
-            "messages": [["system", "be brief"], ["user", "hï"]],
-            "sampling": {"temperature": 1e-05, "max_tokens": 8, "top_p": None, "stop": ["\n"]},
-            "seed": 3,
-            "repeat": 2,
-            "schema": None,
-            "fresh": "salt",
-        }
-    )
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -608,12 +547,6 @@ def test_the_key_is_the_hash_of_all_that_decides_the_answer():
 )
 def test_every_part_makes_another_key(other):
     assert key(**other) != key()
-
-
-def test_the_run_is_part_of_it_only_for_models_that_stay_in_the_run():
-    bound = replace(IDENTITY, scope="run")
-    assert key(run_id="r2") == key(run_id="r1")
-    assert key(identity=bound, run_id="r2") != key(identity=bound, run_id="r1")
 
 
 def test_what_a_request_is_about_is_no_part_of_it():

@@ -1,6 +1,7 @@
 """Engines open at the first call and take turns on what they share."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 from builders.loops import Clock, all_wait, in_virtual_time
@@ -147,8 +148,9 @@ async def test_what_an_engine_says_that_cannot_be_closed_is_told_as_it_says_it(r
 async def test_an_engine_that_cannot_be_closed_is_an_error_for_all_who_wait(room, events):
     one, two = Engine("one", events, fails_to_close=RuntimeError(STILL)), Engine("two", events)
     await call(room, one)
-    with pytest.raises(ModelError, match="still 60 GB on the GPU"):
+    with pytest.raises(ModelError, match="an engine could not be closed") as caught:
         await asyncio.wait_for(call(room, two), 60)
+    assert (caught.value.where, caught.value.found) == ("fake:one", f"RuntimeError: {STILL}")
     assert "open two" not in events
 
 
@@ -256,7 +258,9 @@ async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either(room,
     engine = Shut("one", events)
     calls = [call(room, engine) for _ in range(3)]
     told = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
-    assert {type(error) for error in told} == {ModelError}
+    assert {(type(one), one.problem, one.where, one.found) for one in told} == {
+        (ModelError, "the model cannot be opened", "fake:one", "OSError: no such device")
+    }
     await room.close()
     assert events == ["open one"]
 
@@ -450,12 +454,38 @@ def learn(limiter: Limiter, *endings: str, sent: float = 100.0) -> None:
 OK, LIMITED, TROUBLE = ["success"], ["rate limit"], ["trouble"]
 
 
-async def test_up_to_a_twentieth_of_the_answers_may_be_refused(clock):
-    limiter = Limiter(20, clock=clock)
-    learn(limiter, *OK * 48, *LIMITED * 2)
-    assert limiter.limit == 20
-    learn(limiter, *LIMITED)
-    assert limiter.limit == 14
+@pytest.mark.parametrize(
+    ("ceiling", "learnt"),
+    [
+        # Up to a twentieth of the answers may be refused.
+        (20, [(OK * 48 + LIMITED * 2, 20), (LIMITED, 14)]),
+        # Only the answers of the last two rounds count: the first of 201 is forgotten, then the
+        # second, so that nine of 200 are left.
+        (100, [(LIMITED * 2 + OK * 199, 100), (LIMITED * 9, 100), (LIMITED * 2, 70)]),
+        # A round grows by a tenth up to the last cut, which came at 70.4, and then by one.
+        (
+            100,
+            [
+                (LIMITED * 3, 70), (OK * 4 + LIMITED * 3, 49.28), (OK * 49, 54.18),
+                (OK * 163, 70.48), (OK * 70, 71.47), (OK * 5000, 100),
+            ],
+        ),
+        (4, [(LIMITED * 3, 2.8), (OK * 3, 2.8 + 1 / 2.8 + 1 / 3.157 + 1 / 3.474)]),
+        # More than a twentieth of trouble holds growth up, and cuts nothing: of 140 answers, seven
+        # may be trouble, as before the last nine here.
+        (100, [(LIMITED * 3, 70), (TROUBLE * 60 + OK, 70), (OK * 140, 70.9)]),
+        (1, [(LIMITED * 3, 1)]),
+    ],
+    ids=["a twentieth", "two rounds", "growth", "a small limit", "trouble", "one"],
+)  # fmt: skip
+async def test_a_limit_follows_what_is_learnt(clock, ceiling, learnt):
+    limiter = Limiter(ceiling, clock=clock)
+    for endings, limit in learnt:
+        learn(limiter, *endings)
+        assert limiter.limit == pytest.approx(limit, abs=0.01)
+    assert limiter.report()["cuts"] == sum(
+        after < before for (_, before), (_, after) in pairwise([([], ceiling), *learnt])
+    )
 
 
 async def test_refusals_are_compared_with_what_is_in_flight(clock):
@@ -465,15 +495,6 @@ async def test_refusals_are_compared_with_what_is_in_flight(clock):
     assert limiter.limit == 300
     learn(limiter, *LIMITED)
     assert limiter.limit == 210
-
-
-async def test_only_the_answers_of_the_last_two_rounds_count(clock):
-    limiter = Limiter(100, clock=clock)
-    learn(limiter, *LIMITED * 2, *OK * 199)  # 200 answers: the first is forgotten
-    learn(limiter, *LIMITED * 9)  # the second is forgotten: 9 of 200
-    assert limiter.limit == 100
-    learn(limiter, *LIMITED * 2)
-    assert limiter.limit == 70
 
 
 async def test_requests_sent_before_a_cut_do_not_count(clock):
@@ -495,34 +516,6 @@ async def test_a_round_trip_has_one_cut(clock):
     assert limiter.limit == pytest.approx(49)
 
 
-async def test_a_limit_of_one_is_not_cut(clock):
-    limiter = Limiter(1, clock=clock)
-    learn(limiter, *LIMITED * 3)
-    assert (limiter.report()["cuts"], limiter.report()["throttled"]) == (0, None)
-
-
-async def test_a_round_grows_by_a_tenth_up_to_the_last_cut_and_then_by_one(clock):
-    limiter = Limiter(100, clock=clock)
-    learn(limiter, *LIMITED * 3)
-    learn(limiter, *OK * 4, *LIMITED * 3)
-    assert limiter.limit == pytest.approx(49.28)  # 0.7 of 70.4, at which it was cut
-    learn(limiter, *OK * 49)
-    assert limiter.limit == pytest.approx(54.18)
-    learn(limiter, *OK * 163)
-    assert limiter.limit == pytest.approx(70.48)
-    learn(limiter, *OK * 70)
-    assert 71.4 < limiter.limit < 71.5
-    learn(limiter, *OK * 5000)
-    assert limiter.limit == 100
-
-
-async def test_a_small_limit_grows_by_one_a_round(clock):
-    limiter = Limiter(4, clock=clock)
-    learn(limiter, *LIMITED * 3)
-    learn(limiter, *OK * 3)
-    assert limiter.limit == pytest.approx(2.8 + 1 / 2.8 + 1 / 3.157 + 1 / 3.474, abs=0.001)
-
-
 async def test_growth_admits_those_who_wait(clock):
     limiter = Limiter(2, clock=clock)
     learn(limiter, *LIMITED * 3)
@@ -532,17 +525,6 @@ async def test_growth_admits_those_who_wait(clock):
     learn(limiter, *OK)
     await all_wait()
     assert granted(tasks) == [True, True]
-
-
-async def test_more_than_a_twentieth_of_trouble_holds_growth_up_and_cuts_nothing(clock):
-    limiter = Limiter(100, clock=clock)
-    learn(limiter, *LIMITED * 3)
-    learn(limiter, *TROUBLE * 60)
-    learn(limiter, *OK)
-    assert limiter.limit == 70
-    learn(limiter, *OK * 140)
-    assert limiter.limit > 70
-    assert limiter.report()["cuts"] == 1
 
 
 @pytest.mark.parametrize("waits", [(30.0,), (10.0, 30.0), (30.0, 10.0)])
@@ -583,24 +565,17 @@ async def test_who_is_cancelled_with_a_place_just_granted_gives_it_back(clock):
 async def test_dismissing_sends_away_who_waits(clock):
     limiter = Limiter(1, clock=clock)
     await limiter.acquire()
-    (task,) = await waiting(limiter, 1)
+    gone, stays = await waiting(limiter, 2)
     limiter.dismiss(ValueError("over"))
+    gone.cancel()  # just dismissed, it gives no place back
     with pytest.raises(ValueError, match="over"):
-        await task
+        await stays
+    await all_wait()
+    assert limiter.busy == 1
     limiter.release()
     with pytest.raises(ValueError, match="over"):
         await limiter.acquire()
     assert limiter.busy == 0
-
-
-async def test_who_is_cancelled_when_just_dismissed_gives_no_place_back(clock):
-    limiter = Limiter(1, clock=clock)
-    await limiter.acquire()
-    (task,) = await waiting(limiter, 1)
-    limiter.dismiss(ValueError("over"))
-    task.cancel()
-    await all_wait()
-    assert limiter.busy == 1
 
 
 async def test_the_report_says_what_happened_and_why_and_stays_short(clock):

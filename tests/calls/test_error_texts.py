@@ -12,7 +12,6 @@ from inline_snapshot import snapshot
 from harness.base.errors import ModelError, StorageError, UsageError
 from harness.calls.budget import without_price
 from harness.calls.client import Client
-from harness.calls.engines import EngineGate
 from harness.calls.pricing import price_table, prices_from
 from harness.calls.store import Store
 from harness.contracts.identity import Identity
@@ -137,46 +136,16 @@ expected: [prices."openai:b"] with input and output, in --prices FILE\
 
 
 class Failing(Model):
-    """A model whose engine opens, closes and answers, or fails with what it was given."""
+    """A model that fails with what it was given."""
 
     identity = Identity(kind="fake", name="one")
-    occupies = "gpu"
     concurrency = 1
 
-    def __init__(self, **failures):
-        self._failures = failures
-
-    async def open(self):
-        self._fail("open")
-
-    async def close(self):
-        self._fail("close")
+    def __init__(self, failure):
+        self.failure = failure
 
     async def ask(self, request):
-        self._fail("ask")
-
-    def _fail(self, name):
-        if name in self._failures:
-            raise self._failures[name]
-
-
-async def entered_and_closed(model):
-    room = EngineGate(announce=lambda text: None)
-    async with room.enter(model):
-        pass
-    await room.close()
-
-
-@pytest.mark.parametrize(
-    ("when", "words"),
-    [
-        ("open", snapshot("the model cannot be opened")),
-        ("close", snapshot("an engine could not be closed")),
-    ],
-)
-def test_engines(when, words, raised):
-    model, found = Failing(**{when: RuntimeError("no room")}), "RuntimeError: no room"
-    assert raised(ModelError, entered_and_closed, model, where="fake:one", found=found) == words
+        raise self.failure
 
 
 ENDS = {
@@ -197,7 +166,7 @@ to do: start the server, or check the address that the model uses\
 
 @pytest.mark.parametrize("cause", ENDS)
 def test_errors_that_end_a_run(cause, raised):
-    model = Failing(ask=CallError(cause, "said no", fatal=True))
+    model = Failing(CallError(cause, "said no", fatal=True))
     request = make_request("a")
     ask = partial(Client(store=None, run_id="r1").ask, role="candidate", stage="extract")
     where, found = "fake:one", f"{cause}: said no"

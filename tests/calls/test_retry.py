@@ -14,31 +14,24 @@ def error(cause: str, *, retry_after: float | None = None, **flags: bool) -> Cal
 
 
 @pytest.mark.parametrize(
-    ("failed", "tries", "expected"),
+    ("failed", "tries", "expected", "patience"),
     [
-        (error("server_error"), {"server_error": 1}, True),
-        (error("server_error"), {"server_error": 2}, True),
-        (error("server_error"), {"server_error": 3}, False),
-        (error("server_error"), {"server_error": 1, "timeout": 2}, False),
-        (error("bad_request", retryable=False), {"bad_request": 1}, False),
-        (error("auth", fatal=True), {"auth": 1}, False),
-        (error("rate_limited"), {"rate_limited": 11}, True),
-        (error("rate_limited"), {"rate_limited": 12}, False),
-        (error("server_error"), {"rate_limited": 11, "server_error": 1}, True),
+        (error("server_error"), {"server_error": 1}, True, PATIENCE),
+        (error("server_error"), {"server_error": 2}, True, PATIENCE),
+        (error("server_error"), {"server_error": 3}, False, PATIENCE),
+        (error("server_error"), {"server_error": 1, "timeout": 2}, False, PATIENCE),
+        (error("bad_request", retryable=False), {"bad_request": 1}, False, PATIENCE),
+        (error("auth", fatal=True), {"auth": 1}, False, PATIENCE),
+        (error("rate_limited"), {"rate_limited": 11}, True, PATIENCE),
+        (error("rate_limited"), {"rate_limited": 12}, False, PATIENCE),
+        (error("server_error"), {"rate_limited": 11, "server_error": 1}, True, PATIENCE),
+        (error("no_content"), {"no_content": 2}, True, Patience(attempts=8)),
+        (error("no_content"), {"no_content": 3}, False, Patience(attempts=8)),
+        (error("rate_limited"), {"rate_limited": 1}, False, Patience(attempts=1)),
     ],
 )
-def test_attempts_are_bounded_by_cause(failed, tries, expected):
-    assert may_retry(failed, tries, PATIENCE) is expected
-
-
-def test_null_content_is_tried_three_times_at_most():
-    patient = Patience(attempts=8)
-    assert may_retry(error("no_content"), {"no_content": 2}, patient)
-    assert not may_retry(error("no_content"), {"no_content": 3}, patient)
-
-
-def test_one_attempt_means_one():
-    assert not may_retry(error("rate_limited"), {"rate_limited": 1}, Patience(attempts=1))
+def test_attempts_are_bounded_by_cause(failed, tries, expected, patience):
+    assert may_retry(failed, tries, patience) is expected
 
 
 def bounds(failed: CallError, attempts: int) -> tuple[float, float]:

@@ -8,15 +8,19 @@ import msgspec
 import pytest
 from builders.commands import run_cli
 from builders.runs import make_task
-from builders.stages import make_benchmark, make_contexts, make_stage, say_stage, words
+from builders.stages import Word, make_benchmark, make_contexts, make_stage, say_stage, words
+from harness_judges.llm import make as make_llm
+from harness_judges.panel import make as make_panel
 
 from harness.base.errors import TaskError, UsageError
 from harness.contracts.identity import Identity
+from harness.contracts.judge import JudgeParts, Member, Select, Selected, Vote
 from harness.contracts.model import Message, Reply, Sampling, Usage
-from harness.contracts.outcomes import Parsed, Unreadable
+from harness.contracts.outcomes import NoVerdict, Parsed, Unreadable
+from harness.contracts.records import JudgedRecord
+from harness.contracts.stage import Stage
 from harness.contracts.task import RoleSpec
 from harness.parsing import JsonReader
-from harness.pipeline import preparation
 from harness.pipeline.desk import QUICK, Binding, why_cut
 
 
@@ -81,31 +85,12 @@ def made(tmp_path):
     return make
 
 
-def test_all_that_decides_records_stands_in_the_components(made, monkeypatch):
-    monkeypatch.setattr(preparation, "LADDER_VERSION", 6)
-    ask, weigh = made()
-    digests = [
-        ask.components["prompts"]["ask.candidate"],
-        weigh.components["prompts"]["weigh.judge"],
-    ]
-    assert all(len(digest) == 32 for digest in digests) and digests[0] != digests[1]
-    assert ask.components == {
-        "benchmark": "toy", "stage": "ask", "version": 4,
-        "options": {"window": 3, "weight": 1e-05},
-        "prompts": {"ask.candidate": digests[0]},
-        "roles": {
-            "candidate": {
-                "model": {"kind": "fake", "name": "small", "details": {"revision": "a"}},
-                "sampling": {
-                    "temperature": 0.0, "max_tokens": 1024, "top_p": None, "stop": (),
-                },
-            }
-        },
-        "ladder": 6, "seed": 7, "structured": False, "fresh": None,
-    }  # fmt: skip
+def test_a_judge_stands_in_the_components_with_its_model(made):
+    _, weigh = made()
     assert weigh.components["options"] == {}
-    assert weigh.components["roles"]["judge"]["judge"] == {"name": "llm", "version": 2}
-    assert weigh.components["roles"]["judge"]["model"] == {
+    judge = weigh.components["roles"]["judge"]
+    assert judge["judge"] == {"name": "llm", "version": 2}
+    assert judge["model"] == {
         "kind": "fake", "name": "big", "details": {"host": "h"}, "run": "monday",
     }  # fmt: skip
 
@@ -212,34 +197,30 @@ PLAIN = "name {{ word }}"
 BEGUN = "{% block user %}name {{ word }}{% endblock %}{% block assistant %}{ {% endblock %}"
 
 
-async def insist(item, desk):
-    answer = await desk.ask(
-        "candidate", "say", {"word": item.word}, read=JsonReader(kind="object"),
-        tries=2, corrected=True,
-    )  # fmt: skip
-    return "read" if isinstance(answer, Parsed) else answer
-
-
 async def retried(house, model, prompt=PLAIN):
     """The messages of the second try, those of the first left off."""
     house.prompts = {"say.candidate": prompt}
-    await house.run([say_stage(words("it"), insist)], {"candidate": model})
+    await asked(house, model, tries=2, corrected=True)
     first, second = (request.messages for request in model.asked)
     assert second[: len(first)] == first
     return second[len(first) :]
 
 
-async def test_a_correction_shows_the_answer_and_why_it_cannot_be_used(house, scripted):
-    quoted, told = await retried(house, scripted("m", lambda request: "no idea"))
-    assert quoted == Message("assistant", "no idea")
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("no idea", "no idea"),
+        ("a" * 1000 + "b" * 1_000_000 + "c" * 1000, "a" * 1000 + "\n…\n" + "c" * 1000),
+    ],
+    ids=["short", "long"],
+)
+async def test_a_correction_shows_the_answer_and_why_it_cannot_be_used(
+    house, scripted, answer, shown
+):
+    quoted, told = await retried(house, scripted("m", lambda request: answer))
+    assert quoted == Message("assistant", shown)
     assert told.role == "user"
     assert told.content.startswith("That cannot be used (no_json: ")
-
-
-async def test_a_long_answer_is_shown_by_its_beginning_and_end(house, scripted):
-    answer = "a" * 1000 + "b" * 1_000_000 + "c" * 1000
-    quoted, _ = await retried(house, scripted("m", lambda request: answer))
-    assert quoted.content == "a" * 1000 + "\n…\n" + "c" * 1000
 
 
 @pytest.mark.parametrize(("finish", "prompt"), [("refused", PLAIN), ("stop", BEGUN)])
@@ -327,6 +308,9 @@ def detail(scripted):
     return of
 
 
+ROOM = "4,096 tokens for thinking (among --model_args: thinking=true)"
+
+
 def test_an_answer_that_was_cut_ends_somewhere_and_at_a_limit_that_may_be_raised(detail):
     cut = (
         f"ends in '{'x' * 73} and so' at the limit of 800 tokens (max_tokens); "
@@ -334,32 +318,25 @@ def test_an_answer_that_was_cut_ends_somewhere_and_at_a_limit_that_may_be_raised
     )
     text = "x" * 100 + " and so"
     assert detail(text) == cut
-    room = "4,096 tokens for thinking (among --model_args: thinking=true)"
-    assert detail(text, asked=True) == f"{cut}; if it thinks, allow {room}"
-
-
-def test_a_model_that_was_not_known_to_think_gets_room_by_its_own_argument(detail):
-    room = "4,096 tokens for thinking (among --model_args: thinking=true)"
-    seen = detail(thought="hmm", asked=True)
-    assert f"; allow {room}, or switch thinking off (" in seen
-    unseen = detail(asked=True)
-    assert f"; allow more (--gen_kwargs max_tokens=4896), or {room}, or switch" in unseen
-    assert room not in detail(thought="hmm", asked=True, sampling=WIDE)
+    assert detail(text, asked=True) == f"{cut}; if it thinks, allow {ROOM}"
 
 
 def test_thinking_that_took_the_whole_limit_is_said_with_both_cures(detail):
     assert detail(thought="hmm " * 500) == (
         "2,000 characters of thinking spent the limit of 800 tokens (max_tokens); "
         "allow more (--gen_kwargs max_tokens=4896), or switch thinking off "
-        "(among --model_args: chat_template_kwargs=enable_thinking=false)"
+        f"(among --model_args: {SWITCH})"
     )
-
-
-def test_what_the_server_counted_comes_before_the_length(detail):
+    # What the server counted comes before the length.
     assert detail(thought="hmm", counted=4890, sampling=WIDE, switch=None) == (
         "4,890 tokens of thinking spent the limit of 4,896 tokens (max_tokens 800, "
         "reasoning_tokens 4,096); allow more (--gen_kwargs reasoning_tokens=8192)"
     )
+    # A model that was not known to think gets room by its own argument.
+    assert f"; allow {ROOM}, or switch thinking off (" in detail(thought="hmm", asked=True)
+    unseen = detail(asked=True)
+    assert f"; allow more (--gen_kwargs max_tokens=4896), or {ROOM}, or switch" in unseen
+    assert ROOM not in detail(thought="hmm", asked=True, sampling=WIDE)
 
 
 def test_another_role_has_its_own_options(detail):
@@ -377,7 +354,7 @@ async def asked(house, model, *, temperature=0.0, tries=5, corrected=False, trun
             "candidate", "say", {"word": item.word}, read=JsonReader(kind="object"),
             tries=tries, corrected=corrected, truncated=truncated,
         )  # fmt: skip
-        return "read" if isinstance(answer, Parsed) else answer
+        return f"read, cut {answer.truncated}" if isinstance(answer, Parsed) else answer
 
     house.sampling = {"candidate": RoleSpec(sampling={"temperature": temperature})}
     stages = [say_stage(words("it"), insist)]
@@ -404,10 +381,14 @@ async def test_nothing_is_left_to_read_of_a_reply_that_only_thought(house, scrip
     assert "the limit of 1,024 tokens (max_tokens)" in outcome.detail
 
 
-async def test_a_cut_answer_is_still_read_where_the_stage_wants_it(house, scripted):
-    model = scripted("m", lambda request: '<think>\nhmm\n</think>\n{"a": 1', finish="length")
+@pytest.mark.parametrize(("finish", "cut"), [("length", True), ("stop", False)])
+async def test_who_reads_a_cut_answer_all_the_same_learns_that_it_was_cut(
+    house, scripted, finish, cut
+):
+    text = '<think>\nhmm\n</think>\n{"a": 1' + "}" * (not cut)
+    model = scripted("m", lambda request: text, finish=finish)
     _, outcome = await asked(house, model, truncated="read")
-    assert outcome.value == "read"
+    assert outcome.value == f"read, cut {cut}"
 
 
 def context_with(tmp_path, thinking, **binding):
@@ -444,3 +425,47 @@ def test_a_panel_says_which_of_its_members_think(tmp_path, scripted):
     assert context.sampling("candidate", one).limit == 1024
     assert context.sampling("candidate", two).limit == 5120
     assert context.components["roles"]["candidate"]["thinking"] == ["two"]
+
+
+async def choose(item, desk):
+    question = Select(prompt="weigh", subject=item.id, options=("x", "y"), labels=("a", "b"))
+    verdict = await desk.judge(question)
+    return verdict if isinstance(verdict, NoVerdict) else list(verdict.chosen)
+
+
+CHOOSE = Stage(
+    "weigh", item=Word, value=list[int], work=choose, judges=("judge",),
+    items=lambda upstreams, data, options: [Word(id=name, user=name) for name in data],
+)  # fmt: skip
+
+
+async def test_every_vote_and_every_call_is_recorded_with_whose_it_is(house, scripted):
+    house.prompts = {"weigh.judge": "which of {{ choices }} goes with {{ subject }}?"}
+    one, two, three = (
+        scripted(name, lambda request, says=says: says)
+        for name, says in (("one", "a"), ("two", "a, b"), ("three", "no idea"))
+    )
+    members = tuple(
+        Binding(role="judge", label=each.name, model=each, judge=make_llm(JudgeParts(model=each)))
+        for each in (one, two, three)
+    )
+    judge = make_panel(
+        JudgeParts(members=tuple(Member(label=each.label, judge=each.judge) for each in members))
+    )
+    panel = Binding(role="judge", label="panel", model=None, judge=judge, members=members)
+    records = await house.run([CHOOSE], {"judge": panel}, data=["w"])
+    [record] = records["weigh"]
+    assert record.outcome.value == [0]
+    calls = [(call.member, call.text) for call in record.calls]
+    assert calls == [("one", "a"), ("two", "a, b"), *[("three", "no idea")] * 3]
+    [line] = house.journal(1, "weigh").read_bytes().splitlines()
+    [judged] = msgspec.json.decode(line, type=JudgedRecord).judged
+    assert (judged.role, judged.prompt, judged.subject) == ("judge", "weigh", "w")
+    assert judged.labels == ("a", "b")
+    assert judged.verdict == Selected(chosen=(0,), rung="majority", tied=1)
+    assert judged.votes[:2] == (
+        Vote("one", Selected(chosen=(0,), rung="text")),
+        Vote("two", Selected(chosen=(0, 1), rung="text")),
+    )
+    assert judged.votes[2].member == "three"
+    assert isinstance(judged.votes[2].verdict, NoVerdict)

@@ -1,18 +1,24 @@
-"""Items on their way to the work: what JSON would change is refused, and a stop is looked at."""
+"""Items on their way to the work, their order and their file, and failures that are too many."""
 
 import asyncio
+import random
+import tracemalloc
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from builders.disks import room_for
 from builders.runs import make_summary, make_task
 from builders.stages import Word, say
 
-from harness.base.errors import Interrupted, PluginError
-from harness.base.hashing import struct_texts
+from harness.base.errors import Interrupted, PluginError, StorageError
+from harness.base.hashing import stable_int, struct_texts
 from harness.contracts.outcomes import Broken, CallFailed, Unreadable, tag_of
 from harness.contracts.stage import Item, Stage
-from harness.pipeline.item_queue import FailureWatch, limits_of, record_key
+from harness.pipeline import item_queue
+from harness.pipeline.item_queue import FailureWatch, ItemFile, limits_of, record_key
 from harness.pipeline.run import nothing_read
 from harness.pipeline.settings import FailureLimits
 from harness.scoring.summary import RoleUse, StageSummary
@@ -85,19 +91,14 @@ async def test_an_item_that_json_would_change_is_told_with_its_field(
 
 
 async def test_an_item_of_declared_types_comes_to_the_work_as_it_was(house):
+    choices = {"B": "tea", "A": "coffee"}  # shuffled, as a question's choices are
     item = Bag(
-        id="b", user="u", anything=[1, {"x": None}], numbers=(1, 2), some=frozenset({3}),
+        id="b", user="u", anything=[1, choices], numbers=(1, 2), some=frozenset({3}),
         data=b"raw", parts=(Part(4),),
     )  # fmt: skip
     (record,) = (await house.run([stage(Bag, item)], {}))["say"]
     assert record.item == item
     assert record.outcome.value == repr(item)
-
-
-async def test_a_mapping_comes_to_the_work_in_its_own_order(house):
-    choices = {"B": "tea", "A": "coffee"}  # shuffled, as a question's choices are
-    (record,) = (await house.run([stage(Bag, Bag(id="b", user="u", anything=choices))], {}))["say"]
-    assert repr(choices) in record.outcome.value
 
 
 def test_the_order_of_a_set_does_not_enter_the_key():
@@ -161,18 +162,24 @@ def watch(total, failures, **limits):
     return watched
 
 
-def test_one_bad_item_is_never_too_many():
-    assert not watch(1, [CallFailed("timeout")], calls=0.0).too_many()
+LATE, UNREAD = CallFailed("timeout"), Unreadable("no_json")
 
 
-def test_the_limit_itself_is_allowed_and_one_more_is_not():
-    assert not watch(20, [CallFailed("timeout")] * 2, calls=0.1).too_many()
-    assert watch(20, [CallFailed("timeout")] * 3, calls=0.1).too_many()
-
-
-def test_families_are_counted_apart():
-    mixed = [CallFailed("timeout")] * 2 + [Unreadable("no_json")] * 2 + [Broken("KeyError")]
-    assert not watch(20, mixed, calls=0.1, parsing=0.1, errors=0.0).too_many()
+@pytest.mark.parametrize(
+    ("total", "failures", "limits", "too_many"),
+    [
+        (1, [LATE], {"calls": 0.0}, False),  # one bad item never is
+        (20, [LATE] * 2, {"calls": 0.1}, False),  # the limit itself is allowed
+        (20, [LATE] * 3, {"calls": 0.1}, True),
+        # Families are counted apart.
+        (
+            20, [LATE] * 2 + [UNREAD] * 2 + [Broken("KeyError")],
+            {"calls": 0.1, "parsing": 0.1, "errors": 0.0}, False,
+        ),
+    ],
+)  # fmt: skip
+def test_more_failures_than_the_limit_are_too_many(total, failures, limits, too_many):
+    assert watch(total, failures, **limits).too_many() is too_many
 
 
 def test_a_stage_stops_early_only_with_many_failures_that_settle_it():
@@ -181,23 +188,18 @@ def test_a_stage_stops_early_only_with_many_failures_that_settle_it():
     assert not watch(1000, [CallFailed("timeout")] * 100, calls=0.1).hopeless()
 
 
-def test_the_error_names_causes_the_limit_and_both_ways_on():
-    text = str(
-        watch(10, [Unreadable("no_json")] * 6 + [Unreadable("schema")], parsing=0.5).error("t/name")
-    )
+def test_the_error_names_causes_the_limit_and_both_ways_on_unless_most_were_cut():
+    failures = [UNREAD] * 6 + [Unreadable("schema")]
+    text = str(watch(10, failures, parsing=0.5).error("t/name"))
     assert "t/name: too many items failed" in text
     assert "7 of 10 by parsing (no_json 6, schema 1)" in text
     assert "at most 50% (--max_failures parsing=0.5)" in text
     assert "repeat the command: as it is where no answer came" in text
     assert "with --retry_failures for the rest, or with a larger --max_failures" in text
-
-
-def test_what_was_mostly_cut_is_not_to_be_asked_again_at_the_same_limit():
-    mostly = [Unreadable("truncated")] * 6 + [Unreadable("no_json")]
+    mostly = [Unreadable("truncated")] * 6 + [UNREAD]
     hint = watch(10, mostly, parsing=0.5).error("t/name").hint or ""
-    assert "--retry_failures" not in hint
     assert "would be cut again at the same limit" in hint
-    assert "a larger --max_failures" in hint
+    assert "--retry_failures" not in hint and "a larger --max_failures" in hint
 
 
 def test_a_stage_of_which_all_answers_were_cut_is_not_asked_again_at_the_same_limit():
@@ -220,12 +222,16 @@ def test_a_stage_of_which_all_answers_were_cut_is_not_asked_again_at_the_same_li
     assert silent.hint.endswith("repeat the command with another model in the role that answered")
 
 
-def test_the_first_detail_of_the_family_is_shown():
-    watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
-    watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'shelf'\n")
-    watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'other'\n")
-    text = str(watched.error("t/s"))
-    assert "2 of 2 by errors (KeyError 2); the first: KeyError: 'shelf'" in text
+def test_an_unreadable_answer_that_is_not_scored_counts_as_a_judge_s_and_the_first_is_shown():
+    limits = FailureLimits(parsing=1.0, judging=0.2)
+    candidate = FailureWatch(limits=limits, total=4)
+    profiler = FailureWatch(limits=limits, total=4, scored=False)
+    for watched in (candidate, profiler):
+        watched.failed("unreadable", "empty", "Traceback …\nno text\n")
+        watched.failed("unreadable", "empty", "another")
+    assert not candidate.too_many()
+    assert profiler.too_many()
+    assert "2 of 4 by judging (empty 2); the first: no text" in str(profiler.error("t/profile"))
 
 
 def test_the_command_goes_before_the_task_and_the_task_before_what_is_usual():
@@ -235,13 +241,111 @@ def test_the_command_goes_before_the_task_and_the_task_before_what_is_usual():
     )
 
 
-def test_an_unreadable_answer_that_is_not_scored_counts_as_a_judge_s() -> None:
-    limits = FailureLimits(parsing=1.0, judging=0.2)
-    candidate = FailureWatch(limits=limits, total=4)
-    profiler = FailureWatch(limits=limits, total=4, scored=False)
-    for watch in (candidate, profiler):
-        for _ in range(2):
-            watch.failed("unreadable", "empty", "no text")
-    assert not candidate.too_many()
-    assert profiler.too_many()
-    assert "2 of 4 by judging (empty 2); the first: no text" in str(profiler.error("t/profile"))
+STAGE = "0" * 64
+
+
+def many_words(count: int) -> list[Word]:
+    """Some with a word that is longer than what is read at a time."""
+    chance = random.Random(7)
+    return [
+        Word(
+            id=f"w{number}",
+            user=f"u{chance.randrange(count // 10)}",
+            word="grün\n" * chance.choice((0, 1, 3, 2_000)),
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.fixture
+def little(monkeypatch):
+    """Little is held in memory, and read at a time."""
+    monkeypatch.setattr(item_queue, "HELD", 50_000)
+    monkeypatch.setattr(item_queue, "MANY", 20)
+    monkeypatch.setattr(item_queue, "AT_ONCE", 1 << 7)
+
+
+def made_of(items: list[Word], folder: Path, *, by_user: bool) -> ItemFile:
+    made = ItemFile(folder, Word, by_user=by_user)
+    for item in items:
+        made.add(STAGE, item)
+    made.seal()
+    return made
+
+
+def unnamed_files(folder: Path) -> list[str]:
+    """The open files of this process in a folder that have no name in it."""
+    links = []
+    for file in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the listing itself
+            links.append(str(file.readlink()))
+    return [link for link in links if link.startswith(f"{folder}/") and link.endswith("(deleted)")]
+
+
+@pytest.mark.parametrize("by_user", [False, True])
+@pytest.mark.parametrize("count", [0, 1, 10, 2_000])
+def test_items_come_in_order_from_many_runs_as_from_memory(little, tmp_path, count, by_user):
+    items = many_words(count) if count >= 10 else [Word(id=f"w{n}", user="u") for n in range(count)]
+    made = made_of(items, tmp_path, by_user=by_user)
+    assert len(made) == count
+    assert len(unnamed_files(tmp_path)) == (count == 2_000)
+    taken = [(key.hex(), made.decode(text)) for key, text in made.take()]
+    by_hash = sorted(items, key=lambda one: stable_int(one.user) >> 40) if by_user else items
+    assert [word for _, word in taken] == by_hash
+    assert [key for key, _ in taken] == [
+        record_key(STAGE, struct_texts(word)[1]) for word in by_hash
+    ]
+    assert [(key.hex(), made.decode(text)) for key, text in made.take()] == taken
+    assert not made.repeated()
+    assert not list(tmp_path.iterdir())
+    made.close()
+    assert not unnamed_files(tmp_path)
+
+
+@pytest.mark.parametrize("by_user", [False, True])
+def test_memory_does_not_grow_with_the_items(monkeypatch, tmp_path, by_user):
+    monkeypatch.setattr(item_queue, "HELD", 1 << 16)
+    monkeypatch.setattr(item_queue, "AT_ONCE", 1 << 11)
+
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        made = ItemFile(tmp_path, Word, by_user=by_user)
+        for number in range(count):
+            made.add(STAGE, Word(id=f"w{number}", user=f"u{number % 250}"))
+        made.seal()
+        assert not made.repeated()
+        assert sum(1 for _ in made.take()) == count
+        made.close()
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(10)  # what is made once
+    few = peak(1_500)
+    assert peak(7_500) < 1.15 * few
+
+
+def test_all_ids_that_come_again_in_another_run_are_found(little, tmp_path):
+    items = many_words(2_000)
+    again = [Word(id=item.id, user="other") for item in items[:100]]
+    made = made_of([*items, *again], tmp_path, by_user=False)
+    assert made.repeated() == {hash(item.id) for item in again}
+    made.close()
+
+
+async def test_an_id_that_comes_again_is_told_with_how_often(little, house):
+    again = Word(id="w3", user="other", word="another")
+    with pytest.raises(PluginError, match="gives the same id to several items") as caught:
+        await house.run([stage(Word, *many_words(2_000), again, Word(id="w5", user="u"))], {})
+    assert caught.value.found == "'w3' 2 times"
+    assert not unnamed_files(house.journal(1, "say").parent)
+
+
+async def test_a_full_disk_is_told_with_its_folder_and_is_left(little, house):
+    folder = house.journal(1, "say").parent
+    short = [Word(id=f"w{number}", user="u") for number in range(2_000)]
+    with room_for(100_000), pytest.raises(StorageError, match="cannot write") as caught:
+        await house.run([stage(Word, *short)], {})
+    assert caught.value.where == str(folder)
+    assert "free some space" in str(caught.value)
+    assert not unnamed_files(folder)

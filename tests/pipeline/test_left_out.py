@@ -1,10 +1,9 @@
-"""A stage that a task has only with certain data: what its being left out means for a run."""
+"""Runs without a stage, which a task has only with certain data, and without a value of one."""
 
 import pytest
 from builders.texts import write_json_lines
 
 from harness.api import aevaluate
-from harness.base.errors import UsageError
 from harness.pipeline.forecast import rehearse
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
@@ -123,14 +122,11 @@ async def test_a_run_that_has_it_feeds_the_next_stage(settings):
     assert summary.metrics["long"].value == 4.5
 
 
-async def test_its_role_must_then_be_bound(settings):
-    with pytest.raises(UsageError, match="--role finder=SPEC"):
-        await aevaluate(**settings(UNKNOWN))
-
-
-async def test_a_role_that_nothing_asks_is_refused(settings):
-    with pytest.raises(UsageError, match="no chosen task asks a 'finder'"):
-        await aevaluate(**settings(KNOWN, role={"finder": "baseline"}))
+async def test_a_run_in_which_a_stage_has_no_value_measures_nothing_and_says_so(settings):
+    silent = PLUGIN.replace('variables["about"])', '"")')
+    result = await aevaluate(**settings(KNOWN, plugin=silent, max_failures=1.0))
+    assert result.exit_code == 3
+    assert "no item has a value" in str(result.errors[0])
 
 
 MANY = [{"id": f"p{number}", "about": "owls"} for number in range(40)]

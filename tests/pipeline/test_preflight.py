@@ -168,13 +168,10 @@ async def test_one_small_question_settles_a_doubt(reply, expected):
     assert model.asked == 1
 
 
-async def test_an_engine_is_not_started_for_a_question():
-    model = Asked(doubtful("gpu", "unknown"), occupies="gpu")
-    await findings_about([player(model)], ask=True)
-    assert model.asked == 0
-
-
-async def test_without_servers_only_keys_and_engines_are_looked_at():
+async def test_an_engine_is_not_started_and_without_servers_only_keys_and_engines_are_looked_at():
+    idle = Asked(doubtful("gpu", "unknown"), occupies="gpu")
+    await findings_about([player(idle)], ask=True)
+    assert idle.asked == 0
     keyless = Asked(bad("server", "asked"), needs=UsageError("no key", hint="export it"))
     engine = Asked(bad("gpu", "none"), occupies="gpu")
     players = player(keyless), player(engine, "candidate", "from --model")

@@ -75,16 +75,7 @@ def test_a_change_is_told_of_the_tasks_alone_that_it_was_made_in():
 UNKNOWN = "not the published data: the task knows no digest or count of it"
 
 
-def test_local_data_are_not_the_published_data(tmp_path):
-    (tmp_path / "engagements.csv").write_text(
-        "user,title,action\n" + "".join(f"u{n // 9},title {n},liked\n" for n in range(27))
-    )
-    judge = {"judge": "openai:model=m,base_url=http://127.0.0.1:9/v1"}
-    (task,) = prepared(data=str(tmp_path), roles=judge).tasks
-    assert task.not_comparable_because == (UNKNOWN,)
-
-
-def test_own_columns_are_read_and_named_as_a_reason(tmp_path):
+def test_local_data_are_not_the_published_data_and_own_columns_are_a_further_reason(tmp_path):
     rows = "".join(f"u{n // 9},title {n},view\n" for n in range(27))
     (tmp_path / "engagements.csv").write_text("customer_id,title,action\n" + rows)
     own = {"columns": {"user": "customer_id"}, "values": {"action.view": "liked"}}
@@ -95,6 +86,10 @@ def test_own_columns_are_read_and_named_as_a_reason(tmp_path):
         "judged by rule: lexical",
     )
     assert make_settings({**BASELINE, **own}).asked() != make_settings(BASELINE).asked()
+    (tmp_path / "engagements.csv").write_text("user,title,action\n" + rows.replace("view", "liked"))
+    judge = {"judge": "openai:model=m,base_url=http://127.0.0.1:9/v1"}
+    (task,) = prepared(data=str(tmp_path), roles=judge).tasks
+    assert task.not_comparable_because == (UNKNOWN,)
 
 
 def test_a_column_that_a_command_names_must_be_there(tmp_path):

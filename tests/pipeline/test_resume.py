@@ -168,18 +168,14 @@ def test_a_name_without_a_revision_stands_for_the_same_weights_for_so_long(
     assert any("has no revision=" in line for line in take.told) is not same
 
 
-def test_a_newly_written_file_makes_a_run_young_again(take):
+def test_a_run_that_is_too_old_is_taken_up_where_it_is_written_to_or_named(take):
     path = left(take(**SERVED))
     aged(path, 30)
     (path / "interests").mkdir()
     (path / "interests" / "1-name.jsonl").write_text("")
-    assert take(**SERVED).folder.path == path
-
-
-def test_a_run_that_is_too_old_is_left_to_others_unlocked(take):
-    path = left(take(**SERVED))
+    assert left(take(**SERVED)) == path
     aged(path, 30)
-    take(**SERVED)
+    assert take(**SERVED).folder.path != path
     aged(path, 30)
     assert take(**SERVED, resume=path).folder.path == path
 

@@ -202,13 +202,17 @@ def test_an_unbound_role_of_a_stage_that_data_call_for_says_so_and_what_helps(st
     assert (caught.value.found, caught.value.hint) == (found, hint)
 
 
-def test_a_role_that_answers_for_another_is_asked():
+def test_a_role_that_answers_for_another_is_asked_and_one_that_nothing_asks_is_refused():
     stages = ("name", "candidate"), ("support", "reader"), ("rest", "finder")
     bench = benchmark(*((name, (role,), ()) for name, role in stages))
     binder = RoleBinder(settings(roles={"finder": "other:big"}), FakePlugins())
     bound = binder.bind(task(reader=RoleSpec(same_as="finder")), bench, bench.stages[:2], bound={})
     binder.check_used_roles()
     assert bound["reader"].model.identity.name == "big"
+    unasked = RoleBinder(settings(roles={"finder": "other:big"}), FakePlugins())
+    unasked.bind(task(), bench, bench.stages[:1], bound={})
+    with pytest.raises(UsageError, match="no chosen task asks a 'finder'"):
+        unasked.check_used_roles()
 
 
 def test_a_task_that_speaks_of_a_role_that_there_is_not_is_told_those_there_are():
@@ -313,10 +317,7 @@ def test_an_argument_that_is_wrong_is_found_where_it_was_given(role, roles, wher
     wanted = task(judge=RoleSpec(default="fake:big=1"), verifier=RoleSpec(same_as="judge"))
     error = error_of(wanted, role, **roles)
     assert (error.where, error.hint) == (where, hint)
-
-
-def test_an_argument_of_a_command_without_a_task_is_found_as_well():
-    asked = RunSettings(tasks=(), model="fake", roles={"judge": "fake:big"})
+    asked = RunSettings(tasks=(), model="fake", roles={"judge": "fake:big"})  # without a task
     with pytest.raises(UsageError) as caught:
         RoleBinder(asked, FakePlugins(strict)).bind_given("judge")
     assert caught.value.where == "--judge"

@@ -2,15 +2,12 @@ import asyncio
 import json
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pytest
 from builders.disks import room_for
 from builders.runs import Question, make_line, write_journal
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.base.errors import DataError, StorageError
 from harness.contracts.model import TokenLogprob
@@ -104,25 +101,21 @@ def test_holds_non_finite_looks_into_keys_and_sets() -> None:
     assert not holds_non_finite([1, 2.0, None, "nan", b"x", True, {"a": {3.0}}])
 
 
-async def test_lines_reach_the_file_soon_after_they_were_appended(tmp_path: Path) -> None:
+async def test_lines_reach_the_file_soon_after_they_were_appended_and_many_at_once(
+    tmp_path: Path,
+) -> None:
     journal = JournalWriter(tmp_path / "j")
-    journal.append(record(1, "u", "a"))
+    journal.append(record(0, "u", "0"))
     assert (tmp_path / "j").read_bytes() == b""
-    await asyncio.sleep(0.3)
-    assert read(tmp_path / "j") == [("u", "a", 1)]
-    journal.append(record(2, "u", "b"))
-    await asyncio.sleep(0.3)
-    assert len(read(tmp_path / "j")) == 2
-    journal.close()
-
-
-async def test_256_lines_are_written_at_once(tmp_path: Path) -> None:
-    journal = JournalWriter(tmp_path / "j")
-    for number in range(257):
+    for count in (1, 2):
+        await asyncio.sleep(0.3)
+        assert len(read(tmp_path / "j")) == count
+        journal.append(record(count, "u", str(count)))
+    for number in range(3, 259):
         journal.append(record(number, "u", str(number)))
-    assert len(read(tmp_path / "j")) == 256
+    assert len(read(tmp_path / "j")) == 258
     journal.close()
-    assert len(read(tmp_path / "j")) == 257
+    assert len(read(tmp_path / "j")) == 259
 
 
 async def test_what_fails_at_the_timer_is_raised_at_every_later_call_and_no_half_line_stays(
@@ -136,22 +129,10 @@ async def test_what_fails_at_the_timer_is_raised_at_every_later_call_and_no_half
         journal.append(record(2, "u", "b"))
         await asyncio.sleep(0.3)
     assert (tmp_path / "j").read_bytes() == sound
-    with pytest.raises(StorageError, match="File too large"):
-        journal.append(record(3, "u", "c"))
-    with pytest.raises(StorageError, match="File too large"):
-        journal.flush()
-    with pytest.raises(StorageError, match="File too large"):
-        journal.close()
+    for use in (lambda: journal.append(record(3, "u", "c")), journal.flush, journal.close):
+        with pytest.raises(StorageError, match="File too large"):
+            use()
     assert read(tmp_path / "j") == [("u", "a", 1)]
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_reported_at_close_with_what_to_do() -> None:
-    journal = JournalWriter(Path("/dev/full"))
-    journal.append(record(1, "u", "a"))
-    with pytest.raises(StorageError, match="No space left on device") as caught:
-        journal.close()
-    assert "free some space" in str(caught.value)
 
 
 def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
@@ -207,25 +188,6 @@ def test_parts_are_numbered_from_1_and_bounded(tmp_path: Path) -> None:
     for number in (-1, 1_000_000):
         with pytest.raises(ValueError, match="no part"):
             part_path(path, number)
-
-
-NAMES = st.text("aA.01~-_/é", min_size=1, max_size=12) | st.from_regex(
-    r"a(\.0*1?[0-9]{1,6}){0,3}", fullmatch=True
-)
-
-
-@settings(max_examples=40)
-@given(one=NAMES, other=NAMES, parts=st.lists(st.integers(0, 999_999), min_size=1, max_size=4))
-def test_no_journal_of_a_stage_is_a_part_of_another(one: str, other: str, parts: list[int]) -> None:
-    if one == other:
-        return
-    with TemporaryDirectory() as folder:
-        run = RunFolder(Path(folder))
-        mine, others = run.journal("t", 2, one), run.journal("t", 2, other)
-        mine.parent.mkdir()
-        for number in (0, *parts):
-            part_path(others, number).touch()
-        assert journal_parts(mine) == []
 
 
 def test_a_stage_named_like_a_part_gets_another_name_and_others_keep_theirs(tmp_path: Path) -> None:

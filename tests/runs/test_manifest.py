@@ -3,6 +3,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from builders.runs import make_entry, make_manifest
+from golden.result_schemas import FILES, schema_file, schema_text
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, RoleSpec, TableSpec, Task
@@ -70,28 +71,38 @@ def test_no_manifest_is_a_clear_error(tmp_path: Path) -> None:
 def test_secrets_do_not_reach_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_SERVICE_API_KEY", "correct-horse-battery")
     asked = {
-        "model_args": {
-            "api_key": "s3cret-1",
-            "hf_token": "s3cret-2",
-            "max_tokens": "5",
-            "model": "m",
-        },
+        "model_args": {"api_key": "s3cret-1", "hf_token": "s3cret-2", "max_tokens": "5"},
         "roles": {"judge": "openai:model=j,api_key=s3cret-3,base_url=http://me:pw@host/v1"},
         "changes": {"key": "x"},
     }
-    whole = msgspec.structs.replace(
-        manifest(), asked=asked, settings=asked, problem="401 for correct-horse-battery"
-    )
+    details = {"engine": {"hf_token": "s3cret-4"}, "outer": [{"token": "s3cret-5"}], "ids": [7]}
+    model = {"kind": "vllm", "name": "m", "details": details}
+    panel = {"members": {"vllm:token": {"model": model}}, "sampling": {}}
+    options, roles = {"key_items": 5}, {"key": {"model": model, "sampling": {}}, "judge": panel}
+    components = {"options": options, "roles": roles, "version": 1}
+    stage = StageEntry(name="s", key="k", file="f", components=components)
+    whole = make_manifest(
+        asked=asked, settings=asked, problem="401 for correct-horse-battery",
+        tasks={"gist": make_entry(TASK, stage)},
+        roles={"judge": RoleEntry(name="vllm:m", identity=panel)},
+    )  # fmt: skip
     write_manifest(tmp_path / "manifest.json", whole)
     text = (tmp_path / "manifest.json").read_text()
-    for secret in ("s3cret-1", "s3cret-2", "s3cret-3", "me:pw", "correct-horse-battery"):
-        assert secret not in text
-    kept = read_manifest(tmp_path / "manifest.json").asked
-    assert kept["model_args"]["max_tokens"] == "5"
-    assert kept["changes"] == {"key": "x"}
-    assert kept["roles"]["judge"] == (
+    assert not [one for one in ("s3cret", "me:pw", "correct-horse-battery") if one in text]
+    read = read_manifest(tmp_path / "manifest.json")
+    assert read.asked["model_args"]["max_tokens"] == "5"
+    assert read.asked["changes"] == {"key": "x"}
+    assert read.asked["roles"]["judge"] == (
         "openai:model=j,api_key=[redacted],base_url=http://[redacted]@host/v1"
     )
+    found = read.tasks["gist"].stages[0].components
+    assert found["options"] == options
+    safe = found["roles"]["key"]["model"]
+    assert safe["details"] == {
+        "engine": {"hf_token": "[redacted]"}, "outer": [{"token": "[redacted]"}], "ids": [7],
+    }  # fmt: skip
+    assert found["roles"]["judge"]["members"] == {"vllm:token": {"model": safe}}
+    assert read.roles["judge"].identity == found["roles"]["judge"]
 
 
 def test_the_only_source_of_an_older_run_is_read() -> None:
@@ -114,32 +125,6 @@ def test_a_damaged_definition_of_a_task_is_a_data_error() -> None:
     assert "version" in str(caught.value.found)
 
 
-def test_identities_of_models_reach_the_file_without_secrets(tmp_path: Path) -> None:
-    details = {"engine": {"hf_token": "s3cret-1"}, "extra_body": {"outer": [{"token": "s3cret-2"}]}}
-    model = {"kind": "vllm", "name": "m", "details": {**details, "stop_token_ids": [7]}}
-    panel = {"members": {"vllm:token": {"model": model}}, "sampling": {}}
-    roles = {"key": {"model": model, "sampling": {}}, "judge": panel}
-    options = {"key_items": 5}
-    components = {"options": options, "roles": roles, "version": 1}
-    whole = manifest()
-    stage = StageEntry(name="s", key="k", file="f", components=components)
-    tasks = {
-        name: msgspec.structs.replace(entry, stages=(stage,)) for name, entry in whole.tasks.items()
-    }
-    assert tasks
-    entries = {"judge": RoleEntry(name="vllm:m", identity=panel)}
-    write_manifest(
-        tmp_path / "manifest.json", msgspec.structs.replace(whole, tasks=tasks, roles=entries)
-    )
-    assert "s3cret" not in (tmp_path / "manifest.json").read_text()
-    read = read_manifest(tmp_path / "manifest.json")
-    (found,) = (task.stages[0].components for task in read.tasks.values())
-    assert found["options"] == options
-    safe = found["roles"]["key"]["model"]
-    assert safe["details"] == {
-        "engine": {"hf_token": "[redacted]"},
-        "extra_body": {"outer": [{"token": "[redacted]"}]},
-        "stop_token_ids": [7],
-    }
-    assert found["roles"]["judge"]["members"] == {"vllm:token": {"model": safe}}
-    assert read.roles["judge"].identity == found["roles"]["judge"]
+@pytest.mark.parametrize("name", FILES)
+def test_the_schema_files_are_those_of_the_types(name: str) -> None:
+    assert schema_file(name).read_text() == schema_text(name), "run `make schemas`"

@@ -10,41 +10,29 @@ import pytest
 from builders.runs import make_manifest
 
 from harness.base.errors import DataError, HarnessError, UsageError
-from harness.runs.manifest import Manifest, Status
+from harness.runs.manifest import Status
 from harness.runs.run_folder import LOCK, RunFolder, plain_name
 
 KEY = "0123456789abcdef0123456789abcdef"
 
 
-def manifest(
-    status: Status = "running", *, run_key: str = KEY, delivered: bool = False
-) -> Manifest:
-    return make_manifest(status=status, run_key=run_key, delivered=delivered)
-
-
 def kept(output_path: Path, name: str, status: Status = "running", *, run_key: str = KEY) -> Path:
     path = output_path / name
     path.mkdir(parents=True)
-    made = manifest(status, run_key=run_key, delivered=status == "done")
+    made = make_manifest(status=status, run_key=run_key, delivered=status == "done")
     RunFolder(path).write_manifest(made)
     return path
 
 
-def test_a_new_folder_is_named_after_time_model_and_key(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path / "runs", "meta-llama/Llama 3", KEY)
-    assert re.fullmatch(r"\d{8}T\d{6}-meta-llama-Llama-3-01234567", folder.path.name)
-    assert folder.path.is_dir()
-
-
-def test_two_runs_in_one_second_get_two_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_new_folder_is_named_after_time_model_and_key_and_another_of_its_second_numbered(
+    tmp_path: Path,
 ) -> None:
-    names = {RunFolder.create(tmp_path, "m", KEY).path.name for _ in range(3)}
-    assert len(names) == 3
+    names = [RunFolder.create(tmp_path / "runs", "org/Llama 3", KEY).path.name for _ in range(3)]
+    assert {path.name for path in (tmp_path / "runs").iterdir() if path.is_dir()} == set(names)
+    assert re.fullmatch(r"\d{8}T\d{6}-org-Llama-3-01234567", names[0])
     stamps = {name.split("-")[0] for name in names}
     if len(stamps) == 1:
-        first = f"{stamps.pop()}-m-01234567"
-        assert names == {first, f"{first}-2", f"{first}-3"}
+        assert names == [names[0], f"{names[0]}-2", f"{names[0]}-3"]
 
 
 def test_an_output_path_that_is_a_file_is_a_usage_error(tmp_path: Path) -> None:
@@ -76,26 +64,13 @@ def test_plain_names_stay(name: str) -> None:
 
 
 def test_names_that_cannot_stay_are_readable_and_never_meet() -> None:
-    names = [
-        "a/b",
-        "a b",
-        "a-b",
-        "A-b",
-        "..",
-        ".",
-        "",
-        "lock",
-        "engines",
-        "manifest.json",
-        "né",
-        "n",
-        "x" * 200,
-    ]
+    taken = {".", "..", "lock", "engines", "manifest.json"}
+    names = ["a/b", "a b", "a-b", "A-b", "", "né", "n", "x" * 200, *taken]
     paths = [plain_name(name) for name in names]
     assert len({path.casefold() for path in paths}) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+(~[0-9a-f]{8})?", path) for path in paths)
     assert plain_name("a/b").startswith("a-b~")
-    assert not {".", "..", "lock", "engines", "manifest.json"} & set(paths)
+    assert not taken & set(paths)
 
 
 LOCK_AND_WAIT = """

@@ -58,31 +58,6 @@ def test_the_means_are_in_the_json_of_the_run_and_of_show(ended):
     assert run["means"] == [mean]
 
 
-def test_a_run_that_stops_says_what_is_not_finished(harness):
-    done = harness.here(
-        "--tasks", "perrec_hard", *FROM_RULES, "--max_calls", "20", "--reuse", "run"
-    )
-    assert done.code != 0
-    assert "0 of 1 stages done" in done.out
-    assert "harness: " in done.err
-
-
-def test_a_repeated_task_is_one_line_and_scores_that_no_run_keeps_are_printed_whole(harness):
-    interests = ("--tasks", "interests", "--judge", "lexical", "--num_repeats", "2")
-    done = harness.here(*interests, *FROM_RULES).ok()
-    (line,) = [one for one in done.out.splitlines() if one.startswith("interests")]
-    assert line.startswith("interests ×2  support ↑")
-    assert line.split()[-2:] == ["8", "–"]
-    (folder,) = harness.folders
-    kept = harness.here("score", str(folder)).ok().out
-    assert "support ↑" in kept
-    assert "coverage" not in kept
-    changed = harness.here("score", str(folder), "--set", "min_support=1").ok().out
-    assert "scored with min_support 3 → 1" in changed
-    assert "asked with the old values" not in changed
-    assert "coverage ↑" in changed
-
-
 def test_many_notes_on_the_data_are_a_number_before_a_run_and_whole_after_it(harness):
     words = ("--model", "baseline", "--judge", "lexical", "--data", "sample", "--limit", "2")
     few = harness.here("--tasks", "usersum_movielens", *words).ok()

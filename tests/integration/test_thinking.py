@@ -69,24 +69,6 @@ def test_what_a_run_knows_or_was_asked_without_holds_for_its_next_session(harnes
     assert (server.count, server.asked_if_thinking) == (asked, 1)
 
 
-@pytest.mark.parametrize(
-    ("said", "times", "limit"),
-    [
-        ("thinking=true", 0, 1024 + 4096),
-        ("thinking=false", 0, 1024),
-        ("reasoning_tokens=100", 1, 1124),
-    ],
-)
-def test_the_user_may_say_whether_a_model_thinks_and_how_much(harness, serve, said, times, limit):
-    server = serve(harness, thinks=True)
-    more = ("--gen_kwargs", said)
-    if not times:
-        more = ("--model_args", f"base_url={harness.url},model=m,{said}")
-    run(harness, "interests", "--judge", "lexical", "--limit", "2", *more).ok()
-    assert server.asked_if_thinking == times
-    assert {body["max_tokens"] for body in server.requests} == {limit}
-
-
 def test_questions_are_written_without_a_small_one(harness, serve):
     server = serve(harness, thinks=True)
     harness.here(

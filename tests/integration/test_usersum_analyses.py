@@ -1,19 +1,4 @@
-"""Table 4, comparisons and the other analyses of UserSumBench, to raters' files."""
-
-import csv
-
-import pytest
-
-
-@pytest.fixture
-def report(harness, recorded):
-    """The sheets of an analysis of the recorded run by title."""
-
-    def make(name, *options):
-        words = ("analyse", name, str(recorded / "usersumbench"), *options, "--json")
-        return {one["title"]: one for one in harness.here(*words).ok().json["report"]["sheets"]}
-
-    return make
+"""What a run of UserSumBench prints, and runs of it beside each other."""
 
 
 def test_a_run_prints_table_4_at_its_end(harness):
@@ -29,34 +14,6 @@ def test_a_run_prints_table_4_at_its_end(harness):
     assert text.count("Table 4: MovieLens, baseline") == 2  # ours, and beside the published one
     assert "single_step, hierarchy_critique: not comparable: bundled sample data" in text
     assert "limit unknown" in text
-
-
-def test_the_analyses_agree_on_a_run(report):
-    accuracy = report("usersum-questions")["Accuracy in %: MovieLens, baseline"]["rows"]
-    sheet = report("usersum")["Questions and cost: MovieLens, baseline"]
-    questions = {row[0]: row for row in sheet["rows"]}
-    assert accuracy
-    for method, question, _, right, *_ in accuracy:
-        assert right == pytest.approx(questions[method][1 + int(question[1])])
-
-
-def test_summaries_are_rated_and_ratings_compared(report, tmp_path):
-    out = tmp_path / "out"
-    report("usersum-sheet", "--number", "4", "--out", str(out))
-    with (out / "for_raters" / "sheet.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 8
-    lines = ["example,rater,rating"]
-    for number, row in enumerate(rows):
-        for rater in ("ann", "bob")[: 1 + number % 2]:
-            lines.append(f"{row['example']},{rater},{'good' if number % 3 else 'bad'}")
-    ratings = tmp_path / "ratings.csv"
-    ratings.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    agreement = report("usersum-agree", "--ratings", str(ratings))
-    counted = agreement["Q_s and people's ratings"]["rows"]
-    assert sum(row[3] for row in counted if row[2] == "all raters") == 12
-    assert all(sum(row[4:8]) == row[3] for row in counted)
-    assert {row[5] for row in agreement["Raters of the same examples"]["rows"]} == {100.0}
 
 
 def answer(body):

@@ -1,24 +1,29 @@
-"""A small world for PerRecBench, servers that know its truth, and the command that is run on it.
+"""PerRecBench against models that know the truth: the nine tasks, their variants, and profiles.
 
-In this world a thing is named after all who are asked about it, level by level and in each the
-strongest preference first: "Kettle 3 for u3a u3b u3c …". Whoever reads a prompt can tell the truth
-from it, as everybody's own things are named after them.
+In this small world a thing is named after all who are asked about it, level by level and in each
+the strongest preference first: "Kettle 3 for u3a u3b u3c …". Whoever reads a prompt can tell the
+truth from it, as everybody's own things are named after them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import shutil
+from collections import Counter
 from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.testing import FaultyServer
+
+LEVELS = ("easy", "medium", "hard")
+WAYS = ("pointwise", "pairwise", "listwise")
+THINGS = 6
+VARIANTS = ("noprofile", "fewshot", "fewshot_noprofile", "sc", "cot", "strict")
 
 RATINGS = {"easy": (4.0, 2.0), "medium": (4.0, 3.0, 2.0), "hard": (4.5, 3.5, 2.5, 1.5)}
 """What the users of a group rate the thing, the strongest preference first."""
@@ -183,13 +188,7 @@ class Perrec:
         ]
 
 
-@pytest.fixture(scope="session")
-def answers() -> SimpleNamespace:
-    """How a server answers, and what tells questions apart."""
-    return SimpleNamespace(true=true_answer, question=question)
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of the small world."""
     folder = tmp_path_factory.mktemp("world")
@@ -197,22 +196,123 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-@pytest.fixture(scope="session")
-def perrecs(harnesses: Any, small: str) -> Callable[..., Perrec]:
-    """Makes what runs the command in a folder, for fixtures that outlive a test."""
-    return lambda folder, data=small: Perrec(harnesses(folder), data)
-
-
-@pytest.fixture
-def perrec(tmp_path: Path, perrecs: Callable[..., Perrec]) -> Perrec:
-    return perrecs(tmp_path)
-
-
-@pytest.fixture(scope="session")
-def true(tmp_path_factory: pytest.TempPathFactory, perrecs: Callable[..., Perrec]) -> Any:
+@pytest.fixture(scope="module")
+def true(tmp_path_factory: pytest.TempPathFactory, harnesses: Any, small: str) -> Any:
     """The nine tasks on six things, by a model that knows the truth; and the server asked."""
-    perrec = perrecs(tmp_path_factory.mktemp("true"))
+    perrec = Perrec(harnesses(tmp_path_factory.mktemp("true")), small)
     with FaultyServer(true_answer) as server:
         perrec.url = server.url
-        done = perrec.run("perrec").ok()
-    return perrec, done, server
+        yield perrec, perrec.run("perrec").ok(), server
+
+
+@pytest.fixture(scope="module")
+def variants(tmp_path_factory: pytest.TempPathFactory, harnesses: Any, small: str) -> Any:
+    """All variants in one run, by a model that knows the truth."""
+    perrec = Perrec(harnesses(tmp_path_factory.mktemp("variants")), small)
+    tasks = [f"perrec_medium_*_{one}" for one in VARIANTS] + ["perrec_*_pointwise_strict"]
+    with FaultyServer(true_answer) as server:
+        perrec.url = server.url
+        role = f"profiler=openai:base_url={server.url},model=p,revision=1"
+        yield perrec, perrec.run(",".join(tasks), "--role", role).ok()
+
+
+def test_who_knows_the_truth_has_tau_1_in_all_nine_tasks(true):
+    perrec, done, _ = true
+    for name in ("ptc", "ptc_published", "exact"):
+        tasks = [f"perrec_{level}_{way}" for level in LEVELS for way in WAYS]
+        assert perrec.of(done, name) == dict.fromkeys(tasks, pytest.approx(1.0)), name
+    assert [one["units"] for one in done.json["summaries"]] == [THINGS] * 9
+    pointwise = [one for one in done.json["summaries"] if one["task"].endswith("pointwise")]
+    assert [one["metrics"]["mae"]["value"] for one in pointwise] == [0.0] * 3
+    pairwise = [one for one in done.json["summaries"] if one["task"].endswith("pairwise")]
+    for one in pairwise:
+        values = {name: metric["value"] for name, metric in one["metrics"].items()}
+        assert values["first_position"] == 0.5
+        assert values["inconsistent"] == values["undecided"] == 0.0
+
+
+def test_each_user_is_rated_each_group_ranked_and_each_pair_compared_in_both_orders(true):
+    _, _, server = true
+    asked, pairs = Counter(), Counter()
+    for body in server.requests:
+        asks = question(body)
+        asked[asks.stage, len(asks.users)] += 1
+        if asks.stage == "compare":
+            pairs[asks.title, frozenset(asks.users)] += 1
+    assert asked["rate", 1] == THINGS * (2 + 3 + 4)
+    assert [asked["rank", members] for members in (2, 3, 4)] == [THINGS] * 3
+    assert set(pairs.values()) == {2}
+    # At most 1, 3 and 6 pairs in groups of 2, 3 and 4; at least those of neighbours.
+    assert THINGS * (1 + 2 + 3) <= len(pairs) <= THINGS * (1 + 3 + 6)
+    assert {body["temperature"] for body in server.requests} == {0.1}
+    lengths = {question(body).stage: body["max_tokens"] for body in server.requests}
+    assert lengths == {"rate": 800, "compare": 512, "rank": 800}
+    assert max(server.counts.values()) == 1
+
+
+def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(tmp_path, harness, small, serve):
+    bare = Perrec(harness, str(shutil.copytree(small, tmp_path / "world")))
+    (tmp_path / "world/userid2profile.json").unlink()
+    candidate, writer = serve(answer=true_answer), serve(answer=true_answer)
+    bare.url = candidate.url
+    profiler = "--role", f"profiler=openai:base_url={writer.url},model=p,revision=1"
+    done = bare.run("perrec", *profiler).ok()
+    assert set(bare.of(done, "ptc").values()) == {1.0}
+    asked = Counter(question(body).stage for body in writer.requests)
+    assert asked == {"profile": THINGS * 9}  # nine users are asked about each thing
+    # Everybody has 22 ratings of their own and that of the thing; who rated it twice has one more.
+    texts = {f"The profile made of {number} things" for number in (23, 24)}
+    for body in candidate.requests:
+        prompt = body["messages"][-1]["content"]
+        assert any(f"## User Profile\n{text}\n" in prompt for text in texts), prompt
+    other = bare.run("perrec_medium_listwise", *profiler, "--set", "k=2").ok()
+    assert max(writer.counts.values()) == 1
+    stages = other.json["summaries"][0]["stages"]
+    assert stages["profile"]["roles"]["profiler"]["from_store"] == THINGS * 3
+
+
+def test_show_prints_the_analysis_of_the_nine_tasks(true):
+    perrec, done, _ = true
+    run = str(perrec.folder(done))
+    shown = " ".join(perrec.harness.here("show", run).ok().out.split())
+    assert " ".join(perrec.harness.here("analyse", "perrec", run).ok().out.split()) in shown
+    assert "Only ptc_published is comparable to Table 1" in shown
+    assert "of perrec_now, _plain, _dot or _older: without --limit, sample or strict" in shown
+
+
+def test_each_variant_of_each_task_reads_the_answers_of_who_knows_the_truth(variants):
+    perrec, done = variants
+    names = [f"perrec_medium_{way}_{one}" for way in WAYS for one in VARIANTS]
+    names += ["perrec_easy_pointwise_strict", "perrec_hard_pointwise_strict"]
+    assert perrec.of(done, "ptc") == dict.fromkeys(names, 1.0)
+
+
+def test_strict_shows_nothing_that_came_later_nor_the_thing_itself(variants, true):
+    (strict, strictly), (usual, usually, _) = variants, true
+
+    def average(prompts):
+        (mine,) = (one for one in prompts if re.search(r"^sh\w+ of u1f$", one, re.MULTILINE))
+        return re.search(r"## User Average Rating\n(.*)", mine)[1]
+
+    hard = strict.prompts(strictly, "perrec_hard_pointwise_strict")
+    # 11 times 4 and 11 times 2, which is 3; with the 4.5 for the thing in question 70.5 / 23.
+    assert average(usual.prompts(usually, "perrec_hard_pointwise")) == "3.1"
+    assert average(hard) == "3.0"
+    shown = re.compile(r"### Item Title\nKettle .*\n### User Rating")
+    assert any(map(shown.search, usual.prompts(usually, "perrec_easy_pointwise")))
+    assert not any(map(shown.search, strict.prompts(strictly, "perrec_easy_pointwise_strict")))
+    # Published profiles know the whole history, so that strict ones are made anew of what was.
+    assert all("The profile made of 22 things" in one for one in hard)
+
+
+def test_the_bundled_sample_is_enough_for_every_variant_and_for_ratings(harness):
+    tasks = [f"perrec_easy_{way}_{one}" for way, one in zip(WAYS * 2, VARIANTS, strict=True)]
+    done = harness.here(
+        "--model", "baseline", "--role", "profiler=baseline", "--tasks",
+        ",".join([*tasks, "perrec_easy_pairwise_shots5_k16", "perrec_rating_published"]),
+        "--data", "sample", "--limit", "2", "--json",
+    ).ok()  # fmt: skip
+    assert len(done.json["summaries"]) == len(VARIANTS) + 2
+    for summary in done.json["summaries"]:
+        foremost = summary["metrics"]["mae" if "rating" in summary["task"] else "ptc"]
+        assert (foremost["n"], foremost["missing"]) == (2, {}), summary["task"]

@@ -86,15 +86,15 @@ def task(tmp_path: Path, web: Web) -> Path:
     return file
 
 
-def run(perrec: Any, task: Path, *options: str) -> Any:
-    return perrec.harness.here(
+def run(harness: Any, task: Path, *options: str) -> Any:
+    return harness.here(
         "--model", "baseline", "--role", "profiler=baseline", "--tasks", str(task), "--json",
         *options,
     )  # fmt: skip
 
 
-def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, web):
-    absent = perrec.harness.here("data", "where", str(task))
+def test_groups_are_built_where_the_published_ones_cannot_be_had(harness, task, web):
+    absent = harness.here("data", "where", str(task))
     assert absent.code == 1
     assert "the data of task 'small_pairwise' was not built yet" in absent.err
     assert absent.err.count("cannot get its data") == 1
@@ -103,22 +103,22 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
     assert absent.out.count("item2group") == 1
     assert web.asked == []
 
-    fetched = perrec.harness.here("data", "fetch", str(task)).ok()
+    fetched = harness.here("data", "fetch", str(task)).ok()
     assert "no data from published.zip on Google Drive" in fetched.err
     assert fetched.err.count("building data from 3 files, once") == 1
     assert "built by harness data perrec-groups" in fetched.out
     web.asked.clear()
-    there = perrec.harness.here("data", "where", str(task)).ok()
+    there = harness.here("data", "where", str(task)).ok()
     assert there.out == fetched.out
 
-    ended = run(perrec, task, "--offline").ok()
+    ended = run(harness, task, "--offline").ok()
     assert web.asked == []
     assert "building data" not in ended.err
     for summary in ended.json["summaries"]:
         assert summary["units"] == 4
         assert summary["metrics"]["higher_average_first"]["value"] == 1.0
         assert "data built here, not the published data" in summary["not_comparable_because"]
-    manifest = json.loads((perrec.folder(ended) / "manifest.json").read_text())
+    manifest = json.loads((harness.folder / ended.json["folder"] / "manifest.json").read_text())
     data = manifest["tasks"]["small_listwise"]["data"]
     assert (data["origin"], data["tool"], data["comparable"]) == ("build", "perrec-groups", False)
     assert data["options"]["test_items"] == 4
@@ -136,10 +136,10 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
         ("book=Books", "Books", "text of the form"),
     ],
 )
-def test_a_build_that_cannot_be_is_found_in_the_file(perrec, task, written, wrong, said):
+def test_a_build_that_cannot_be_is_found_in_the_file(harness, task, written, wrong, said):
     assert written in TASKS
     task.write_text(TASKS.replace(written, wrong).replace("WEB", "http://h"))
-    ended = perrec.harness.here("validate", str(task))
+    ended = harness.here("validate", str(task))
     assert ended.code == 2
     assert said in ended.err
     assert "small.yaml:" in ended.err

@@ -1,4 +1,4 @@
-"""PerRecBench against models that know the truth: the nine tasks, their variants, and profiles.
+"""PerRecBench against models that know the truth: the nine tasks, and profiles.
 
 In this small world a thing is named after all who are asked about it, level by level and in each
 the strongest preference first: "Kettle 3 for u3a u3b u3c …". Whoever reads a prompt can tell the
@@ -39,37 +39,25 @@ BLOCK = re.compile(r"<\|The Start of User\d* Data\|>\n(.*?)\n<\|The End of User"
 QUERY = re.compile(r"<\|The Start of Query Item Information\|>\n### Item Title\n(.*)")
 OWNER = re.compile(r"^sh(?:elf|ed) of (\w+)$", re.MULTILINE)
 BEGINNINGS = {"rate": "[User History]\n<|", "compare": "[User A]\n<|", "rank": "[Users]\n<|"}
-"""How the question of each stage begins; the examples before it begin so as well."""
+"""How the question of each stage begins."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a prompt asks about, without the examples before it."""
+    """What a prompt asks about."""
 
     stage: str
     title: str
     users: tuple[str, ...]
-    thought: bool
 
 
 def question(body: dict[str, Any]) -> Question:
     """The question of a request."""
     prompt = body["messages"][-1]["content"]
     if "### User Behavior history" in prompt:
-        return Question("profile", "", (prompt,), False)
+        return Question("profile", "", (prompt,))
     (stage,) = (name for name, start in BEGINNINGS.items() if start in prompt)
-    own = prompt[prompt.rindex(BEGINNINGS[stage]) :]
-    thought = "step by step" in own or "thinking step" in own
-    return Question(stage, QUERY.findall(own)[0], tuple(BLOCK.findall(own)), thought)
-
-
-def liking(user: str, title: str) -> float:
-    """The true rating in the small world; elsewhere any that the prompt alone decides."""
-    owner = OWNER.search(user)
-    names = title.partition(" for ")[2].split()
-    if owner is None or owner[1] not in names:
-        return 1 + len(user) % 9 / 2
-    return PLACES[names.index(owner[1])]
+    return Question(stage, QUERY.findall(prompt)[0], tuple(BLOCK.findall(prompt)))
 
 
 def true_answer(body: dict[str, Any]) -> str:
@@ -77,55 +65,42 @@ def true_answer(body: dict[str, Any]) -> str:
     asked = question(body)
     if asked.stage == "profile":
         return f"The profile made of {len(re.findall('### Item Title', asked.users[0]))} things"
-    # Users whom a rating does not part are parted by what is shown of them, in any order.
-    likings = [(liking(user, asked.title), user) for user in asked.users]
+    names = asked.title.partition(" for ")[2].split()
+    likings = [PLACES[names.index(OWNER.search(user)[1])] for user in asked.users]
     if asked.stage == "rate":
-        said = json.dumps({"predicted_rating": likings[0][0]})
-        doubt = '{"predicted_rating": 1}'
-    elif asked.stage == "rank":
-        numbers = sorted(range(len(likings)), key=lambda place: likings[place], reverse=True)
-        said = json.dumps({"predicted_ranking": [place + 1 for place in numbers]})
-        doubt = '{"predicted_ranking": [9]}'
-    else:
-        said, doubt = ("[User A]", "[User B]")
-        if likings[0] < likings[1]:
-            said, doubt = doubt, said
-    return f"At first sight {doubt}. On reflection: {said}" if asked.thought else said
+        return json.dumps({"predicted_rating": likings[0]})
+    if asked.stage == "compare":
+        return "[User A]" if likings[0] > likings[1] else "[User B]"
+    numbers = sorted(range(len(likings)), key=lambda place: likings[place], reverse=True)
+    return json.dumps({"predicted_ranking": [place + 1 for place in numbers]})
 
 
 def write_world(folder: Path) -> None:
-    """Writes the small world as published files: six things, and four that are held out.
+    """Writes the small world as published files: six things.
 
-    Each of them has a group of every level, of users of its own. The first user of each has
-    rated it before, which strict tasks are not to show, and liked three of five better than others.
+    Each of them has a group of every level, of users of its own.
     """
     histories: dict[str, list[dict[str, Any]]] = {}
     items: dict[str, dict[str, Any]] = {}
-    files: dict[str, Any] = {"userid2history": histories, "parentasin2item": items}
-    for file, kind, letter, number in (
-        ("item2group_avg_diff_sample", "Kettle", "u", 6),
-        ("held_out", "Pot", "h", 4),
-    ):
-        groups: dict[str, dict[str, Any]] = {level: {} for level in RATINGS}
-        for thing in range(number):
-            users = [f"{letter}{thing}{one}" for one in LETTERS]
-            item = f"{kind}-{thing}"
-            items[item] = {"title": f"{kind} {thing} for {' '.join(users)}", "author": None}
-            for place, user in enumerate(users):
-                histories[user] = live(user, place + thing, items)
-            earlier = 2.0 if thing % 5 in (1, 3) else 5.0
-            histories[users[0]].insert(3, {"parent_asin": item, "rating": earlier})
-            for level, members in groups.items():
-                asked, users = users[: len(RATINGS[level])], users[len(RATINGS[level]) :]
-                told = [
-                    rate(item, user, rating, histories[user])
-                    for user, rating in zip(asked, RATINGS[level], strict=True)
-                ]
-                # Where the strongest stands is another place in each group.
-                turn = thing % len(told)
-                members[item] = [told[turn:] + told[:turn]]
-        files |= {f"{file}-{level}": members for level, members in groups.items()}
-    files["userid2profile"] = {user: f"{user} is fond of kettles." for user in histories}
+    groups: dict[str, dict[str, Any]] = {level: {} for level in RATINGS}
+    for thing in range(THINGS):
+        users = [f"u{thing}{one}" for one in LETTERS]
+        item = f"Kettle-{thing}"
+        items[item] = {"title": f"Kettle {thing} for {' '.join(users)}", "author": None}
+        for place, user in enumerate(users):
+            histories[user] = live(user, place + thing, items)
+        for level, members in groups.items():
+            asked, users = users[: len(RATINGS[level])], users[len(RATINGS[level]) :]
+            told = [
+                rate(item, user, rating, histories[user])
+                for user, rating in zip(asked, RATINGS[level], strict=True)
+            ]
+            # Where the strongest stands is another place in each group.
+            turn = thing % len(told)
+            members[item] = [told[turn:] + told[:turn]]
+    files = {f"item2group_avg_diff_sample-{level}": members for level, members in groups.items()}
+    files |= {"userid2history": histories, "parentasin2item": items}
+    files |= {"userid2profile": {user: f"{user} is fond of kettles." for user in histories}}
     for name, content in files.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
 
@@ -147,11 +122,9 @@ def rate(item: str, user: str, rating: float, history: list[dict[str, Any]]) -> 
     history.append({"parent_asin": item, "rating": rating})
     average = fsum(one["rating"] for one in history) / len(history)
     return {
-        "user_id": user,
-        "history_len": len(history) - 1,
-        "relative_rating": rating - average,
+        "user_id": user, "history_len": len(history) - 1, "relative_rating": rating - average,
         "avg_rating": average,
-    }
+    }  # fmt: skip
 
 
 @dataclass
@@ -178,15 +151,6 @@ class Perrec:
         """The folder of a run."""
         return self.harness.folder / done.json["folder"]
 
-    def prompts(self, done: Any, task: str) -> list[str]:
-        """The user's part of all that a task asked the candidate."""
-        return [
-            call["messages"][-1]["content"]
-            for journal in sorted((self.folder(done) / task).glob("?-[!p]*.jsonl"))
-            for line in journal.read_text().splitlines()
-            for call in json.loads(line)["calls"]
-        ]
-
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -203,17 +167,6 @@ def true(tmp_path_factory: pytest.TempPathFactory, harnesses: Any, small: str) -
     with FaultyServer(true_answer) as server:
         perrec.url = server.url
         yield perrec, perrec.run("perrec").ok(), server
-
-
-@pytest.fixture(scope="module")
-def variants(tmp_path_factory: pytest.TempPathFactory, harnesses: Any, small: str) -> Any:
-    """All variants in one run, by a model that knows the truth."""
-    perrec = Perrec(harnesses(tmp_path_factory.mktemp("variants")), small)
-    tasks = [f"perrec_medium_*_{one}" for one in VARIANTS] + ["perrec_*_pointwise_strict"]
-    with FaultyServer(true_answer) as server:
-        perrec.url = server.url
-        role = f"profiler=openai:base_url={server.url},model=p,revision=1"
-        yield perrec, perrec.run(",".join(tasks), "--role", role).ok()
 
 
 def test_who_knows_the_truth_has_tau_1_in_all_nine_tasks(true):
@@ -260,11 +213,10 @@ def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(tmp_path, harne
     assert set(bare.of(done, "ptc").values()) == {1.0}
     asked = Counter(question(body).stage for body in writer.requests)
     assert asked == {"profile": THINGS * 9}  # nine users are asked about each thing
-    # Everybody has 22 ratings of their own and that of the thing; who rated it twice has one more.
-    texts = {f"The profile made of {number} things" for number in (23, 24)}
+    # Everybody has 22 ratings of their own and that of the thing.
     for body in candidate.requests:
-        prompt = body["messages"][-1]["content"]
-        assert any(f"## User Profile\n{text}\n" in prompt for text in texts), prompt
+        profile = "## User Profile\nThe profile made of 23 things\n"
+        assert profile in body["messages"][-1]["content"]
     other = bare.run("perrec_medium_listwise", *profiler, "--set", "k=2").ok()
     assert max(writer.counts.values()) == 1
     stages = other.json["summaries"][0]["stages"]
@@ -278,31 +230,6 @@ def test_show_prints_the_analysis_of_the_nine_tasks(true):
     assert " ".join(perrec.harness.here("analyse", "perrec", run).ok().out.split()) in shown
     assert "Only ptc_published is comparable to Table 1" in shown
     assert "of perrec_now, _plain, _dot or _older: without --limit, sample or strict" in shown
-
-
-def test_each_variant_of_each_task_reads_the_answers_of_who_knows_the_truth(variants):
-    perrec, done = variants
-    names = [f"perrec_medium_{way}_{one}" for way in WAYS for one in VARIANTS]
-    names += ["perrec_easy_pointwise_strict", "perrec_hard_pointwise_strict"]
-    assert perrec.of(done, "ptc") == dict.fromkeys(names, 1.0)
-
-
-def test_strict_shows_nothing_that_came_later_nor_the_thing_itself(variants, true):
-    (strict, strictly), (usual, usually, _) = variants, true
-
-    def average(prompts):
-        (mine,) = (one for one in prompts if re.search(r"^sh\w+ of u1f$", one, re.MULTILINE))
-        return re.search(r"## User Average Rating\n(.*)", mine)[1]
-
-    hard = strict.prompts(strictly, "perrec_hard_pointwise_strict")
-    # 11 times 4 and 11 times 2, which is 3; with the 4.5 for the thing in question 70.5 / 23.
-    assert average(usual.prompts(usually, "perrec_hard_pointwise")) == "3.1"
-    assert average(hard) == "3.0"
-    shown = re.compile(r"### Item Title\nKettle .*\n### User Rating")
-    assert any(map(shown.search, usual.prompts(usually, "perrec_easy_pointwise")))
-    assert not any(map(shown.search, strict.prompts(strictly, "perrec_easy_pointwise_strict")))
-    # Published profiles know the whole history, so that strict ones are made anew of what was.
-    assert all("The profile made of 22 things" in one for one in hard)
 
 
 def test_the_bundled_sample_is_enough_for_every_variant_and_for_ratings(harness):

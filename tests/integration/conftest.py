@@ -69,12 +69,8 @@ class Harness:
         return {**kept, **{name: str(self.folder / place) for name, place in own.items()}}
 
     def run(self, *more: str, **options: str) -> Ended:
-        return self.command(self.arguments(*more, **options))
-
-    def command(self, arguments: list[str], **environment: str) -> Ended:
         """What the command says, which runs in this process."""
-        assert arguments[:3] == [sys.executable, "-m", "harness"]
-        return self.here(*arguments[3:], **environment)
+        return self.here(*self.arguments(*more, **options)[3:])
 
     def here(self, *words: str, **environment: str) -> Ended:
         """What the command says to these words."""

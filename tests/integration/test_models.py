@@ -76,9 +76,7 @@ def test_what_a_run_knows_or_was_asked_without_holds_for_its_next_session(harnes
 
 def test_questions_are_written_without_a_small_one(harness, serve):
     server = serve(harness, thinks=True)
-    harness.here(
-        *harness.arguments("--limit", "2", "--write_requests", "asked")[3:], "--judge", "lexical"
-    ).ok()
+    harness.run("--limit", "2", "--write_requests", "asked", "--judge", "lexical").ok()
     assert server.asked_if_thinking == 0
     # So that the keys of a later session are those of the file.
     assert manifest_in(harness)["roles"]["candidate"]["thinks"] is False

@@ -60,7 +60,7 @@ def test_each_repeat_is_asked_once_with_seeds_and_keys_of_its_own_and_replayed(s
 
 def test_the_command_shows_what_repeats_come_to(harness, serve):
     serve(harness)
-    done = harness.here(*harness.arguments("--limit", "4", "--num_repeats", "2")[3:]).ok()
+    done = harness.run("--limit", "4", "--num_repeats", "2").ok()
     assert "asked at temperature 0, so that repeats differ only" in done.err
     (over,) = done.json["repeats"]
     assert (over["task"], over["repeats"]) == ("interests", ["interests", "interests@2"])
@@ -74,7 +74,7 @@ def test_the_command_shows_what_repeats_come_to(harness, serve):
         assert "min_support 3 → 1" in " ".join(summary["not_comparable_because"]), summary["task"]
     assert run["repeats"][0]["metrics"]["support"]["n"] == 2
     warm = ("--limit", "1", "--num_repeats", "2", "--gen_kwargs", "temperature=0.7")
-    assert "temperature 0" not in harness.here(*harness.arguments(*warm)[3:]).ok().err
+    assert "temperature 0" not in harness.run(*warm).ok().err
 
 
 def test_an_analysis_takes_one_repeat_and_says_so(harness, recorded):

@@ -125,7 +125,7 @@ def hostile_page(harness: Any, serve: Any) -> Path:
     asked: list[int] = []
     serve(harness, answer=answer)
     more = ("--max_failures", "1", "--concurrency", "1", "--judge", "lexical")
-    run = harness.here(*harness.arguments(*more, data=str(data))[3:]).ok()
+    run = harness.run(*more, data=str(data)).ok()
     out = harness.folder / "report.html"
     title = f"{HOSTILE['end']}{HOSTILE['image']}{HOSTILE['direction']} {'t' * 10_000}"
     harness.here(

@@ -26,7 +26,7 @@ def test_the_usual_key_is_not_sent_to_a_host_that_only_a_file_names(harness, ser
     server = serve(faults=lambda asked: faults.status(401) if at_home(asked) else None)
     url = server.url.replace("127.0.0.1", "0.0.0.0")
     judge = f"openai:base_url={url},model=judge-model"
-    run = [*harness.arguments()[:3], "--tasks", "interests", "--data", "sample", "--limit", "2"]
+    run = ["--tasks", "interests", "--data", "sample", "--limit", "2"]
     run += ["--model", "baseline", "--attempts", "1"]
     task = f"task: mine\nextends: interests\nroles: {{judge: {{default: '{judge}'}}}}"
     if place == "task":
@@ -38,7 +38,7 @@ def test_the_usual_key_is_not_sent_to_a_host_that_only_a_file_names(harness, ser
         more = "api_key_env = 'OPENAI_API_KEY'\n" if place.startswith("named") else ""
         table = f"[models.far]\nkind = 'openai'\nmodel = 'judge-model'\nbase_url = '{url}'\n{more}"
         (harness.folder / "harness.toml").write_text(f"judge = 'far'\n{table}")
-    done = harness.command(run, OPENAI_API_KEY=KEY)
+    done = harness.here(*run, OPENAI_API_KEY=KEY)
     sent = {asked.headers.get("authorization") for asked in server.asked}
     if place in ("command", "named in harness.toml"):
         assert sent == {f"Bearer {KEY}"}
@@ -50,7 +50,7 @@ def test_the_usual_key_is_not_sent_to_a_host_that_only_a_file_names(harness, ser
         said = f"received no key: OPENAI_API_KEY is not sent to {host}, which only a file names"
         assert said in " ".join(done.err.split())
         if place == "harness.toml":
-            found = harness.here("doctor", *run[3:], OPENAI_API_KEY=KEY)
+            found = harness.here("doctor", *run, OPENAI_API_KEY=KEY)
             assert "OPENAI_API_KEY is not sent to" in found.out
             assert "api_key_env=NAME or api_key_file=FILE" in " ".join(found.out.split())
 
@@ -73,7 +73,7 @@ def test_a_file_without_a_key_is_reported_and_not_repeated(harness, serve, conte
     if content is not None:
         (harness.folder / "key").write_bytes(content)
     model = f"base_url={server.url},model=candidate-model,api_key_file=key"
-    done = harness.command(harness.arguments("--model_args", model))
+    done = harness.run("--model_args", model)
     assert done.code != 0
     assert "api_key_file=key: the key file cannot be used" in done.err
     assert said in done.err and "battery" not in done.err

@@ -80,22 +80,6 @@ def test_no_output_and_no_file_of_a_run_holds_the_query_of_an_address(harness, t
     assert "abc123" not in run(harness, task, "--offline", "--reuse", "none").err
 
 
-def test_data_is_fetched_beforehand_and_found(harness, task, web):
-    absent = harness.here("data", "where", str(task))
-    assert absent.code == 1
-    assert "not in the cache" in absent.err
-    assert "offline" not in absent.err
-    assert absent.out.split() == [
-        "web_people", "not", "on", "this", "machine", "engagements", "data/engagements.jsonl",
-    ]  # fmt: skip
-    fetched = harness.here("data", "fetch", str(task)).ok()
-    assert digest(web) in fetched.out.replace("\n", "").replace(" ", "")
-    there = harness.here("data", "where", str(task))
-    assert (there.code, there.out) == (0, fetched.out)
-    assert "engagements.jsonl" in "".join(there.out.split())
-    assert run(harness, task, "--offline").code == 0
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

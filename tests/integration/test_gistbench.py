@@ -1,4 +1,4 @@
-"""GISTBench run after run: who is asked what, and the oracle that several runs make."""
+"""Several runs of GISTBench: the oracle that they make, and their scores under other thresholds."""
 
 import json
 from dataclasses import dataclass
@@ -113,37 +113,3 @@ def test_stored_verdicts_are_scored_under_another_threshold_and_the_run_stays_as
     assert "changed by --set" in str(summary["not_comparable_because"])
     assert three.server.count == asked
     assert gist.files(gist.folder / "runs") == kept
-
-
-def test_another_threshold_asks_the_candidate_again_and_judges_only_what_is_new(gist, serve):
-    server = serve(gist)
-    gist.run("--output_path", "usual").ok()
-    usual, before = gist.by_stage(server), {one.digest for one in server.asked}
-    server.asked.clear()
-    strict = gist.run("--output_path", "strict", *STRICTER).ok()
-    asked = gist.by_stage(server)
-    assert usual["predict"] == asked["predict"] == gist.WINDOWS
-    assert "taxonomy" not in asked
-    assert strict.summary(TASK)["counts"]["distinct interests mapped before this run"] == 4
-    assert before.isdisjoint(one.digest for one in server.asked)
-    # New are the interests that cite what was passed over as well.
-    assert 0 < asked["verify"] < usual["verify"]
-
-
-def test_synthetic_users_are_made_of_a_log_and_are_data_like_any_other(gist):
-    header, *rows = gist.data.read_text().splitlines()
-    lines = [f"{row},{row.split(',')[1].split('-')[0]}" for row in rows]
-    (gist.folder / "clustered.csv").write_text("\n".join([f"{header},cluster", *lines]) + "\n")
-    made = gist.here(
-        "data", "synthesize", "--from", "clustered.csv", "--out", "made", "--json",
-        "--clusters_column", "cluster", "--clusters_together", "3", "--least_people", "2",
-        "--cohorts", "4", "--days", "30", "--time_unit", "seconds",
-    ).ok()  # fmt: skip
-    assert made.json["report"]["sheets"]
-    ran = gist.here(
-        "--model", "baseline", "--judge", "lexical", "--tasks", TASK, "--data", "made",
-        "--set", "min_engagements=1", "--json",
-    ).ok()  # fmt: skip
-    assert ran.summary(TASK)["units"] >= 2
-    assert gist.here("data", "describe", "--data", "made", "--json", "--plot", "held.svg").ok()
-    assert (gist.folder / "held.svg").exists()

@@ -144,21 +144,3 @@ def test_a_run_without_prices_is_priced_afterwards(harness, serve, prices):
     (session,) = shown.json["sessions"]
     assert session["costs"]["interests/name, candidate"] == costs(summary)["candidate"]
     assert harness.files(harness.folders[0]) == before
-
-
-def test_a_dry_run_shows_what_to_expect_in_money(harness, serve, prices):
-    server = serve(harness)
-    forecast = harness.run("--dry_run", "--prices", prices, "--limit", "10").json
-    assert forecast["currency"] == "USD"
-    name, support = forecast["stages"]
-    (role,) = name["roles"]
-    # Ten calls and no other number, of at most 1024 tokens each.
-    assert (role["calls"], role["most_completion_tokens"]) == (10, 10_240)
-    prompts = role["prompt_tokens"]
-    assert role["cost"]["at_most"] == about((2 * prompts + 10 * 10_240) / 1e6)
-    assert role["cost"]["least"] == about(0.5 * prompts / 1e6)
-    assert role["cost"]["most"] == about(role["cost"]["at_most"])
-    (judge,) = support["roles"]
-    at_most = judge["prompt_tokens"] + 5 * judge["most_completion_tokens"]
-    assert judge["cost"]["at_most"] == about(at_most / 1e6)
-    assert server.count == 0

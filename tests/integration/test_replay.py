@@ -100,12 +100,6 @@ def test_a_question_that_was_not_recorded_is_a_failure_of_its_own(replayed):
     assert "not_recorded" in too_many.err
 
 
-@pytest.mark.parametrize("more", [("--gen_kwargs", "temperature=0.5"), ("--structured",)])
-def test_other_sampling_or_a_schema_is_another_question(replayed, more):
-    other = replayed(*more)
-    assert other.summary()["stages"]["name"]["failures"] == {"not_recorded": 12}
-
-
 def test_a_run_that_judges_itself_by_a_recording_is_refused(live, replayed):
     refused = replayed(judge=f"openai:base_url={live[2].url},model=candidate-model")
     assert refused.code == 2

@@ -1,8 +1,8 @@
 """Several runs of GISTBench: the oracle that they make, and their scores under other thresholds."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,18 +12,6 @@ from harness.testing import FaultyServer
 MODELS = ("alpha", "beta", "gamma")
 TASK = "gist_synthetic"
 STRICTER = ("--set", "gistbench.verification.min_explicit_positive=3")
-
-
-@dataclass
-class Three:
-    """Three runs in one folder, the server that answered them, and what was found after each."""
-
-    gist: Any
-    server: FaultyServer
-    runs: list[str]
-    alone: list[dict[str, Any]]
-    compared: list[dict[str, Any]]
-    asked_by_scoring: int
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +30,10 @@ def three(tmp_path_factory, gists):
                 found = gist.here("compare", *runs, "--verbose", "--json").ok()
                 compared += found.json["comparisons"]
             asked += server.count - before
-        yield Three(gist, server, runs, alone, compared, asked)
+        yield SimpleNamespace(
+            gist=gist, server=server, runs=runs, alone=alone, compared=compared,
+            asked_by_scoring=asked,
+        )  # fmt: skip
 
 
 def values(comparison: dict[str, Any], metric: str) -> dict[str, float]:

@@ -5,7 +5,6 @@ import statistics
 import pytest
 
 FROM_RULES = ("--model", "baseline", "--data", "sample", "--limit", "4")
-HARD = ("pointwise", "pairwise", "listwise")
 
 
 @pytest.fixture(scope="module")
@@ -13,22 +12,6 @@ def ended(tmp_path_factory, harnesses):
     """A finished run of a group and what it printed, with --verbose."""
     harness = harnesses(tmp_path_factory.mktemp("results"))
     return harness, harness.here("--tasks", "perrec_hard", *FROM_RULES, "--verbose").ok()
-
-
-def test_a_run_ends_in_a_table_of_its_group_and_tasks(ended):
-    harness, done = ended
-    table = done.out.splitlines()[:9]
-    assert table[0] == "baseline"
-    assert [line.split()[0] for line in table[4:8]] == [
-        "perrec_hard", *(f"perrec_hard_{ask}" for ask in HARD),
-    ]  # fmt: skip
-    assert table[1].startswith("ptc: Kendall's tau of the predicted")
-    assert table[8] == "not comparable to published: bundled sample data; --limit 4"
-    assert all(len(line) <= 80 for line in table)
-    again = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--reuse", "none").ok()
-    folder = again.err.splitlines()[-1].removeprefix("run folder: runs/")
-    # The group's own table has no number that these lines do not have.
-    assert again.out.splitlines() == [*table, f"more: harness show {folder}"]
 
 
 def test_verbose_and_show_print_the_same_and_everything(ended):

@@ -255,12 +255,9 @@ def main() -> int:
         "--only", nargs="+", default=[], metavar="NAME", help="these runs and groups, help"
     )
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
-    parser.add_argument(
-        "--work", help="the working folder, which must be new; else a temporary one"
-    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        world = World(given.python, Path(given.work or temporary).resolve() / "freeze")
+        world = World(given.python, Path(temporary).resolve() / "freeze")
         found = record(world, only=given.only, jobs=given.jobs)
     if given.check:
         differing = list(differences(found, whole=not given.only))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders.runs import write_sealed
+from builders.texts import read_json_lines
 
 import harness as package
 from harness.testing import Fault
@@ -111,8 +112,8 @@ def ask(tmp_path):
 
 
 def calls(folder: Path) -> list[dict]:
-    lines = (folder / "interests" / "1-name.jsonl").read_text().splitlines()
-    return [call for line in lines for call in json.loads(line)["calls"]]
+    records = read_json_lines(folder / "interests" / "1-name.jsonl")
+    return [call for record in records for call in record["calls"]]
 
 
 def test_logprobs_stand_in_the_record_from_model_store_and_recording(ask, serve):

@@ -5,7 +5,6 @@ What is expected is counted in their files, line by line, or was counted by hand
 
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,39 +15,16 @@ from builders.texts import read_csv, read_json_lines
 RUNS = Path(__file__).parents[1] / "recorded" / "of_0_1_0"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kept:
-    """How much a run has; in the first row of its analysis, `column` has the figure `counted`."""
-
-    records: int
-    calls: int
-    scores: int
-    analysis: str
-    column: str
-    counted: int
-
-
 KEPT = {
-    "behaviour": Kept(
-        records=9, calls=9, scores=9, analysis="behaviour", column="prompts", counted=3
-    ),
-    "gistbench_on_ray": Kept(
-        records=99, calls=8, scores=4,
-        analysis="gist-failure-modes", column="interests", counted=68,
-    ),
-    "horizon_items": Kept(
-        records=6, calls=6, scores=6, analysis="horizon-next-item", column="cases", counted=6
-    ),
-    "interests_in_batches": Kept(
-        records=20, calls=22, scores=8, analysis="forest", column="missing", counted=1
-    ),
-    "perrecbench": Kept(
-        records=16, calls=20, scores=12, analysis="perrec-positions", column="answers", counted=8
-    ),
-    "usersumbench": Kept(
-        records=26, calls=26, scores=2, analysis="usersum-questions", column="users", counted=2
-    ),
-}  # fmt: skip
+    "behaviour": (9, 9, 9, "behaviour", "prompts", 3),
+    "gistbench_on_ray": (99, 8, 4, "gist-failure-modes", "interests", 68),
+    "horizon_items": (6, 6, 6, "horizon-next-item", "cases", 6),
+    "interests_in_batches": (20, 22, 8, "forest", "missing", 1),
+    "perrecbench": (16, 20, 12, "perrec-positions", "answers", 8),
+    "usersumbench": (26, 26, 2, "usersum-questions", "users", 2),
+}
+"""How many records, calls and scores a run has, and an analysis of it with a column and the figure
+there in its first row."""
 
 
 def lines_of(run: Path, files: str) -> list[dict[str, Any]]:
@@ -87,21 +63,10 @@ def house(tmp_path_factory, harnesses) -> Any:
     return house
 
 
-def test_all_runs_are_of_the_first_version_one_in_parts_and_one_with_batches(house):
-    runs = {run.name: run for run in RUNS.iterdir() if run.is_dir()}
-    assert runs.keys() == KEPT.keys()
-    for run in runs.values():
-        versions = json.loads((run / "manifest.json").read_text())["versions"]
-        assert versions["user-understanding-harness"] == "0.1.0"
-    parts = {file.name for file in runs["gistbench_on_ray"].glob("*/1-*.jsonl")}
-    assert parts == {"1-predict.0002.jsonl", "1-predict.0003.jsonl"}
-    jobs = json.loads((runs["interests_in_batches"] / "batches" / "jobs.json").read_bytes())
-    assert [job["ended"]["done"] for job in jobs] == [8, 2, 12]
-
-
 @pytest.mark.parametrize("name", KEPT)
 def test_it_is_shown_exported_reported_and_analysed_whole(house, name):
-    kept, records = KEPT[name], records_of(RUNS / name)
+    *kept, analysis, column, counted = KEPT[name]
+    records = records_of(RUNS / name)
     document = house.here("show", name, "--json").ok().json
     assert shown(document["summaries"]) == metrics_of(RUNS / name)
     last = records[-1]
@@ -112,8 +77,8 @@ def test_it_is_shown_exported_reported_and_analysed_whole(house, name):
     tables, scores = house.folder / f"tables-{name}", lines_of(RUNS / name, "scores.jsonl")
     house.here("export", name, "--format", "csv", "--out", tables.name).ok()
     rows = {table: read_csv(tables / f"{table}.csv") for table in ("records", "calls", "scores")}
-    assert (len(records), len(scores)) == (kept.records, kept.scores)
-    assert [len(found) for found in rows.values()] == [kept.records, kept.calls, kept.scores]
+    assert [len(found) for found in rows.values()] == kept
+    assert [len(records), len(scores)] == kept[::2]
     assert sorted(row["id"] for row in rows["records"]) == sorted(one["id"] for one in records)
 
     house.here("report", name, "-o", f"{name}.html", "--samples", "50").ok()
@@ -122,9 +87,9 @@ def test_it_is_shown_exported_reported_and_analysed_whole(house, name):
     assert {reply for reply in replies if reply[:900] not in text} == set()
     assert {score["id"] for score in scores} <= {*text.split()}
 
-    report = house.here("analyse", kept.analysis, name, "--json").ok().json["report"]
+    report = house.here("analyse", analysis, name, "--json").ok().json["report"]
     sheet = report["sheets"][0]
-    assert sheet["rows"][0][sheet["columns"].index(kept.column)] == kept.counted
+    assert sheet["rows"][0][sheet["columns"].index(column)] == counted
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -134,7 +99,7 @@ def test_it_is_scored_again_to_what_its_summaries_say(house, tmp_path, name):
         file.unlink()
     (scored,) = house.here("score", str(run), "--json").ok().json["runs"]
     assert shown(scored["summaries"]) == metrics_of(RUNS / name) == metrics_of(run)
-    assert len(lines_of(run, "scores.jsonl")) == KEPT[name].scores
+    assert len(lines_of(run, "scores.jsonl")) == KEPT[name][2]
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -7,7 +7,9 @@ import sys
 import time
 from pathlib import Path
 
+import jsonschema
 import pytest
+from golden.result_schemas import schema_file
 
 from harness import evaluate
 from harness.testing import faults
@@ -59,14 +61,6 @@ def test_weights_that_are_pinned_by_a_revision_are_asked_once_unless_a_run_is_fr
     assert (server.count, len(harness.folders)) == (4 * asked, 5)
 
 
-def assert_valid(document, schema):
-    import jsonschema
-    from golden.result_schemas import schema_file
-
-    shape = json.loads(schema_file(schema).read_text())
-    jsonschema.Draft202012Validator(shape).validate(document)
-
-
 @pytest.mark.parametrize(
     ("status", "wrong", "code"),
     [("done", None, 0), ("failed", 401, 1), ("too_many_failures", 400, 3)],
@@ -78,12 +72,12 @@ def test_what_a_run_leaves_fits_the_schemas_however_it_ended(harness, serve, sta
     manifest = harness.manifest()
     assert manifest["status"] == manifest["sessions"][-1]["status"] == status
     assert (manifest["problem"] is None) == (status == "done")
-    assert_valid(manifest, "manifest.schema.json")
     (folder,) = harness.folders
     summaries = list(folder.glob("*/summary.json"))
     assert len(summaries) == (status == "done")
-    for summary in summaries:
-        assert_valid(json.loads(summary.read_text()), "summary.schema.json")
+    for file in (folder / "manifest.json", *summaries):
+        shape = json.loads(schema_file(f"{file.stem}.schema.json").read_text())
+        jsonschema.Draft202012Validator(shape).validate(json.loads(file.read_text()))
 
 
 FEW = ("--limit", "6")

@@ -71,30 +71,22 @@ SCALES = (
 
 GOODS = {
     "book": (
-        "Once My Our Another",
-        "Mystery Romance Cookbook Memoir Saga",
-        "Secrets Letters Stories",
-        "Novel Anthology Collection",
+        "Once My Our Another", "Mystery Romance Cookbook Memoir Saga",
+        "Secrets Letters Stories", "Novel Anthology Collection",
     ),
     "kitchen": (
-        "Brelto Kupfra Ostmill Tavina",
-        "Kettle Skillet Teapot Apron Toaster",
-        "Pattern Handle Trim",
-        "Small Large Twin-Pack",
+        "Brelto Kupfra Ostmill Tavina", "Kettle Skillet Teapot Apron Toaster",
+        "Pattern Handle Trim", "Small Large Twin-Pack",
     ),
     "clothing": (
-        "Wendel Norra Pelisse Oakhem",
-        "Sweater Scarf Jacket Socks Cap",
-        "Print Lining Buttons",
-        "Adult Youth Unisex",
+        "Wendel Norra Pelisse Oakhem", "Sweater Scarf Jacket Socks Cap",
+        "Print Lining Buttons", "Adult Youth Unisex",
     ),
     "electronic": (
-        "Voltane Quirrel Lumo Hertzig",
-        "Speaker Headphones Charger Lamp Keyboard",
-        "Case Finish Lights",
-        "Black Silver Refurbished",
+        "Voltane Quirrel Lumo Hertzig", "Speaker Headphones Charger Lamp Keyboard",
+        "Case Finish Lights", "Black Silver Refurbished",
     ),
-}
+}  # fmt: skip
 """By domain: what titles begin with, kinds of things, what the second theme word is of, endings."""
 
 FIRST_NAMES = ("Ada", "Bo", "Cleo", "Dirk", "Edda", "Finn", "Gus", "Hedi", "Ivo", "Juna")

@@ -158,13 +158,6 @@ PROMPTS = {
 """What the prompt of each stage holds and no other does."""
 
 
-def topics_of(model: str) -> set[str]:
-    """The topics that a candidate has an eye for."""
-    names = list(TOPICS)
-    parts = {"alpha": names[:4], "beta": names[1:6], "gamma": names[5:]}
-    return set(parts.get(model, names))
-
-
 def gist_answer(body: dict[str, Any]) -> str:
     """What a model says to a prompt of GISTBench: judges know the topics, candidates some of them.
 
@@ -174,7 +167,9 @@ def gist_answer(body: dict[str, Any]) -> str:
     prompt = body["messages"][1]["content"]
     (stage,) = (name for name, words in PROMPTS.items() if words in prompt)
     if stage == "predict":
-        return json.dumps(gist_interests(prompt, topics_of(body["model"])))
+        names = list(TOPICS)  # of which each candidate has an eye for some
+        seen = {"alpha": names[:4], "beta": names[1:6], "gamma": names[5:]}
+        return json.dumps(gist_interests(prompt, seen.get(body["model"], names)))
     labels = LABEL.findall(prompt)
     if stage == "taxonomy":
         return json.dumps({number: TOPICS[name.split()[0]] for number, name in labels})
@@ -188,7 +183,7 @@ def gist_answer(body: dict[str, Any]) -> str:
     return ", ".join(fitting) or "NONE"
 
 
-def gist_interests(prompt: str, topics: set[str]) -> list[dict[str, Any]]:
+def gist_interests(prompt: str, topics: list[str]) -> list[dict[str, Any]]:
     """An interest for each of the topics that something in the prompt was liked of."""
     found: dict[str, list[int]] = {}
     for number, _, sign, topic in CLIP.findall(prompt):

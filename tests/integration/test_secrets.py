@@ -23,7 +23,11 @@ def test_the_key_of_a_file_that_settings_name_is_sent(harness, serve):
 @pytest.mark.parametrize("place", ["harness.toml", "task", "command", "named in harness.toml"])
 def test_the_usual_key_is_not_sent_to_a_host_that_only_a_file_names(harness, serve, place):
     # 0.0.0.0 is this machine as well, and no address of it that a file may name freely.
-    server = serve(faults=lambda asked: faults.status(401) if at_home(asked) else None)
+    def refused(asked):
+        keyless = asked.headers.get("authorization") == "Bearer not-needed"
+        return faults.status(401) if keyless else None
+
+    server = serve(faults=refused)
     url = server.url.replace("127.0.0.1", "0.0.0.0")
     judge = f"openai:base_url={url},model=judge-model"
     run = ["--tasks", "interests", "--data", "sample", "--limit", "2"]
@@ -53,10 +57,6 @@ def test_the_usual_key_is_not_sent_to_a_host_that_only_a_file_names(harness, ser
             found = harness.here("doctor", *run, OPENAI_API_KEY=KEY)
             assert "OPENAI_API_KEY is not sent to" in found.out
             assert "api_key_env=NAME or api_key_file=FILE" in " ".join(found.out.split())
-
-
-def at_home(asked):
-    return asked.headers.get("authorization") == "Bearer not-needed"
 
 
 @pytest.mark.parametrize(

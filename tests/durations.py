@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,8 @@ import pytest
 NOTES = "HARNESS_TEST_DURATIONS"
 """The variable that names the folder of the notes, one file a worker."""
 
-KINDS = ("cluster", "process", "server", "whole run", "unit")
-SHOWN = 100
-LONGEST_NAME = 140
+KINDS = {"subprocess.Popen": "process", "socket.bind": "server"}
+"""What an event of Python makes of a test; the dearest kinds are named first below."""
 
 happened: Counter[str] = Counter()
 """How often this process has done what makes a test more than a unit test."""
@@ -31,22 +30,13 @@ happened: Counter[str] = Counter()
 
 def processor_seconds() -> float:
     """Of this process and of the children that it waited for."""
-    spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
+    return sum(os.times()[:4])
 
 
-def note(**fields: Any) -> None:
-    """Append a line to the notes of this process."""
+def note(*sums: tuple[str, str], seconds: float) -> None:
+    """Append to the notes of this process that so many seconds go to a name in each table."""
     with Path(os.environ[NOTES], f"{os.getpid()}.jsonl").open("a") as file:
-        file.write(json.dumps(fields) + "\n")
-
-
-def watch(event: str, _: tuple[Any, ...]) -> None:
-    """Count the processes and servers that are started."""
-    if event == "subprocess.Popen":
-        happened["process"] += 1
-    elif event == "socket.bind":
-        happened["server"] += 1
+        file.writelines(f"{json.dumps([*one, seconds])}\n" for one in sums)
 
 
 def pytest_configure() -> None:
@@ -61,25 +51,30 @@ def pytest_configure() -> None:
 
         return calling
 
-    sys.addaudithook(watch)
+    sys.addaudithook(lambda event, _: happened.update([KINDS[event]] if event in KINDS else ()))
     run.arun = counted(run.arun, "whole run")
     ray.init = counted(ray.init, "cluster")
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    note(test="collection", seconds=processor_seconds(), kind="collection", worker=os.getpid())
+def pytest_collection_finish() -> None:
+    places = (("kind", "collection"), ("test", f"collection by {os.getpid()}"))
+    note(*places, seconds=processor_seconds())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     before, began = happened.copy(), processor_seconds()
     result = yield
-    seconds = processor_seconds() - began
     kinds = happened - before
-    kind = next((kind for kind in KINDS if kinds[kind]), "unit")
     if "cluster" in getattr(item, "fixturenames", ()):
-        kind = "cluster"
-    note(test=item.nodeid, seconds=seconds, kind=kind)
+        kinds["cluster"] += 1
+    kind = next(
+        (one for one in ("cluster", "process", "server", "whole run") if kinds[one]), "unit"
+    )
+    test = item.nodeid.removeprefix("tests/")
+    file = test.split("::")[0]
+    places = (("kind", kind), ("folder", str(Path(file).parent)), ("file", file), ("test", test))
+    note(*places, seconds=processor_seconds() - began)
     return result
 
 
@@ -89,39 +84,26 @@ def pytest_fixture_setup(fixturedef: Any, request: pytest.FixtureRequest) -> Ite
     result = yield
     if (seconds := processor_seconds() - began) >= 0.05:
         place = f"{request.node.nodeid.split('::')[0]}: {fixturedef.argname}"
-        note(fixture=place, seconds=seconds)
+        note(("fixture", place), seconds=seconds)
     return result
 
 
-def table(heading: str, seconds: dict[str, float], shown: int = SHOWN) -> None:
-    """Print the largest of some sums."""
-    print(f"\n{heading}: {sum(seconds.values()):,.0f} s")
-    for name, spent in sorted(seconds.items(), key=lambda pair: -pair[1])[:shown]:
-        print(f"{spent:9.2f}  {name[:LONGEST_NAME]}")
-
-
 def main(arguments: list[str]) -> int:
-    """Run pytest with these arguments and print the sums."""
-    sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    """Run pytest with these arguments and print the hundred largest sums of each table."""
+    sums = {table: Counter[str]() for table in ("kind", "folder", "file", "test", "fixture")}
     with tempfile.TemporaryDirectory() as folder:
-        here = str(Path(__file__).parent)
-        environment = {**os.environ, NOTES: folder, "PYTHONPATH": here}
+        environment = {**os.environ, NOTES: folder, "PYTHONPATH": str(Path(__file__).parent)}
         command = [sys.executable, "-m", "pytest", "-p", "durations", *arguments]
         began = processor_seconds()
         code = subprocess.run(command, env=environment, check=False).returncode
         every = processor_seconds() - began
         for notes in Path(folder).iterdir():
-            for line in map(json.loads, notes.read_text().splitlines()):
-                if "fixture" in line:
-                    sums["fixture"][line["fixture"]] += line["seconds"]
-                    continue
-                file = line["test"].split("::")[0].removeprefix("tests/")
-                sums["kind"][line["kind"]] += line["seconds"]
-                sums["folder"][str(Path(file).parent)] += line["seconds"]
-                sums["file"][file] += line["seconds"]
-                sums["test"][line["test"].removeprefix("tests/")] += line["seconds"]
-    for what in ("kind", "folder", "file", "test", "fixture"):
-        table(f"processor seconds by {what}", sums[what])
+            for table, name, seconds in map(json.loads, notes.read_text().splitlines()):
+                sums[table][name] += seconds
+    for table, spent in sums.items():
+        print(f"\nprocessor seconds by {table}: {spent.total():,.0f} s")
+        for name, seconds in spent.most_common(100):
+            print(f"{seconds:9.2f}  {name[:140]}")
     print(f"\nthe whole command: {every:,.0f} s of processor time")
     return code
 

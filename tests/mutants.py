@@ -2,11 +2,10 @@
 
 A mutant is one changed operator, condition, constant, result or statement in a function of
 `harness/` or of a plugin. It runs against the tests that were seen in its line, those that run
-least first, and falls at the first failure; with `--every` all of them run, and `--to FILE` keeps
-which of them fall. Where the tests run is recorded once, into FILE:
+least first, and falls at the first failure. Where the tests run is recorded once, into FILE:
 
     .venv/bin/python tests/mutants.py --record FILE
-    .venv/bin/python tests/mutants.py --seen FILE [--seed N] [--count N] [--every] [PLUGIN…]
+    .venv/bin/python tests/mutants.py --seen FILE [--seed N] [--count N] [PLUGIN…]
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import json
 import os
 import queue
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -273,18 +273,10 @@ class Seen:
         return sorted(names, key=lambda name: (least[file_of(name)], self.cost[name], name))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fate:
-    """What became of a mutant: the tests that fell, or the last line of the tests that did not."""
-
-    tests: list[str]
-    said: str = ""
-
-
-def fate(copy: Copy, mutant: Mutant, tests: Sequence[str], serial: int, *, every: bool) -> Fate:
-    """Run the tests on a mutant; the copy is then as it was before."""
+def survives(copy: Copy, mutant: Mutant, tests: Sequence[str], serial: int) -> str | None:
+    """The last line of the tests on a mutant, None if one fell; the copy is then as before."""
     if not tests:
-        return Fate(tests=[], said="no test runs the line")
+        return "no test runs the line"
     file = copy.folder / mutant.file
     source, before = file.read_bytes(), file.stat()
     file.write_bytes(source[: mutant.start] + mutant.text.encode() + source[mutant.end :])
@@ -292,18 +284,17 @@ def fate(copy: Copy, mutant: Mutant, tests: Sequence[str], serial: int, *, every
     chosen = copy.folder / "chosen.json"
     chosen.write_text(json.dumps(tests))
     files = dict.fromkeys(map(file_of, tests))
-    ends = () if every else ("-x",)
     try:
-        result = copy.run(*PYTEST, "-p", "mutants", *ends, "-n0", *files, **{CHOSEN: str(chosen)})
+        result = copy.run(*PYTEST, "-p", "mutants", "-x", "-n0", *files, **{CHOSEN: str(chosen)})
     finally:
         file.write_bytes(source)
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     lines = result.stdout.strip().splitlines() or ["nothing was printed"]
-    summary = result.stdout.partition(" short test summary info ")[2].splitlines()
-    fell = [line.split()[1] for line in summary if line.startswith(("FAILED ", "ERROR "))]
+    summary = result.stdout.partition(" short test summary info ")[2]
+    fell = re.search(r"^(FAILED|ERROR) ", summary, re.MULTILINE)
     if fell or (result.returncode not in (PASSED, NONE_RAN) and OUT_OF_TIME not in result.stdout):
-        return Fate(tests=fell or ["the import"])
-    return Fate(tests=[], said=lines[-1])
+        return None
+    return lines[-1]
 
 
 def main() -> int:
@@ -313,8 +304,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2, help="mutants at a time")
-    parser.add_argument("--every", action="store_true", help="do not stop at the first failure")
-    parser.add_argument("--to", type=Path, metavar="FILE", help="a line of JSON for each mutant")
     parser.add_argument("plugins", nargs="*", default=["perrecbench", "behaviour"])
     args = parser.parse_args()
     if args.record:
@@ -329,21 +318,18 @@ def main() -> int:
         for number in range(args.jobs):
             copies.put(copied(Path(folder).resolve() / str(number)))
 
-        def tried(serial: int) -> Fate:
+        def tried(serial: int) -> str | None:
             copy, mutant = copies.get(), mutants[serial]
             try:
-                return fate(copy, mutant, seen.tests(mutant), serial, every=args.every)
+                return survives(copy, mutant, seen.tests(mutant), serial)
             finally:
                 copies.put(copy)
 
         with ThreadPoolExecutor(args.jobs) as pool:
-            for mutant, one in zip(mutants, pool.map(tried, range(len(mutants))), strict=True):
-                fell[mutant.room] += bool(one.tests)
-                if not one.tests:
-                    print(f"{mutant.described()}: {one.said}", flush=True)
-                if args.to:
-                    with args.to.open("a") as kept:
-                        kept.write(json.dumps([mutant.described(), one.tests]) + "\n")
+            for mutant, said in zip(mutants, pool.map(tried, range(len(mutants))), strict=True):
+                fell[mutant.room] += said is None
+                if said is not None:
+                    print(f"{mutant.described()}: {said}", flush=True)
     for room, of in sorted(Counter(mutant.room for mutant in mutants).items()):
         print(f"{room:32} {fell[room]:3} of {of}")
     print(f"{fell.total()} of {len(mutants)} mutants fall")

@@ -7,8 +7,6 @@ of it is called, by whatever works the run or the item. With `--names` the files
 
 from __future__ import annotations
 
-import contextlib
-import io
 import sys
 import tempfile
 import threading
@@ -38,7 +36,8 @@ def walk() -> tuple[set[str], set[str]]:
 
     threading.setprofile(note)
     sys.setprofile(note)
-    from harness.cli.main import main
+    from builders.commands import run_cli
+
     from harness.pipeline.executors.lanes import Lanes
 
     process = Lanes._process
@@ -49,18 +48,10 @@ def walk() -> tuple[set[str], set[str]]:
         in_item.set(False)
 
     Lanes._process = marked  # type: ignore[method-assign]
-    shown = io.StringIO()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        contextlib.chdir(folder),
-        contextlib.redirect_stdout(shown),
-        contextlib.redirect_stderr(shown),
-    ):
-        code = main(RUN.split())
+    with tempfile.TemporaryDirectory() as folder:
+        run_cli(*RUN.split(), folder=Path(folder)).ok()
     sys.setprofile(None)
     threading.setprofile(None)
-    if code:
-        sys.exit(shown.getvalue())
     own = (f"{ROOT}/harness/", f"{ROOT}/plugins/")
     run, item = ({name for name in files if name.startswith(own)} for files in (of_run, of_item))
     return run, item

@@ -9,15 +9,15 @@ and of templates, SQL, style sheets and scripts. What third parties have does no
 from __future__ import annotations
 
 import ast
+import operator
 import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BOUNDS = ROOT / "tests" / "weight.toml"
 FOREIGN = ROOT / "tests" / "third_party"
 TEXTS = {".css", ".html", ".j2", ".js", ".sql", ".tmpl"}
 SMALL = 8
@@ -37,10 +37,8 @@ class Weight:
     texts: int = 0
     """The lines that are not Python."""
 
-    def add(self, other: Weight) -> None:
-        for field in fields(self):
-            name = field.name
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+    def __add__(self, other: Weight) -> Weight:
+        return Weight(*map(operator.add, astuple(self), astuple(other)))
 
 
 def room_of(path: Path) -> str:
@@ -97,25 +95,24 @@ def weights() -> dict[str, Weight]:
         lines = len(text.splitlines())
         one = weigh(modules[path], used) if path in modules else Weight(texts=lines)
         one.lines = lines
-        found.setdefault(room_of(path), Weight()).add(one)
+        found[room_of(path)] = found.get(room_of(path), Weight()) + one
     return found
 
 
 def bounds() -> dict[str, int]:
     """The most lines of each room, of each plugin and of the tests."""
-    return tomllib.loads(BOUNDS.read_text("utf-8"))
+    return tomllib.loads((ROOT / "tests" / "weight.toml").read_text("utf-8"))
 
 
 def main() -> None:
     found, most = weights(), bounds()
     for top in ("harness", "plugins"):
-        total = found[f"all of {top}"] = Weight()
-        for name in [name for name in found if name.split("/")[0] == top]:
-            total.add(found[name])
+        of_top = (weight for name, weight in found.items() if name.split("/")[0] == top)
+        found |= {f"all of {top}": sum(of_top, Weight())}
     names = [field.name for field in fields(Weight)]
     sys.stdout.write("".join(f"{name.replace('_', ' '):>12}" for name in ["most", *names]) + "\n")
     for name, weight in sorted(found.items()):
-        cells = [most.get(name, "–"), *(getattr(weight, field) for field in names)]
+        cells = [most.get(name, "–"), *astuple(weight)]
         sys.stdout.write("".join(f"{cell:>12}" for cell in cells) + f"  {name}\n")
 
 

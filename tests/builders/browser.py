@@ -1,7 +1,6 @@
 """A headless Chromium that opens pages, and what happens in it: dialogs, requests, problems."""
 
 import asyncio
-import base64
 import contextlib
 import json
 import shutil
@@ -88,20 +87,6 @@ class Tab:
             assert time.monotonic() < end, f"never true: {script}"
             await asyncio.sleep(0.05)
         return value
-
-    async def key(self, name: str) -> None:
-        """Press a key."""
-        more = {"text": "\r", "windowsVirtualKeyCode": 13} if name == "Enter" else {}
-        for kind in ("keyDown", "keyUp"):
-            await self.send("Input.dispatchKeyEvent", type=kind, key=name, code=name, **more)
-
-    async def picture(
-        self, *, width: int, height: int, dark: bool = False, media: str = "screen"
-    ) -> bytes:
-        """A screenshot of the page at this size, as PNG."""
-        await self.look(width=width, height=height, dark=dark, media=media)
-        found = await self.send("Page.captureScreenshot", format="png")
-        return base64.b64decode(found["data"])
 
     async def look(
         self, *, width: int, height: int = 900, dark: bool = False, media: str = "screen"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +13,7 @@ from harness.contracts.benchmark import NoOptions
 from harness.contracts.records import JournalLine, Score
 from harness.contracts.task import DataSpec, Task
 from harness.runs.atomic_files import sealed_file
-from harness.runs.journal import JournalWriter, part_path
+from harness.runs.journal import JournalWriter
 from harness.runs.manifest import Manifest, Session, StageEntry, TaskEntry, task_definition
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import FinishedTask
@@ -131,18 +130,6 @@ def keep_records(task: FinishedTask, stage: str, pairs: Sequence[tuple[Any, Any]
     others = (one for one in task.entry.stages if one.name != stage)
     kept = msgspec.structs.replace(task.entry, stages=(*others, entry))
     return replace(task, entry=kept)
-
-
-def split_journal(path: Path, cuts: Iterable[int], *, first: bool = True) -> None:
-    """Split the file of a journal into parts, after these numbers of lines; empty parts count.
-
-    Without `first` there is no first file, but only parts.
-    """
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.unlink()
-    bounds = [0, *sorted(cuts), len(lines)]
-    for number, (start, end) in enumerate(pairwise(bounds), 0 if first else 1):
-        part_path(path, number).write_bytes(b"".join(lines[start:end]))
 
 
 def write_scores(folder: RunFolder, task: str, scores: Iterable[Score[Any]]) -> None:

@@ -6,13 +6,11 @@ were worked out from the JSON texts beside them with `hashlib` alone:
 """
 
 import json
-import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import msgspec
 import pytest
+from builders.processes import run_python
 
 from harness import Benchmark, Identity, Item, Message, Request, Sampling, Stage
 from harness.base.hashing import canonical, digest, digest_bytes, stable_int, struct_texts
@@ -126,27 +124,15 @@ def test_the_key_of_a_record():
 PRINT_KEYS = """
 import json, sys
 from harness.base.hashing import digest, stable_int
-values = json.load(sys.stdin)
+values = json.loads(sys.argv[1])
 print(json.dumps([[digest(v) for v in values], stable_int(7, "user-1"), hash("a")]))
 """
 
 
-def keys_under(hash_seed):
-    """Keys of the golden values as a process with that PYTHONHASHSEED makes them."""
-    result = subprocess.run(
-        [sys.executable, "-c", PRINT_KEYS],
-        input=json.dumps([value for value, _, _ in GOLDEN]),
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    keys, drawn, seeded = json.loads(result.stdout)
-    return keys, drawn, seeded
-
-
 def test_keys_do_not_depend_on_the_seed_of_python_s_own_hashes():
-    first, second = keys_under("1"), keys_under("2")
+    values = json.dumps([value for value, _, _ in GOLDEN])
+    first, second = (
+        json.loads(run_python(PRINT_KEYS, values, PYTHONHASHSEED=seed)) for seed in ("1", "2")
+    )
     assert first[2] != second[2], "the two processes hash alike, so this test would prove nothing"
-    assert first[:2] == second[:2] == ([key for _, _, key in GOLDEN], 16524496152110029868)
+    assert first[:2] == second[:2] == [[key for _, _, key in GOLDEN], 16524496152110029868]

@@ -6,7 +6,6 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from builders.statements import statements
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = sorted(path.name for path in (ROOT / "plugins").iterdir() if path.is_dir())
@@ -38,6 +37,14 @@ def modules(*packages):
 
 HARNESS = modules(ROOT / "harness")
 ALL = HARNESS | modules(*(ROOT / "plugins" / name for name in PLUGINS))
+
+
+def statements(node):
+    """A module or statement and all statements inside it, without a look into expressions."""
+    yield node
+    for block in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for inner in getattr(node, block, ()):
+            yield from statements(inner)
 
 
 def imported(source, known=ALL):

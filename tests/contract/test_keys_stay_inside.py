@@ -106,6 +106,8 @@ def test_a_key_in_an_argument_is_refused_and_not_repeated(folder, capsys, monkey
         assert f" {name}" in said.err
         assert not [trace for trace in TRACES if trace in said.out + said.err], (kind, name)
         monkeypatch.delenv("OUR_SERVICE_KEY", raising=False)
+    twice = f"{LEAST[kind]},api_key={KEY},api_key={KEY}"
+    assert main([*run[:3], twice, *run[4:], "--judge", "lexical"]) == 2
     assert main(["doctor", *run[:4]]) == 1
     assert list(traces(folder, capsys)) == []
 
@@ -122,7 +124,9 @@ def echo(asked):
     return faults.Fault(choice={"message": message})
 
 
-@pytest.mark.parametrize("place", ["variable", "file", "address", "header", "azure"])
+@pytest.mark.parametrize(
+    "place", ["variable", "own variable", "file", "address", "header", "azure"]
+)
 def test_a_key_in_its_place_is_sent_and_neither_written_nor_printed(
     folder, capsys, monkeypatch, place
 ):
@@ -130,6 +134,9 @@ def test_a_key_in_its_place_is_sent_and_neither_written_nor_printed(
         url, more = server.url, ""
         if place == "variable":
             monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        elif place == "own variable":
+            monkeypatch.setenv("OUR_SERVER", KEY)
+            more = ",api_key_env=OUR_SERVER"
         elif place == "file":
             (folder / "its-place").write_text(KEY)
             more = ",api_key_file=its-place"

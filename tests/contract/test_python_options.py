@@ -1,7 +1,5 @@
 """`harness.evaluate` takes the options of a run, by one definition, or settings as a whole."""
 
-import inspect
-
 import pytest
 
 import harness
@@ -55,10 +53,3 @@ def test_settings_are_run_as_they_are(tmp_path):
     assert done.manifest.limit == 2
     with pytest.raises(UsageError, match="given whole"):
         harness.evaluate(settings, limit=3)
-
-
-def test_one_is_awaited_and_the_other_is_not():
-    assert inspect.iscoroutinefunction(harness.aevaluate)
-    assert not inspect.iscoroutinefunction(harness.evaluate)
-    assert harness.evaluate.__name__ == "evaluate"
-    assert "evaluate(" in str(inspect.getdoc(harness.evaluate))

@@ -10,38 +10,26 @@ def identity(name="m", kind="openai", **details):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "may_be"),
     [
-        (identity(), identity()),
-        (identity(host="a:1"), identity(host="a:1")),
+        (identity(), identity(), True),
+        (identity(host="a:1"), identity(host="a:1"), True),
         # Where one says nothing of it, nothing tells them apart.
-        (identity(revision="a"), identity(host="h")),
-        (identity(revision="a", identity="x"), identity(identity="x")),
+        (identity(revision="a"), identity(host="h"), True),
+        (identity(revision="a", identity="x"), identity(identity="x"), True),
         # How answers are asked for is not who answers.
-        (identity(host="h", seed=False), identity(host="h")),
-        (identity(host="h", structured=True), identity(host="h", structured=False)),
+        (identity(host="h", seed=False), identity(host="h"), True),
+        (identity(host="h", structured=True), identity(host="h", structured=False), True),
+        (identity("m"), identity("n"), False),
+        (identity(kind="openai"), identity(kind="vllm"), False),
+        (identity(revision="a"), identity(revision="b"), False),
+        (identity(host="h:1"), identity(host="h:2"), False),
+        (identity(revision="a", identity="x"), identity(revision="a", identity="y"), False),
     ],
     ids=str,
 )
-def test_what_may_be_the_same_weights(one, other):
-    assert one.may_be(other)
-    assert other.may_be(one)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (identity("m"), identity("n")),
-        (identity(kind="openai"), identity(kind="vllm")),
-        (identity(revision="a"), identity(revision="b")),
-        (identity(host="h:1"), identity(host="h:2")),
-        (identity(revision="a", identity="x"), identity(revision="a", identity="y")),
-    ],
-    ids=str,
-)
-def test_what_is_told_apart(one, other):
-    assert not one.may_be(other)
-    assert not other.may_be(one)
+def test_what_may_be_the_same_weights_and_what_is_told_apart(one, other, may_be):
+    assert one.may_be(other) is other.may_be(one) is may_be
 
 
 def test_pinned_weights_are_the_same_in_every_run_and_scope():

@@ -104,21 +104,9 @@ def completion(body: Mapping[str, Any], text: str) -> dict[str, Any]:
     """A reply as OpenAI's servers send it; a word counts as a token."""
     asked = sum(len(turn["content"].split()) for turn in body["messages"])
     spoken = len(text.split())
+    usage = {"prompt_tokens": asked, "completion_tokens": spoken, "total_tokens": asked + spoken}
+    message = {"role": "assistant", "content": text}
     return {
-        "id": "chatcmpl-0",
-        "object": "chat.completion",
-        "created": 0,
-        "model": body["model"],
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": text},
-                "finish_reason": "stop",
-            }
-        ],
-        "usage": {
-            "prompt_tokens": asked,
-            "completion_tokens": spoken,
-            "total_tokens": asked + spoken,
-        },
-    }
+        "id": "chatcmpl-0", "object": "chat.completion", "created": 0, "model": body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage,
+    }  # fmt: skip

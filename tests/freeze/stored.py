@@ -92,19 +92,12 @@ def parts(stage: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
     roles = {}
     for role, bound in made["roles"].items():
         who = bound.get("model") or bound.get("judge") or {}
-        kept = {key: value for key, value in who.items() if key in ("kind", "name")}
+        known = {key: value for key, value in who.items() if key in ("kind", "name")}
         if who.get("kind") != "baseline":
-            kept["details"] = who.get("details")
-        roles[role] = {"who": kept, "sampling": bound.get("sampling")}
-    return {
-        "options": made["options"],
-        "prompts": made["prompts"],
-        "roles": roles,
-        "seed": made["seed"],
-        "structured": made["structured"],
-        "items": stage["items"],
-        "data": task["data"]["fingerprint"],
-    }
+            known["details"] = who.get("details")
+        roles[role] = {"who": known, "sampling": bound.get("sampling")}
+    kept = {name: made[name] for name in ("options", "prompts", "seed", "structured")}
+    return {**kept, "roles": roles, "items": stage["items"], "data": task["data"]["fingerprint"]}
 
 
 def lines_of_record(

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,12 +68,8 @@ class Harness:
         return {**kept, **{name: str(self.folder / place) for name, place in own.items()}}
 
     def run(self, *more: str, **options: str) -> Ended:
-        return self.command(self.arguments(*more, **options))
-
-    def command(self, arguments: list[str], **environment: str) -> Ended:
         """What the command says, which runs in this process."""
-        assert arguments[:3] == [sys.executable, "-m", "harness"]
-        return self.here(*arguments[3:], **environment)
+        return self.here(*self.arguments(*more, **options)[3:])
 
     def here(self, *words: str, **environment: str) -> Ended:
         """What the command says to these words."""
@@ -163,23 +158,18 @@ PROMPTS = {
 """What the prompt of each stage holds and no other does."""
 
 
-def topics_of(model: str) -> set[str]:
-    """The topics that a candidate has an eye for."""
-    names = list(TOPICS)
-    parts = {"alpha": names[:4], "beta": names[1:6], "gamma": names[5:]}
-    return set(parts.get(model, names))
-
-
 def gist_answer(body: dict[str, Any]) -> str:
     """What a model says to a prompt of GISTBench: judges know the topics, candidates some of them.
 
-    A candidate cites the clips of a topic that were liked, and the others as well when it is asked
-    for three. The judge of the retrieval sees every other clip that fits, and guesses the rest.
+    A candidate cites the clips of a topic that were liked. The judge of the retrieval sees every
+    other clip that fits, and guesses the rest.
     """
     prompt = body["messages"][1]["content"]
-    stage = Gist.stage_of(body)
+    (stage,) = (name for name, words in PROMPTS.items() if words in prompt)
     if stage == "predict":
-        return json.dumps(gist_interests(prompt, topics_of(body["model"])))
+        names = list(TOPICS)  # of which each candidate has an eye for some
+        seen = {"alpha": names[:4], "beta": names[1:6], "gamma": names[5:]}
+        return json.dumps(gist_interests(prompt, seen.get(body["model"], names)))
     labels = LABEL.findall(prompt)
     if stage == "taxonomy":
         return json.dumps({number: TOPICS[name.split()[0]] for number, name in labels})
@@ -193,19 +183,14 @@ def gist_answer(body: dict[str, Any]) -> str:
     return ", ".join(fitting) or "NONE"
 
 
-def gist_interests(prompt: str, topics: set[str]) -> list[dict[str, Any]]:
+def gist_interests(prompt: str, topics: list[str]) -> list[dict[str, Any]]:
     """An interest for each of the topics that something in the prompt was liked of."""
-    strict = "at least 3 different videos with an explicit" in prompt
     found: dict[str, list[int]] = {}
-    liked = set()
     for number, _, sign, topic in CLIP.findall(prompt):
-        if topic in topics and (strict or sign == "positive"):
+        if topic in topics and sign == "positive":
             found.setdefault(topic, []).append(int(number))
-        if sign == "positive":
-            liked.add(topic)
     return [
-        {"interest": f"{topic.title()} clips", "evidence": found[topic]}
-        for topic in sorted(liked & found.keys())
+        {"interest": f"{topic.title()} clips", "evidence": found[topic]} for topic in sorted(found)
     ]
 
 
@@ -214,7 +199,6 @@ class Gist(Harness):
     """Runs GISTBench on eight people with 21 engagements each, in windows of twelve."""
 
     PEOPLE = 8
-    WINDOWS = 16
     answer = staticmethod(gist_answer)
 
     @property
@@ -244,18 +228,6 @@ class Gist(Harness):
             "--set", "window=12", "--set", "min_engagements=1", "--set", "test_set=12",
             "--json", *more,
         ]  # fmt: skip
-
-    @staticmethod
-    def stage_of(body: dict[str, Any]) -> str:
-        """The stage that a request belongs to, retries as well."""
-        prompt = body["messages"][1]["content"]
-        (stage,) = (name for name, words in PROMPTS.items() if words in prompt)
-        return stage
-
-    @staticmethod
-    def by_stage(server: FaultyServer) -> dict[str, int]:
-        """How many requests of each stage reached a server."""
-        return dict(Counter(Gist.stage_of(body) for body in server.requests))
 
 
 @pytest.fixture

@@ -69,8 +69,6 @@ def test_options_are_given_by_the_command_s_names_and_progress_is_told(evaluate,
     assert (shown.out, "interests/support: " in shown.err) == ("", True)
     evaluate()
     assert capsys.readouterr() == ("", "")
-    with pytest.raises(UsageError, match="limt"):
-        evaluate(limt=3)
 
 
 async def test_both_work_where_a_loop_runs(tmp_path):

@@ -252,20 +252,11 @@ def test_a_run_in_batches_asks_what_a_live_run_asks_and_comes_to_the_same(harnes
     run("--output_path", "whole", "--reuse", "run", judge=judge.replace("only", "false"),
                limit=12, batch="false").ok()  # fmt: skip
     assert metrics_in(harness.folder / "runs") == metrics_in(harness.folder / "whole")
+    (manifest,) = harness.folder.glob("runs/*/manifest.json")
+    assert "batch" not in json.loads(manifest.read_text())["asked"]["model_args"]
     assert sorted(json.dumps(line["body"], sort_keys=True) for line in sent) == sorted(
         json.dumps(body, sort_keys=True) for body in service.live
     )
-
-
-def test_a_run_is_the_same_in_batches_and_live(harness, service, run):
-    service.look = lambda name: service.end("expired", unanswered=2, batch=name)
-    assert run("--attempts", "1").code == 3
-    outcomes = [record["outcome"] for record in harness.records("name")]
-    assert [one.get("cause") for one in outcomes].count("server_error") == 2
-    run(batch="false").ok()
-    (folder,) = harness.folders
-    assert "batch" not in json.loads((folder / "manifest.json").read_text())["asked"]["model_args"]
-    assert len(service.live) == 2, "the answers of the batch were used"
 
 
 @pytest.mark.parametrize("batch", ["true", "only"])
@@ -439,39 +430,26 @@ def test_a_service_that_does_not_answer_for_a_while_is_asked_again(service, run,
     assert "HTTP 503: no *** here; it is tried again" in run().ok().err
 
 
-async def test_an_asker_that_gives_up_leaves_its_answer_to_the_next(service, tmp_path):
+async def test_an_answer_that_nobody_took_is_left_to_the_next_asker_and_session(service, tmp_path):
     service.answer = lambda body: "yes"
     model = batched(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
     model.folder = tmp_path
     await model.open()
-    request = msgspec.structs.replace(make_request("a"), key="00")
-    first = asyncio.create_task(model.ask(request))
+    requests = [msgspec.structs.replace(make_request("a"), key=key) for key in ("00", "01", "02")]
+    soon, later, stays = (asyncio.create_task(model.ask(each)) for each in requests)
     await asyncio.sleep(0)
     model.gathered(live=True)
-    first.cancel()
+    soon.cancel()
+    later.cancel()
     assert model.holds("00")
-    assert (await model.ask(request)).text == "yes"
-    assert (len(service.sent), model.holds("00")) == (1, False)
-    await model.close()
-
-
-async def test_an_answer_that_nobody_took_is_left_to_the_next_session(service, tmp_path):
-    service.answer = lambda body: "yes"
-    model = batched(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS")
-    model.folder = tmp_path
-    await model.open()
-    one, other = (msgspec.structs.replace(make_request("a"), key=key) for key in ("00", "01"))
-    gone, stays = (asyncio.create_task(model.ask(each)) for each in (one, other))
-    await asyncio.sleep(0)
-    model.gathered(live=True)
-    gone.cancel()
-    assert (await stays).text == "yes"
+    assert (await stays).text == (await model.ask(requests[0])).text == "yes"
+    assert not model.holds("00")
     await model.close()
     await model.open()
-    assert model.holds("00"), "else it is asked again, and paid twice"
-    assert (await model.ask(one)).text == "yes"
+    assert model.holds("01"), "else it is asked again, and paid twice"
+    assert (await model.ask(requests[1])).text == "yes"
     await model.close()
-    assert len(service.sent) == 2
+    assert len(service.sent) == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -673,37 +651,33 @@ def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed)
     assert (headers.get("authorization") == "Bearer a-token") is not keyed
 
 
-def identity(monkeypatch, token: Callable[[], str]) -> None:
-    """Put a module in the place of azure-identity, which tests do not install."""
-    module = SimpleNamespace(
+def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
+    """With a module in the place of azure-identity, which tests do not install."""
+    refused = []
+
+    def token():
+        if refused:
+            raise RuntimeError(*refused)
+        return "its-token"
+
+    identity = SimpleNamespace(
         DefaultAzureCredential=lambda: "mine",
         get_bearer_token_provider=lambda credential, scope: token,
     )
-    monkeypatch.setitem(sys.modules, "azure", SimpleNamespace(identity=module))
-    monkeypatch.setitem(sys.modules, "azure.identity", module)
-
-
-def test_azure_identity_gives_a_token_or_says_why_not(service, monkeypatch):
-    identity(monkeypatch, lambda: "its-token")
+    monkeypatch.setitem(sys.modules, "azure.identity", None)
+    with pytest.raises(UsageError, match="AZURE_OPENAI_API_KEY is not set"):
+        batched(azure_endpoint=service.address).batches()
+    monkeypatch.setitem(sys.modules, "azure", SimpleNamespace(identity=identity))
+    monkeypatch.setitem(sys.modules, "azure.identity", identity)
     service.file(b"")
     assert batched(azure_endpoint=service.address).batches().create("file-0", "/v1/x") == "batch-0"
     assert [place for _, place, _ in service.asked] == ["files/file-0", "batches"]
     assert {headers["authorization"] for _, _, headers in service.asked} == {"Bearer its-token"}
-
-    def refused() -> str:
-        raise RuntimeError("sign in first")
-
-    identity(monkeypatch, refused)
+    refused.append("sign in first")
     for args in ({}, {"api_version": "1"}):
         with pytest.raises(ModelError, match="Azure gave no token") as error:
             batched(azure_endpoint=service.address, **args).batches().batch("b")
         assert error.value.found == "sign in first"
-
-
-def test_azure_without_key_and_token_wants_a_key(service, monkeypatch):
-    monkeypatch.setitem(sys.modules, "azure.identity", None)
-    with pytest.raises(UsageError, match="AZURE_OPENAI_API_KEY is not set"):
-        batched(azure_endpoint=service.address).batches()
 
 
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "named by a file alone"])

@@ -2,9 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from builders.processes import run_python
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -23,27 +23,10 @@ with chat_server(by_rule=True) as url:
 """
 
 
-def python(*arguments: str) -> None:
-    """Run Python as a benchmark runs it."""
-    paths = (BENCHMARKS, BENCHMARKS / "contenders", BENCHMARKS / "plugin")
-    ended = subprocess.run(
-        [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-
-
 def test_the_server_that_answers_by_rule_is_asked_all_of_gistbench(tmp_path: Path) -> None:
-    python("-c", SCORED_OVER_HTTP, str(tmp_path))
+    paths = (BENCHMARKS, BENCHMARKS / "contenders", BENCHMARKS / "plugin")
+    run_python(SCORED_OVER_HTTP, tmp_path, PYTHONPATH=os.pathsep.join(map(str, paths)))
     # Two windows a user with one interest each; all interests fit into one question of taxonomy.
     assert json.loads((tmp_path / "calls.json").read_text()) == {
-        "predict": 4,
-        "verify": 4,
-        "taxonomy": 1,
-        "overlap": 2,
-        "specificity": 4,
-    }
+        "predict": 4, "verify": 4, "taxonomy": 1, "overlap": 2, "specificity": 4,
+    }  # fmt: skip

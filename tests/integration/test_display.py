@@ -157,32 +157,6 @@ def test_an_interrupted_run_gives_the_terminal_back(terminal, harness, serve, ti
         assert any("the same command resumes" in line for line in left)
 
 
-def test_a_pipe_gets_plain_lines(harness, serve):
-    serve(harness, latency=0.3)
-    done = harness.command(asked(harness, "--concurrency", "20")).ok()
-    assert ESC not in done.out + done.err
-    assert "\r" not in done.out + done.err
-    lines = done.err.splitlines()
-    assert re.fullmatch(r"candidate-model: 2 stages in runs/\S+", lines[0])
-    assert re.match(
-        r"interests/name: 40 done in \S+ ?\S*; 40 calls \(0% from the store\)", lines[1]
-    )
-    assert lines[2].startswith("interests/support: ")
-    assert re.fullmatch(r"run folder: runs/\S+", lines[3])
-    assert len(lines) == 4
-    assert done.out.startswith("candidate-model")
-
-
-def test_quiet_shows_results_and_no_stage(harness):
-    done = harness.here(
-        "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample",
-        "--limit", "2", "--quiet",
-    ).ok()  # fmt: skip
-    assert re.fullmatch(r"run folder: runs/\S+\n", done.err)
-    assert "not comparable to published" in done.out
-    assert "support" in done.out
-
-
 def test_json_is_one_document_even_where_too_many_fell_out(harness, serve):
     serve(harness, answer=lambda body: "I would rather not say.")
     done = harness.run("--max_failures", "parsing=0.1")

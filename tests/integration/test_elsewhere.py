@@ -182,17 +182,18 @@ def test_what_failed_in_passing_is_written_again_and_what_failed_for_good_is_rec
     assert sorted(filter(None, causes)) == ["overflow", "truncated"]
 
 
-def test_a_model_here_is_asked_and_the_candidate_alone_is_written(harness, asked, serve):
+def test_a_model_here_is_asked_and_the_candidate_alone_is_written(harness, serve):
     server = serve(harness)
     candidate = "base_url=http://127.0.0.1:9/v1,model=candidate-model"
     words = [
         "--model", "openai", "--model_args", candidate,
-        "--judge", f"openai:base_url={server.url},model=judge-model",
-        "--tasks", "interests", "--data", "sample", "--limit", "3", "--write_requests", "asked",
+        "--judge", f"openai:base_url={server.url},model=judge-model", "--data", "sample",
+        "--tasks", "interests,interests_short", "--limit", "3", "--write_requests", "asked",
     ]  # fmt: skip
     harness.here(*words).ok()
     assert server.count == 0
-    engine(harness, server, "asked/requests-1.jsonl", "one.out")
+    asked = engine(harness, server, "asked/requests-1.jsonl", "one.out")
+    assert len(asked) == 6, "all tasks are in one file"
     done = harness.here(*words, "--answers", "one.out").ok()
     assert "when they are answered" not in done.out
     assert {body["model"] for body in server.requests} == {"candidate-model", "judge-model"}

@@ -18,19 +18,8 @@ OBSERVER = """
         raise LookupError("no event")
 
 
-    @hookimpl
-    def on_run_start(event):
-        note(event)
-
-
-    @hookimpl
-    def on_stage_end(event):
-        note(event)
-
-
-    @hookimpl
-    def on_run_end(event):
-        note(event)
+    for name in ("on_run_start", "on_stage_end", "on_run_end"):
+        globals()[name] = hookimpl(lambda event: note(event))
 """
 """Notes what it is told, and raises."""
 

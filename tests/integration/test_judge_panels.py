@@ -194,31 +194,23 @@ def test_labels_may_be_json_lines_with_fractions_and_of_other_tasks(agreement):
     assert report["notes"][2].endswith("matched 2; of other tasks 1")
 
 
-def test_several_people_have_a_majority(agreement):
-    lines = [
-        f"ann/1,{option},{label},{rater}"
-        for rater, said in {"zoe": "ynn", "yan": "yyn", "xia": "nyn"}.items()
-        for option, label in zip("123", said.replace("y", "1").replace("n", "0"), strict=True)
+def test_several_people_have_a_majority_unless_they_are_tied_or_alone(agreement):
+    said = {"zoe": "101", "yan": "110", "xia": "010"}
+    rows = [
+        f"ann/1,{n},{label},{who}" for who, all in said.items() for n, label in enumerate(all, 1)
     ]
-    report = agreement("\n".join(["item,option,label,rater", *lines]))
-    of_panel = {
-        row[4]: row[5:9] for row in report["sheets"][0]["rows"] if row[3].startswith("panel")
-    }
-    # Two of three say yes to the first and the second title, as the panel does.
-    assert of_panel["majority of people"] == [3, 0, 100.0, 1.0]
-    assert of_panel["zoe"] == [3, 0, pytest.approx(200 / 3), pytest.approx(0.4)]
-
-
-def test_what_has_no_majority_of_people_is_counted(agreement):
-    report = agreement(
-        "item,option,label,rater\n"
-        "ann/1,1,yes,zoe\nann/1,1,no,yan\nann/1,2,yes,zoe\nann/1,2,yes,yan\nbob/1,1,no,yan\n"
-    )
+    rows += ["bob/1,1,1,zoe", "bob/1,1,0,yan", "bob/1,2,0,yan"]
+    report = agreement("\n".join(["item,option,label,rater", *rows]))
     assert report["notes"][-1] == (
         "candidate, interests, support, judge: no majority: labelled by one rater 1, tied 1"
     )
-    ns = {row[4]: row[5] for row in report["sheets"][0]["rows"] if row[3].startswith("panel")}
-    assert ns == {"zoe": 2, "yan": 3, "majority of people": 1}
+    of_panel = {
+        row[4]: row[5:9] for row in report["sheets"][0]["rows"] if row[3].startswith("panel")
+    }
+    # Two of three say yes to ann's first and second title, as the panel does. To zoe's yes, no, yes
+    # and yes it says yes, yes, no and yes: 2 of 4, by chance 3/4 · 3/4 + 1/4 · 1/4 = 10/16.
+    assert of_panel["majority of people"] == [3, 0, 100.0, 1.0]
+    assert of_panel["zoe"] == [4, 0, 50.0, pytest.approx((8 - 10) / (16 - 10))]
 
 
 def test_labels_of_one_run_do_not_pass_silently_for_those_of_another(panel):
@@ -252,20 +244,9 @@ def test_labels_that_cannot_be_used_are_named(ended, text, told):
     assert told in done.err
 
 
-PRICES = """
-[prices."openai:candidate"]
-input = 0
-output = 0
-[prices."openai:first"]
-input = 1
-output = 5
-[prices."openai:second"]
-input = 2
-output = 5
-[prices."openai:third"]
-input = 3
-output = 5
-"""
+PRICES = "[prices]\n" + "".join(
+    f'"openai:{name}" = {{input = {price}, output = 5}}\n' for price, name in enumerate(JUDGES, 1)
+) + '"openai:candidate" = {input = 0, output = 0}\n'  # fmt: skip
 
 
 def test_each_member_is_counted_and_paid_for_by_its_own_price(panel):

@@ -5,8 +5,6 @@ What is expected is counted in their files, line by line, or was counted by hand
 
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +15,16 @@ from builders.texts import read_csv, read_json_lines
 RUNS = Path(__file__).parents[1] / "recorded" / "of_0_1_0"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kept:
-    """How much a run has; in the first row of its analysis, `column` has the figure `counted`."""
-
-    records: int
-    calls: int
-    scores: int
-    analysis: str
-    column: str
-    counted: int
-
-
 KEPT = {
-    "behaviour": Kept(
-        records=9, calls=9, scores=9, analysis="behaviour", column="prompts", counted=3
-    ),
-    "gistbench_on_ray": Kept(
-        records=99, calls=8, scores=4,
-        analysis="gist-failure-modes", column="interests", counted=68,
-    ),
-    "horizon_items": Kept(
-        records=6, calls=6, scores=6, analysis="horizon-next-item", column="cases", counted=6
-    ),
-    "interests_in_batches": Kept(
-        records=20, calls=22, scores=8, analysis="forest", column="missing", counted=1
-    ),
-    "perrecbench": Kept(
-        records=16, calls=20, scores=12, analysis="perrec-positions", column="answers", counted=8
-    ),
-    "usersumbench": Kept(
-        records=26, calls=26, scores=2, analysis="usersum-questions", column="users", counted=2
-    ),
-}  # fmt: skip
+    "behaviour": (9, 9, 9, "behaviour", "prompts", 3),
+    "gistbench_on_ray": (99, 8, 4, "gist-failure-modes", "interests", 68),
+    "horizon_items": (6, 6, 6, "horizon-next-item", "cases", 6),
+    "interests_in_batches": (20, 22, 8, "forest", "missing", 1),
+    "perrecbench": (16, 20, 12, "perrec-positions", "answers", 8),
+    "usersumbench": (26, 26, 2, "usersum-questions", "users", 2),
+}
+"""How many records, calls and scores a run has, and an analysis of it with a column and the figure
+there in its first row."""
 
 
 def lines_of(run: Path, files: str) -> list[dict[str, Any]]:
@@ -88,62 +63,33 @@ def house(tmp_path_factory, harnesses) -> Any:
     return house
 
 
-@pytest.fixture(scope="module")
-def replayed(house) -> Callable[[str], dict[str, Any]]:
-    """What a run says that is answered by one of them, once for each."""
-    found: dict[str, dict[str, Any]] = {}
-
-    def replayed(name: str) -> dict[str, Any]:
-        asked = json.loads((RUNS / name / "manifest.json").read_text())["asked"]
-        judge = asked["roles"].get("judge", "lexical")
-        if name not in found:
-            found[name] = house.here(
-                "--model", "replay", "--model_args", f"run={name}",
-                "--judge", judge if judge == "lexical" else f"replay:run={name},role=judge",
-                "--tasks", ",".join(asked["tasks"]), "--data", asked["data"],
-                "--limit", str(asked["limit"]), "--num_repeats", str(asked.get("num_repeats", 1)),
-                "--max_failures", "1", "--reuse", "run", "--json",
-            ).ok().json  # fmt: skip
-        return found[name]
-
-    return replayed
-
-
-def test_all_runs_are_of_the_first_version_one_in_parts_and_one_with_batches(house):
-    runs = {run.name: run for run in RUNS.iterdir() if run.is_dir()}
-    assert runs.keys() == KEPT.keys()
-    for run in runs.values():
-        versions = json.loads((run / "manifest.json").read_text())["versions"]
-        assert versions["user-understanding-harness"] == "0.1.0"
-    parts = {file.name for file in runs["gistbench_on_ray"].glob("*/1-*.jsonl")}
-    assert parts == {"1-predict.0002.jsonl", "1-predict.0003.jsonl"}
-    jobs = json.loads((runs["interests_in_batches"] / "batches" / "jobs.json").read_bytes())
-    assert [job["ended"]["done"] for job in jobs] == [8, 2, 12]
-
-
 @pytest.mark.parametrize("name", KEPT)
-def test_it_is_shown_with_its_metrics_and_its_records(house, name):
+def test_it_is_shown_exported_reported_and_analysed_whole(house, name):
+    *kept, analysis, column, counted = KEPT[name]
+    records = records_of(RUNS / name)
     document = house.here("show", name, "--json").ok().json
     assert shown(document["summaries"]) == metrics_of(RUNS / name)
-    last = records_of(RUNS / name)[-1]
+    last = records[-1]
     found = house.here("show", name, "--sample", last["id"], "--json").ok().json["records"]
     (record,) = [one["record"] for one in found if one["record"]["key"] == last["key"]]
     assert (record["item"], record["outcome"]) == (last["item"], last["outcome"])
 
+    tables, scores = house.folder / f"tables-{name}", lines_of(RUNS / name, "scores.jsonl")
+    house.here("export", name, "--format", "csv", "--out", tables.name).ok()
+    rows = {table: read_csv(tables / f"{table}.csv") for table in ("records", "calls", "scores")}
+    assert [len(found) for found in rows.values()] == kept
+    assert [len(records), len(scores)] == kept[::2]
+    assert sorted(row["id"] for row in rows["records"]) == sorted(one["id"] for one in records)
 
-@pytest.mark.parametrize("name", KEPT)
-def test_it_is_exported_with_all_scores_records_and_calls(house, name):
-    house.here("export", name, "--format", "csv", "--out", f"tables-{name}").ok()
+    house.here("report", name, "-o", f"{name}.html", "--samples", "50").ok()
+    text = ReportPage((house.folder / f"{name}.html").read_text("utf-8")).texts["samples"]
+    replies = {call["text"] for one in records for call in one["calls"]}
+    assert {reply for reply in replies if reply[:900] not in text} == set()
+    assert {score["id"] for score in scores} <= {*text.split()}
 
-    def rows(table: str) -> list[dict[str, str]]:
-        return read_csv(house.folder / f"tables-{name}" / f"{table}.csv")
-
-    kept, records = KEPT[name], records_of(RUNS / name)
-    assert (len(records), len(lines_of(RUNS / name, "scores.jsonl"))) == (kept.records, kept.scores)
-    assert [len(rows(table)) for table in ("records", "calls", "scores")] == [
-        kept.records, kept.calls, kept.scores,
-    ]  # fmt: skip
-    assert sorted(row["id"] for row in rows("records")) == sorted(one["id"] for one in records)
+    report = house.here("analyse", analysis, name, "--json").ok().json["report"]
+    sheet = report["sheets"][0]
+    assert sheet["rows"][0][sheet["columns"].index(column)] == counted
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -153,38 +99,25 @@ def test_it_is_scored_again_to_what_its_summaries_say(house, tmp_path, name):
         file.unlink()
     (scored,) = house.here("score", str(run), "--json").ok().json["runs"]
     assert shown(scored["summaries"]) == metrics_of(RUNS / name) == metrics_of(run)
-    assert len(lines_of(run, "scores.jsonl")) == KEPT[name].scores
+    assert len(lines_of(run, "scores.jsonl")) == KEPT[name][2]
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_its_report_has_every_reply_and_every_unit(house, name):
-    house.here("report", name, "-o", f"{name}.html", "--samples", "50").ok()
-    text = ReportPage((house.folder / f"{name}.html").read_text("utf-8")).texts["samples"]
-    replies = {call["text"] for one in records_of(RUNS / name) for call in one["calls"]}
-    assert {reply for reply in replies if reply[:900] not in text} == set()
-    assert {score["id"] for score in lines_of(RUNS / name, "scores.jsonl")} <= {*text.split()}
-
-
-@pytest.mark.parametrize("name", KEPT)
-def test_its_analysis_counts_what_was_counted_by_hand(house, name):
-    kept = KEPT[name]
-    report = house.here("analyse", kept.analysis, name, "--json").ok().json["report"]
-    sheet = report["sheets"][0]
-    assert sheet["rows"][0][sheet["columns"].index(kept.column)] == kept.counted
-
-
-@pytest.mark.parametrize("name", KEPT)
-def test_a_replay_of_it_comes_to_its_metrics(replayed, name):
-    assert shown(replayed(name)["summaries"]) == metrics_of(RUNS / name)
-
-
-@pytest.mark.parametrize("name", KEPT)
-def test_it_is_compared_with_a_run_of_today(house, replayed, name):
+def test_a_replay_of_it_comes_to_its_metrics_and_is_compared_with_it(house, name):
+    asked = json.loads((RUNS / name / "manifest.json").read_text())["asked"]
+    judge, metrics = asked["roles"].get("judge", "lexical"), metrics_of(RUNS / name)
+    today = house.here(
+        "--model", "replay", "--model_args", f"run={name}",
+        "--judge", judge if judge == "lexical" else f"replay:run={name},role=judge",
+        "--tasks", ",".join(asked["tasks"]), "--data", asked["data"],
+        "--limit", str(asked["limit"]), "--num_repeats", str(asked.get("num_repeats", 1)),
+        "--max_failures", "1", "--reuse", "run", "--json",
+    ).ok().json  # fmt: skip
+    assert shown(today["summaries"]) == metrics
     # Judges that differ make runs incomparable, and a recorded judge has another name.
     force = ["--force"] if name == "interests_in_batches" else []
-    today = replayed(name)["folder"]
-    comparisons = house.here("compare", name, today, *force, "--json").ok().json["comparisons"]
-    metrics = metrics_of(RUNS / name)
+    compared = house.here("compare", name, today["folder"], *force, "--json").ok()
+    comparisons = compared.json["comparisons"]
     assert {one["task"] for one in comparisons} == metrics.keys()
     for one in comparisons:
         assert one["differences"]

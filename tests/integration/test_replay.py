@@ -43,23 +43,17 @@ def live(tmp_path_factory, harnesses):
         yield harness.folder / done.json["folder"], done, server
 
 
-def replay(harness, args: str, *more: str, judge: str = "lexical"):
-    """What a run says that is answered from what was recorded."""
-    return harness.here(
-        "--model", "replay", "--model_args", args, "--judge", judge, "--tasks", "interests",
-        "--data", "sample", *more,
-    )  # fmt: skip
-
-
 @pytest.fixture
 def replayed(harness, live):
-    """What a run says that is answered from that."""
-    folder, *_ = live
+    """What a run says that is answered from that, or from what other arguments name."""
 
-    def replayed(*more: str, limit: int = 12):
-        judge = f"replay:run={folder},role=judge"
-        options = ("--limit", str(limit), "--max_failures", "1", "--json", *more)
-        return replay(harness, f"run={folder}", *options, judge=judge)
+    def replayed(*more: str, limit=12, args="", judge="", as_json=True):
+        return harness.here(
+            "--model", "replay", "--model_args", args or f"run={live[0]}",
+            "--judge", judge or f"replay:run={live[0]},role=judge", "--tasks", "interests",
+            "--data", "sample", "--limit", str(limit), "--max_failures", "1", *more,
+            *(["--json"] if as_json else []),
+        )  # fmt: skip
 
     return replayed
 
@@ -93,45 +87,26 @@ def test_a_replayed_run_comes_to_the_same_and_asks_nobody(harness, live, replaye
     assert "hm, hm" in json.dumps(recorded)
 
 
-def test_a_replay_is_not_paid_again(harness, replayed):
-    (harness.folder / "prices.toml").write_text('[prices."openai:*"]\ninput = 1\noutput = 1\n')
-    again = replayed("--prices", "prices.toml", "--max_cost", "0.000001").ok()
-    roles = again.summary()["stages"]["name"]["roles"]
-    assert roles["candidate"]["prompt_tokens"] > 0
-    assert (roles["candidate"]["cost"]["asked"], roles["candidate"]["cost"]["paid"]) == (13, 0.0)
-
-
 def test_a_question_that_was_not_recorded_is_a_failure_of_its_own(replayed):
     more = replayed(limit=15).ok()
     failures = {"not_recorded": 3, "overflow": 1, "truncated": 1}
     assert more.summary()["stages"]["name"]["failures"] == failures
     assert more.summary()["stages"]["name"]["items"] == 15
+    # Two of the twelve recorded people were asked twice.
+    said = replayed("--reuse", "run", limit=15, judge="lexical", as_json=False).err
+    assert "3 of 16 questions were not recorded" in said
     too_many = replayed("--seed", "5", "--max_failures", "0", "--reuse", "run")
     assert too_many.code == 3
     assert "not_recorded" in too_many.err
 
 
-@pytest.mark.parametrize("more", [("--gen_kwargs", "temperature=0.5"), ("--structured",)])
-def test_other_sampling_or_a_schema_is_another_question(replayed, more):
-    other = replayed(*more)
-    assert other.summary()["stages"]["name"]["failures"] == {"not_recorded": 12}
-
-
-def test_how_many_are_missing_is_said(harness, live):
-    said = replay(harness, f"run={live[0]}", "--limit", "15", "--max_failures", "1")
-    # Two of the twelve recorded people were asked twice.
-    assert "3 of 16 questions were not recorded" in said.err
-
-
-def test_a_run_that_judges_itself_by_a_recording_is_refused(harness, live):
-    folder, _, server = live
-    judge = f"openai:base_url={server.url},model=candidate-model"
-    refused = replay(harness, f"run={folder}", judge=judge)
+def test_a_run_that_judges_itself_by_a_recording_is_refused(live, replayed):
+    refused = replayed(judge=f"openai:base_url={live[2].url},model=candidate-model")
     assert refused.code == 2
     assert "the candidate would judge itself" in refused.err
 
 
-def test_a_file_of_recorded_replies_answers(harness, live):
+def test_a_file_of_recorded_replies_answers(harness, live, replayed):
     lines = [
         {"messages": call["messages"], "text": call["text"], "repeat": call.get("repeat", 0)}
         for record in read_json_lines(live[0] / "interests" / "1-name.jsonl")
@@ -141,8 +116,7 @@ def test_a_file_of_recorded_replies_answers(harness, live):
     file = write_json_lines(harness.folder / "replies.jsonl", lines)
 
     def run():
-        options = ("--limit", "12", "--max_failures", "1", "--json")
-        return replay(harness, "file=replies.jsonl,model=small", *options)
+        return replayed(args="file=replies.jsonl,model=small", judge="lexical")
 
     done = run().ok()
     # The first tries of the two that were cut and refused are not in the file.
@@ -162,14 +136,3 @@ def test_a_file_of_recorded_replies_answers(harness, live):
     assert twice.code == 2
     assert f"replies.jsonl:{len(lines) + 1}: a recorded reply cannot be used" in twice.err
     assert "a different answer to the question of line 1" in twice.err
-
-
-def test_arguments_that_mean_nothing_are_refused_with_what_would(harness, live):
-    def said(args: str) -> str:
-        done = replay(harness, args)
-        assert done.code in (1, 2)
-        return done.err
-
-    assert "neither run= nor file=" in said("role=judge")
-    assert "no run in this folder" in said("run=nowhere")
-    assert "did you mean 'judge'?" in said(f"run={live[0]},role=jugde")

@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -142,14 +141,10 @@ def test_the_command_of_a_run_comes_first_and_makes_the_same_run(pages, recorded
         manifest = RunFolder(recorded / benchmark).manifest()
         line = command_of(manifest)
         assert line in pages(benchmark).texts["origin"]
-        assert asked_by(line) == manifest.asked
-
-
-def asked_by(line: str) -> dict[str, Any]:
-    """What decides the results of a run with this command line, as a manifest has it."""
-    words = with_command(shlex.split(line)[1:])
-    context = command.get_command(None, "run").make_context("run", words[1:])
-    return json.loads(json.dumps(settings_from(context.params).asked()))
+        words = with_command(shlex.split(line)[1:])
+        context = command.get_command(None, "run").make_context("run", words[1:])
+        asked = settings_from(context.params).asked()
+        assert json.loads(json.dumps(asked)) == manifest.asked
 
 
 def test_short_words_of_a_benchmark_are_explained_where_they_stand(pages):

@@ -1,13 +1,12 @@
 """A report in a real browser: on a phone, in the dark, on paper, and with hostile answers."""
 
-import asyncio
 import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builders.browser import Tab, browser, chromium
+from builders.browser import browser, chromium
 
 from harness import evaluate
 from harness.cli.main import main
@@ -32,46 +31,40 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_stands_beyond_the_screen_or_on_another(page, width, dark):
-    async def look() -> None:
-        async with browser() as tab:
-            await tab.look(width=width, height=844, dark=dark)
-            await tab.open(page)
-            assert await tab.run("document.documentElement.scrollWidth") == width
-            colour = "getComputedStyle(document.body).backgroundColor"
-            assert (await tab.run(colour) == "rgb(255, 255, 255)") is not dark
-            beyond = "one.getBoundingClientRect().right > innerWidth"
-            texts = "[...document.querySelectorAll('text')]"
-            assert not await tab.run(f"{texts}.some((one) => {beyond})")
-            first = "document.querySelector('#results .row')"
-            assert await tab.run(f"{first}.getBoundingClientRect().bottom < innerHeight")
-            # Each value stands beside the dot of its run.
-            places = (
-                "[...document.querySelectorAll('#results .%s')].map((one) => { "
-                "const at = one.getBoundingClientRect(); return at.top + at.height / 2; })"
-            )
-            dots, values = (
-                await tab.run(places % "axis use"),
-                await tab.run(places % "numbers text"),
-            )
-            assert len(dots) == 3
-            assert all(abs(dot - value) < 4 for dot, value in zip(dots, values, strict=True))
-            assert tab.problems == []
-
-    asyncio.run(look())
+async def test_nothing_stands_beyond_the_screen_or_on_another(page, width, dark):
+    async with browser() as tab:
+        await tab.look(width=width, height=844, dark=dark)
+        await tab.open(page)
+        assert await tab.run("document.documentElement.scrollWidth") == width
+        colour = "getComputedStyle(document.body).backgroundColor"
+        assert (await tab.run(colour) == "rgb(255, 255, 255)") is not dark
+        beyond = "one.getBoundingClientRect().right > innerWidth"
+        texts = "[...document.querySelectorAll('text')]"
+        assert not await tab.run(f"{texts}.some((one) => {beyond})")
+        first = "document.querySelector('#results .row')"
+        assert await tab.run(f"{first}.getBoundingClientRect().bottom < innerHeight")
+        # Each value stands beside the dot of its run.
+        places = (
+            "[...document.querySelectorAll('#results .%s')].map((one) => { "
+            "const at = one.getBoundingClientRect(); return at.top + at.height / 2; })"
+        )
+        dots, values = (
+            await tab.run(places % "axis use"),
+            await tab.run(places % "numbers text"),
+        )
+        assert len(dots) == 3
+        assert all(abs(dot - value) < 4 for dot, value in zip(dots, values, strict=True))
+        assert tab.problems == []
 
 
-def test_on_paper_there_are_no_links_to_parts_and_no_samples(page):
-    async def look() -> None:
-        async with browser() as tab:
-            await tab.look(width=800, media="print")
-            await tab.open(page)
-            hidden = "[...document.querySelectorAll('nav, #samples')].every((one) => " \
-                     "getComputedStyle(one).display === 'none')"  # fmt: skip
-            assert await tab.run(hidden)
-            assert await tab.run("document.querySelector('#results .axis').clientHeight") > 40
-
-    asyncio.run(look())
+async def test_on_paper_there_are_no_links_to_parts_and_no_samples(page):
+    async with browser() as tab:
+        await tab.look(width=800, media="print")
+        await tab.open(page)
+        hidden = "[...document.querySelectorAll('nav, #samples')].every((one) => " \
+                 "getComputedStyle(one).display === 'none')"  # fmt: skip
+        assert await tab.run(hidden)
+        assert await tab.run("document.querySelector('#results .axis').clientHeight") > 40
 
 
 LONG = "L" * 1_000_000
@@ -125,7 +118,7 @@ def hostile_page(harness: Any, serve: Any) -> Path:
     asked: list[int] = []
     serve(harness, answer=answer)
     more = ("--max_failures", "1", "--concurrency", "1", "--judge", "lexical")
-    run = harness.here(*harness.arguments(*more, data=str(data))[3:]).ok()
+    run = harness.run(*more, data=str(data)).ok()
     out = harness.folder / "report.html"
     title = f"{HOSTILE['end']}{HOSTILE['image']}{HOSTILE['direction']} {'t' * 10_000}"
     harness.here(
@@ -134,13 +127,9 @@ def hostile_page(harness: Any, serve: Any) -> Path:
     return out
 
 
-def test_hostile_answers_are_text_and_nothing_runs_or_is_loaded(hostile_page):
-    asyncio.run(_nothing_happens(hostile_page))
-
-
-async def _nothing_happens(page: Path) -> None:
+async def test_hostile_answers_are_text_and_nothing_runs_or_is_loaded(hostile_page):
     async with browser() as tab:
-        await tab.open(page)
+        await tab.open(hostile_page)
         await tab.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
         text = await tab.run("document.body.innerText")
         for kind, hostile in HOSTILE.items():
@@ -150,21 +139,17 @@ async def _nothing_happens(page: Path) -> None:
                              "[onerror], [onload], [onclick]').length") == 0  # fmt: skip
         assert await tab.run("document.title.length") <= 120
         assert tab.problems == []
-        assert tab.requests == [page.as_uri()]
-        await _nothing_is_allowed(tab)
-
-
-async def _nothing_is_allowed(tab: Tab) -> None:
-    """Not even what would get into the page could run, or load anything."""
-    await tab.run("window.broken = []; document.addEventListener('securitypolicyviolation', "
-                  "(event) => window.broken.push(event.violatedDirective))")  # fmt: skip
-    await tab.run(
-        "document.body.insertAdjacentHTML('beforeend', "
-        '`<img src=x onerror="window.run = 1"><p style="color: red">x</p>`)'
-    )
-    await tab.run("document.body.append(Object.assign(document.createElement('script'), "
-                  "{textContent: 'window.run = 2'}))")  # fmt: skip
-    await tab.until("window.broken.length >= 3")
-    assert await tab.run("window.run") is None
-    kinds = set(await tab.run("window.broken"))
-    assert {one.partition("-")[0] for one in kinds} >= {"script", "style", "img"}
+        assert tab.requests == [hostile_page.as_uri()]
+        # Not even what would get into the page could run, or load anything.
+        await tab.run("window.broken = []; document.addEventListener('securitypolicyviolation', "
+                      "(event) => window.broken.push(event.violatedDirective))")  # fmt: skip
+        await tab.run(
+            "document.body.insertAdjacentHTML('beforeend', "
+            '`<img src=x onerror="window.run = 1"><p style="color: red">x</p>`)'
+        )
+        await tab.run("document.body.append(Object.assign(document.createElement('script'), "
+                      "{textContent: 'window.run = 2'}))")  # fmt: skip
+        await tab.until("window.broken.length >= 3")
+        assert await tab.run("window.run") is None
+        kinds = set(await tab.run("window.broken"))
+        assert {one.partition("-")[0] for one in kinds} >= {"script", "style", "img"}

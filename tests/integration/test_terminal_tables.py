@@ -1,7 +1,6 @@
 """Tables on a terminal of 80 columns: numbers are whole, and colours say nothing by themselves."""
 
 import io
-import json
 import re
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -76,17 +75,3 @@ def test_numbers_are_whole_and_colours_say_nothing_by_themselves(runs, command, 
     assert lines
     assert not [line for line in lines if BROKEN.search(line)]
     assert not [line for line in lines if len(line) > 80 and not LONGER.match(line)]
-
-
-def test_each_metric_has_its_direction_and_values_stand_below_values(runs):
-    text = CODES.sub("", shown("show", "old"))
-    for summary in json.loads(Path("old.json").read_text("utf-8"))["summaries"]:
-        start = text.index(f"\n{summary['task']}  version")
-        table = text[text.index("\nmetric ", start) :].partition("  ptc_published: ")[0]
-        places = set()
-        for name, metric in summary["metrics"].items():
-            found = re.search(rf"^{name} [↑↓] +([0-9.,-]+|–)( \[.*?\])?", table, re.MULTILINE)
-            if metric["n"]:
-                assert found, name
-                places.add(found.end(1) - found.start())
-        assert len(places) == 1

@@ -80,22 +80,6 @@ def test_no_output_and_no_file_of_a_run_holds_the_query_of_an_address(harness, t
     assert "abc123" not in run(harness, task, "--offline", "--reuse", "none").err
 
 
-def test_data_is_fetched_beforehand_and_found(harness, task, web):
-    absent = harness.here("data", "where", str(task))
-    assert absent.code == 1
-    assert "not in the cache" in absent.err
-    assert "offline" not in absent.err
-    assert absent.out.split() == [
-        "web_people", "not", "on", "this", "machine", "engagements", "data/engagements.jsonl",
-    ]  # fmt: skip
-    fetched = harness.here("data", "fetch", str(task)).ok()
-    assert digest(web) in fetched.out.replace("\n", "").replace(" ", "")
-    there = harness.here("data", "where", str(task))
-    assert (there.code, there.out) == (0, fetched.out)
-    assert "engagements.jsonl" in "".join(there.out.split())
-    assert run(harness, task, "--offline").code == 0
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -119,7 +103,7 @@ SAMPLE = Path(harness_perrecbench.__file__).parent / "sample"
 
 
 @pytest.mark.parametrize("top", ["", "data-public/"])
-def test_the_groups_of_perrecbench_come_from_google_drive(harness, web, tmp_path, monkeypatch, top):
+def test_the_groups_of_perrecbench_come_from_google_drive(harness, web, monkeypatch, top):
     files = {
         f"{top}{path.relative_to(SAMPLE).as_posix()}": path.read_bytes()
         for path in SAMPLE.rglob("*.json")
@@ -135,13 +119,11 @@ def test_the_groups_of_perrecbench_come_from_google_drive(harness, web, tmp_path
     assert fetched.out.count("userid2history.json") == 3
     where = harness.here("data", "where", "perrec_hard", **environment)
     assert (where.code, where.out) == (0, fetched.out)
-    harness.here(
+    done = harness.here(
         "--model", "baseline", "--tasks", "perrec_hard", "--limit", "5", "--offline", "--json",
-        "--output_path", str(tmp_path / "runs"), **environment,
+        **environment,
     ).ok()  # fmt: skip
     assert len(web.asked) == 1
-    (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
-    about = json.loads(manifest.read_text())["tasks"]["perrec_hard_listwise"]["data"]
-    assert about["origin"] == "drive"
-    assert about["digest"] == sha256(page.body)
+    about = done.summary("perrec_hard_listwise")["data"]
+    assert (about["origin"], about["digest"]) == ("drive", sha256(page.body))
     assert about["address"].startswith("https://drive.google.com/file/d/1Px0VosZH0YHmg6y9Bb")

@@ -12,11 +12,11 @@ without a country or a gender, of another continent, or with few plays.
 
 import gzip
 from bisect import bisect
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, product
+from collections.abc import Sequence
+from itertools import accumulate, chain, product
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 from uuid import UUID
 
 import harness_behaviour
@@ -82,7 +82,6 @@ COUNTRIES = {
     "Brazil": "South America", "Argentina": "South America", "Japan": "Asia",
     "Australia": "Oceania", "": "",
 }  # fmt: skip
-CONTINENTS = ("Europe", "North America", "South America", "United Kingdom")
 LISTENERS = {
     "United Kingdom": (11, 9), "Germany": (8, 7), "Poland": (7, 6), "Belgium": (2, 2),
     "United States": (10, 10), "Canada": (5, 6), "Brazil": (8, 7), "Argentina": (6, 5),
@@ -114,8 +113,7 @@ ARTISTS = {
 TRACKS_AN_ARTIST = 15
 
 
-@dataclass(frozen=True)
-class Thing:
+class Thing(NamedTuple):
     """A film or track: its title as prompts show it, what makes people like it, and its parts."""
 
     title: str
@@ -126,43 +124,32 @@ class Thing:
     artist: str = ""
 
 
-@dataclass(frozen=True)
-class Person:
-    """Somebody with the values of the demography, the own themes, and places of things had.
-
-    `kept` is false of those whose demography a benchmark leaves out.
-    """
+class Person(NamedTuple):
+    """Somebody with the values of the demography, and places of things had."""
 
     demography: tuple[str, ...]
-    themes: tuple[str, ...]
     things: tuple[int, ...]
-    kept: bool
 
 
-@dataclass(frozen=True)
-class World:
-    """All of a domain; `liking` says of each value of demography how much it favours genres."""
-
-    things: tuple[Thing, ...]
-    people: tuple[Person, ...]
-    liking: dict[str, dict[str, float]]
-    themes: tuple[str, ...]
-
-    def weights(self, demography: Sequence[str], themes: Sequence[str]) -> list[float]:
-        """How likely each thing is for somebody, compared with the others."""
-        genres = {thing.genre: 1.0 for thing in self.things}
-        for value in dict.fromkeys(demography):
-            for genre in genres:
-                genres[genre] *= self.liking[value][genre]
-        return [
-            thing.popularity * genres[thing.genre] * (OWN if thing.theme in themes else 1.0)
-            for thing in self.things
-        ]
+Likings = dict[str, dict[str, float]]
+"""How much each value of demography favours genres."""
 
 
-def likings(
-    rng: Random, values: Sequence[str], genres: Sequence[str]
-) -> dict[str, dict[str, float]]:
+def weights(
+    things: Sequence[Thing], liking: Likings, demography: Sequence[str], themes: Sequence[str]
+) -> list[float]:
+    """How likely each thing is for somebody, compared with the others."""
+    genres = {thing.genre: 1.0 for thing in things}
+    for value in dict.fromkeys(demography):
+        for genre in genres:
+            genres[genre] *= liking[value][genre]
+    return [
+        thing.popularity * genres[thing.genre] * (OWN if thing.theme in themes else 1.0)
+        for thing in things
+    ]
+
+
+def likings(rng: Random, values: Sequence[str], genres: Sequence[str]) -> Likings:
     """What each value of demography likes and avoids."""
     made = {}
     for value in values:
@@ -209,22 +196,21 @@ def films(rng: Random) -> tuple[Thing, ...]:
     return shuffled(rng, list(made.values()))
 
 
-def movies(seed: int = SEED) -> World:
-    """The people and films of the sample."""
+def movies(seed: int) -> tuple[tuple[Thing, ...], tuple[Person, ...]]:
+    """The films and people of the sample."""
     rng = Random(seed)
-    values = ("Female", "Male", *AGES, *OCCUPATIONS)
+    made = films(rng)
+    liking = likings(rng, ("Female", "Male", *AGES, *OCCUPATIONS), list(GENRES))
     themes = tuple(words.split()[0] for words in THEMES)
-    world = World(films(rng), (), likings(rng, values, list(GENRES)), themes)
-    people = []
-    for number, demography in enumerate(
-        one for group, count in MOVIE_GROUPS.items() for one in [group] * count
-    ):
-        own = tuple(drawn(rng, themes, OWNS))
-        small = MOVIE_GROUPS[demography] < 30 or "other" in demography
-        count = 0 if number < UNRATED else between(rng, FEW_FILMS if small else FILMS)
-        had = weighted(rng, world.weights(demography, own), count)
-        people.append(Person(demography, own, had, not small))
-    return World(world.things, shuffled(rng, people), world.liking, themes)
+    people: list[Person] = []
+    for demography, size in MOVIE_GROUPS.items():
+        few = size < 30 or "other" in demography
+        for _ in range(size):
+            own = drawn(rng, themes, OWNS)
+            count = 0 if len(people) < UNRATED else between(rng, FEW_FILMS if few else FILMS)
+            had = weighted(rng, weights(made, liking, demography, own), count)
+            people.append(Person(demography, had))
+    return made, shuffled(rng, people)
 
 
 def tracks(rng: Random) -> tuple[Thing, ...]:
@@ -243,28 +229,28 @@ def tracks(rng: Random) -> tuple[Thing, ...]:
     return shuffled(rng, made)
 
 
-def music(seed: int = SEED) -> World:
-    """The listeners and tracks of the sample."""
+def music(seed: int) -> tuple[tuple[Thing, ...], tuple[Person, ...]]:
+    """The tracks and listeners of the sample."""
     rng = Random(seed)
+    made = tracks(rng)
     values = dict.fromkeys(("Female", "Male", *COUNTRIES, *COUNTRIES.values()))
-    themes = tuple(ARTISTS)
-    world = World(tracks(rng), (), likings(rng, list(values), list(MOODS)), themes)
+    liking = likings(rng, list(values), list(MOODS))
     people = []
     for country, counts in LISTENERS.items():
         for gender, count in zip(("Female", "Male"), counts, strict=True):
             for _ in range(count):
                 demography = (country, COUNTRIES[country], gender)
-                own = tuple(drawn(rng, themes, OWNS))
-                had = weighted(rng, world.weights(demography, own), between(rng, TRACKS))
-                people.append(Person(demography, own, had, COUNTRIES[country] in CONTINENTS))
-    return World(world.things, shuffled(rng, people), world.liking, themes)
+                own = drawn(rng, tuple(ARTISTS), OWNS)
+                had = weighted(rng, weights(made, liking, demography, own), between(rng, TRACKS))
+                people.append(Person(demography, had))
+    return made, shuffled(rng, people)
 
 
 def write_movies(folder: Path, *, seed: int = SEED) -> Path:
     """Writes users.dat, ratings.dat and movies.dat into a folder."""
-    world, rng = movies(seed), Random(seed + 1)
+    (things, people), rng = movies(seed), Random(seed + 1)
     users, ratings = [], []
-    for number, person in enumerate(world.people, 1):
+    for number, person in enumerate(people, 1):
         age, gender, occupation = person.demography
         code = f"{AGES[age]}::{OCCUPATIONS[occupation]}::{between(rng, (10_000, 99_999))}"
         users.append(f"{number}::{gender[0]}::{code}\n")
@@ -272,33 +258,23 @@ def write_movies(folder: Path, *, seed: int = SEED) -> Path:
         for place in person.things:
             time += between(rng, (0, 90))
             ratings.append(f"{number}::{place + 1}::{between(rng, (2, 5))}::{time}\n")
-    lines = [
-        f"{number}::{film.title}::{film.genre}\n" for number, film in enumerate(world.things, 1)
-    ]
+    lines = [f"{number}::{film.title}::{film.genre}\n" for number, film in enumerate(things, 1)]
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in (("users", users), ("ratings", ratings), ("movies", lines)):
         (folder / f"{name}.dat").write_bytes("".join(rows).encode("iso-8859-1"))
     return folder
 
 
-def plays(world: World, rng: Random, person: Person, count: int) -> Iterator[Thing]:
-    """So many plays of the tracks of a listener, each track at least once if they suffice."""
-    own = [world.things[place] for place in person.things]
-    yield from shuffled(rng, own)[:count]
-    for _ in range(count - len(own)):
-        yield picked(rng, own)
-
-
 def write_music(folder: Path, *, seed: int = SEED) -> Path:
     """Writes the profiles and the packed events into a folder."""
-    world, rng = music(seed), Random(seed + 1)
+    (things, people), rng = music(seed), Random(seed + 1)
     ids = {
         name: "" if rng.random() < 0.4 else str(UUID(int=int(rng.random() * 2**53) << 72))
-        for thing in world.things
+        for thing in things
         for name in (thing.artist, thing.title)
     }
     profile, events = ["#id\tgender\tage\tcountry\tregistered\n"], []
-    for number, person in enumerate(world.people, 1):
+    for number, person in enumerate(people, 1):
         user = f"user_{number:06}"
         country, _, gender = person.demography
         letter = "" if number <= UNKNOWN_GENDER else gender[0].lower()
@@ -308,7 +284,10 @@ def write_music(folder: Path, *, seed: int = SEED) -> Path:
         few = UNKNOWN_GENDER < number <= UNKNOWN_GENDER + FEW_PLAYS
         count = between(rng, (20, MIN_PLAYS - 1) if few else (MIN_PLAYS, MIN_PLAYS + 15))
         minute = between(rng, (200_000, 400_000))
-        for track in plays(world, rng, person, count):
+        own = [things[place] for place in person.things]
+        # Each track at least once if the plays suffice.
+        more = (picked(rng, own) for _ in range(count - len(own)))
+        for track in chain(shuffled(rng, own)[:count], more):
             minute -= between(rng, (3, 400))
             day, left = divmod(minute, 1440)
             year, month = 2007 + day // 336, day % 336 // 28 + 1

@@ -152,17 +152,16 @@ class Person(NamedTuple):
 def catalogue(rng: Random) -> list[list[Clip]]:
     """The clips of every topic, and in the end those about nothing; ids tell nothing of topics."""
     texts = [topic_texts(rng, topic) for topic in range(len(TOPICS))]
-    texts.append([aside_text(rng) for _ in range(ASIDES)])
-    ids: set[int] = set()
-    return [[Clip(new_id(rng, ids), text) for text in group] for group in texts]
-
-
-def new_id(rng: Random, taken: set[int]) -> int:
-    """A number of seven digits that nobody has yet."""
-    while (number := 1_000_000 + int(rng.random() * 9_000_000)) in taken:
-        pass
-    taken.add(number)
-    return number
+    texts.append([
+        " ".join(f"#{tag}" for tag in dict.fromkeys(picked(rng, LOOSE_TAGS) for _ in range(3)))
+        + f" {picked(rng, ASIDE_FRAMES)}"
+        for _ in range(ASIDES)
+    ])  # fmt: skip
+    ids: dict[int, None] = {}
+    while len(ids) < sum(map(len, texts)):
+        ids[1_000_000 + int(rng.random() * 9_000_000)] = None
+    given = iter(ids)
+    return [[Clip(next(given), text) for text in group] for group in texts]
 
 
 def topic_texts(rng: Random, topic: int) -> list[str]:
@@ -189,12 +188,6 @@ def hashtags(rng: Random, common: str, rarer: list[str]) -> str:
         stray, _ = picked(rng, TOPICS)
         tags.append(stray.partition(" ")[0])
     return " ".join(f"#{tag}" for tag in dict.fromkeys(tags))
-
-
-def aside_text(rng: Random) -> str:
-    """The text of a clip about nothing in particular."""
-    tags = dict.fromkeys(picked(rng, LOOSE_TAGS) for _ in range(3))
-    return " ".join(f"#{tag}" for tag in tags) + " " + picked(rng, ASIDE_FRAMES)
 
 
 def person(rng: Random) -> Person:

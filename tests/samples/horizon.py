@@ -144,35 +144,24 @@ def reviews(seed: int, *, ordered: bool) -> list[Bought]:
 
 def write(folder: Path, *, seed: int = SEED, ordered: bool = True) -> Path:
     """Writes reviews and metadata of each domain into a folder."""
-    rows: dict[str, list[Any]] = {name: [] for name in DOMAINS}
+    rows: dict[str, list[Any]] = {f"reviews/{name}": [] for name in DOMAINS}
     for user, thing, time in reviews(seed, ordered=ordered):
-        rows[domain_of(thing)].append(
-            {
-                "rating": float(3 + (user + thing) % 3),
-                "parent_asin": f"B{thing:05}",
-                "user_id": f"A{user:05}",
-                "timestamp": time,
-            }
+        stars, asin = float(3 + (user + thing) % 3), f"B{thing:05}"
+        rows[f"reviews/{domain_of(thing)}"].append(
+            {"rating": stars, "parent_asin": asin, "user_id": f"A{user:05}", "timestamp": time}
         )
-    for name, own in rows.items():
-        _write(folder / "reviews" / f"{name}.jsonl.gz", own)
-        start = list(DOMAINS).index(name) * SERIES * LENGTH
-        things = [
-            {
-                "main_category": name.replace("_", " "),
-                "title": title(thing),
-                "parent_asin": f"B{thing:05}",
-            }
-            for thing in range(start, start + SERIES * LENGTH)
+    for number, name in enumerate(DOMAINS):
+        category = name.replace("_", " ")
+        rows[f"meta/meta_{name}"] = [
+            {"main_category": category, "title": title(thing), "parent_asin": f"B{thing:05}"}
+            for thing in range(number * SERIES * LENGTH, (number + 1) * SERIES * LENGTH)
         ]
-        _write(folder / "meta" / f"meta_{name}.jsonl.gz", things)
+    for name, own in rows.items():
+        file = folder / f"{name}.jsonl.gz"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lines = "".join(json.dumps(row) + "\n" for row in own)
+        file.write_bytes(gzip.compress(lines.encode(), mtime=0))
     return folder
-
-
-def _write(file: Path, rows: list[Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    file.write_bytes(gzip.compress(lines.encode(), mtime=0))
 
 
 def write_data(folder: Path) -> Path:

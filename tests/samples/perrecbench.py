@@ -13,8 +13,7 @@ whatever the seed. Only taste can tell who comes first.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
@@ -72,30 +71,22 @@ SCALES = (
 
 GOODS = {
     "book": (
-        "Once My Our Another",
-        "Mystery Romance Cookbook Memoir Saga",
-        "Secrets Letters Stories",
-        "Novel Anthology Collection",
+        "Once My Our Another", "Mystery Romance Cookbook Memoir Saga",
+        "Secrets Letters Stories", "Novel Anthology Collection",
     ),
     "kitchen": (
-        "Brelto Kupfra Ostmill Tavina",
-        "Kettle Skillet Teapot Apron Toaster",
-        "Pattern Handle Trim",
-        "Small Large Twin-Pack",
+        "Brelto Kupfra Ostmill Tavina", "Kettle Skillet Teapot Apron Toaster",
+        "Pattern Handle Trim", "Small Large Twin-Pack",
     ),
     "clothing": (
-        "Wendel Norra Pelisse Oakhem",
-        "Sweater Scarf Jacket Socks Cap",
-        "Print Lining Buttons",
-        "Adult Youth Unisex",
+        "Wendel Norra Pelisse Oakhem", "Sweater Scarf Jacket Socks Cap",
+        "Print Lining Buttons", "Adult Youth Unisex",
     ),
     "electronic": (
-        "Voltane Quirrel Lumo Hertzig",
-        "Speaker Headphones Charger Lamp Keyboard",
-        "Case Finish Lights",
-        "Black Silver Refurbished",
+        "Voltane Quirrel Lumo Hertzig", "Speaker Headphones Charger Lamp Keyboard",
+        "Case Finish Lights", "Black Silver Refurbished",
     ),
-}
+}  # fmt: skip
 """By domain: what titles begin with, kinds of things, what the second theme word is of, endings."""
 
 FIRST_NAMES = ("Ada", "Bo", "Cleo", "Dirk", "Edda", "Finn", "Gus", "Hedi", "Ivo", "Juna")
@@ -159,40 +150,54 @@ Groups: TypeAlias = dict[Level, dict[str, tuple[User, ...]]]
 Themes: TypeAlias = Mapping[tuple[int, int], Sequence[Thing]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class World:
-    """All that is made of one seed; groups are by level and the id of the thing."""
-
-    things: tuple[Thing, ...]
-    tested: Groups
-    held_out: Groups
-    histories: dict[str, list[Rating]]
-    profiles: dict[str, str]
-    alone: tuple[tuple[str, int], ...]
-
-
-def world(seed: int = SEED) -> World:
-    """Users, things and ratings of a seed."""
-    rng = Random(seed)
+def write(folder: Path) -> None:
+    """Writes users, things and ratings in the published layout."""
+    rng = Random(SEED)
     catalogue = Catalogue(rng)
-    users = tuple(_user(rng, catalogue) for _ in range(USERS))
+    users = tuple(
+        User(
+            id=catalogue.new_id("U"),
+            average=3 + _of_either_sign(rng, GENEROSITY) + NOISE * (2 * rng.random() - 1),
+            tastes=tuple(picked(rng, EVERY_LIKING) for _ in SCALES),
+        )
+        for _ in range(USERS)
+    )
     asked = Asked(rng, users)
     tested = _groups(rng, catalogue, asked, pairs=TESTED_PAIRS)
     held_out = _groups(rng, catalogue, asked, pairs=HELD_OUT_PAIRS)
     for place in range(OTHER_THINGS):
         scale = place // 2 % len(SCALES)
         catalogue.add(scale, 1 - 2 * (place % 2), _of_either_sign(rng, QUALITY))
-    themes = catalogue.by_theme()
+    themes: dict[tuple[int, int], list[Thing]] = defaultdict(list)
+    for thing in catalogue.things:
+        themes[thing.scale, thing.end].append(thing)
     histories = {user.id: _history(rng, user, asked.ratings[user.id], themes) for user in users}
     late = [(user, place) for user, one in histories.items() for place in range(EARLIER, len(one))]
-    return World(
-        things=tuple(catalogue.things),
-        tested=tested,
-        held_out=held_out,
-        histories=histories,
-        profiles={user.id: profile(rng, user.tastes) for user in users},
-        alone=tuple(drawn(rng, late, ALONE)),
+    profiles = {user.id: profile(rng, user.tastes) for user in users}
+    alone = drawn(rng, late, ALONE)
+
+    place = folder_of(folder, ALL)
+    things = (
+        (one.id, {"title": one.title, "author": {"name": one.author} if one.author else None})
+        for one in sorted(catalogue.things)
     )
+    told = ((user, [_told(one) for one in histories[user]]) for user in profiles)
+    behaviours = (
+        {"user_id": user, **_told(histories[user][before]), "history_len": before}
+        for user, before in alone
+    )
+    write_object(place / ALWAYS["items"], things, option="--out")
+    write_object(place / ALWAYS["histories"], told, option="--out")
+    write_object(place / PROFILES, profiles.items(), option="--out")
+    write_list(place / BEHAVIOURS, behaviours, option="--out")
+    for groups, is_held_out in ((tested, False), (held_out, True)):
+        for level, by_thing in groups.items():
+            published = (
+                (item, [[_member(user.id, histories[user.id], item) for user in members]])
+                for item, members in by_thing.items()
+            )
+            name = groups_file(level, held_out=is_held_out)
+            write_object(place / name, published, option="--out")
 
 
 class Catalogue:
@@ -219,13 +224,6 @@ class Catalogue:
             pass
         self._taken.add(name)
         return name
-
-    def by_theme(self) -> Themes:
-        """The things of each end of each scale."""
-        found: dict[tuple[int, int], list[Thing]] = defaultdict(list)
-        for thing in self.things:
-            found[thing.scale, thing.end].append(thing)
-        return found
 
 
 class Asked:
@@ -271,14 +269,6 @@ class Asked:
         )
 
 
-def _user(rng: Random, catalogue: Catalogue) -> User:
-    return User(
-        id=catalogue.new_id("U"),
-        average=3 + _of_either_sign(rng, GENEROSITY) + NOISE * (2 * rng.random() - 1),
-        tastes=tuple(picked(rng, EVERY_LIKING) for _ in SCALES),
-    )
-
-
 def _groups(rng: Random, catalogue: Catalogue, asked: Asked, *, pairs: int) -> Groups:
     """Groups and their mirror images, about so many pairs of things; levels share the things."""
     groups: Groups = {level: {} for level in LIKINGS}
@@ -304,40 +294,26 @@ def _history(rng: Random, user: User, asked: Sequence[Rating], themes: Themes) -
     """
     length = SHORTEST + int(rng.random() * (LONGEST - SHORTEST + 1))
     count = max(EARLIER, length - len(asked))
-    chosen = _of_all_themes(rng, themes, count, without={one.thing.id for one in asked})
-    stars = [_possible(_halves(user.rating(one) + _mood(rng))) for one in chosen]
-    total = _halves(user.average * (count + len(asked))) - sum(one.rating for one in asked)
-    while missing := total - sum(stars):
-        place = int(rng.random() * count)
-        stars[place] = _possible(stars[place] + (0.5 if missing > 0 else -0.5))
-    others = [
-        Rating(_time(rng, place), thing, rating)
-        for place, (thing, rating) in enumerate(zip(chosen, stars, strict=True))
-    ]
-    return sorted([*others, *asked], key=lambda one: one.time)
-
-
-def _of_all_themes(
-    rng: Random, themes: Themes, count: int, *, without: set[str]
-) -> tuple[Thing, ...]:
-    """So many different things in random order, about as many of each theme."""
+    without = {one.thing.id for one in asked}
     decks = [
         [thing for thing in shuffled(rng, deck) if thing.id not in without]
         for deck in shuffled(rng, tuple(themes.values()))
     ]
     dealt = [deck[place] for place in range(count) for deck in decks if place < len(deck)]
-    return shuffled(rng, dealt[:count])
-
-
-def _time(rng: Random, place: int) -> int:
-    if place < EARLIER:
-        return EARLY + int(rng.random() * EARLY_DAYS * DAY)
-    return LATE + int(rng.random() * LATE_DAYS * DAY)
-
-
-def _mood(rng: Random) -> float:
-    """A whim, in stars."""
-    return rng.random() + rng.random() - 1
+    chosen = shuffled(rng, dealt[:count])
+    # With a whim of up to a star.
+    stars = [
+        _possible(_halves(user.rating(one) + (rng.random() + rng.random() - 1))) for one in chosen
+    ]
+    total = _halves(user.average * (count + len(asked))) - sum(one.rating for one in asked)
+    while missing := total - sum(stars):
+        place = int(rng.random() * count)
+        stars[place] = _possible(stars[place] + (0.5 if missing > 0 else -0.5))
+    others = []
+    for place, (thing, rating) in enumerate(zip(chosen, stars, strict=True)):
+        start, days = (EARLY, EARLY_DAYS) if place < EARLIER else (LATE, LATE_DAYS)
+        others.append(Rating(start + int(rng.random() * days * DAY), thing, rating))
+    return sorted([*others, *asked], key=lambda one: one.time)
 
 
 def _of_either_sign(rng: Random, values: Sequence[float]) -> float:
@@ -353,32 +329,6 @@ def _possible(stars: float) -> float:
     return min(5.0, max(1.0, stars))
 
 
-def write(folder: Path, made: World) -> None:
-    """Writes a world in the published layout."""
-    place = folder_of(folder, ALL)
-    things = ((one.id, _about(one)) for one in sorted(made.things))
-    histories = ((user, [_told(one) for one in made.histories[user]]) for user in made.profiles)
-    behaviours = (
-        {"user_id": user, **_told(made.histories[user][before]), "history_len": before}
-        for user, before in made.alone
-    )
-    write_object(place / ALWAYS["items"], things, option="--out")
-    write_object(place / ALWAYS["histories"], histories, option="--out")
-    write_object(place / PROFILES, made.profiles.items(), option="--out")
-    write_list(place / BEHAVIOURS, behaviours, option="--out")
-    for groups, is_held_out in ((made.tested, False), (made.held_out, True)):
-        for level, by_thing in groups.items():
-            name = groups_file(level, held_out=is_held_out)
-            write_object(place / name, _published(by_thing, made.histories), option="--out")
-
-
-def _published(
-    groups: Mapping[str, Sequence[User]], histories: Mapping[str, Sequence[Rating]]
-) -> Iterator[tuple[str, list[list[dict[str, Any]]]]]:
-    for item, users in groups.items():
-        yield item, [[_member(user.id, histories[user.id], item) for user in users]]
-
-
 def _member(user: str, history: Sequence[Rating], item: str) -> dict[str, Any]:
     usual = average([one.rating for one in history])
     before, asked = next((n, one) for n, one in enumerate(history) if one.thing.id == item)
@@ -388,10 +338,6 @@ def _member(user: str, history: Sequence[Rating], item: str) -> dict[str, Any]:
         "relative_rating": asked.rating - usual,
         "avg_rating": usual,
     }
-
-
-def _about(thing: Thing) -> dict[str, Any]:
-    return {"title": thing.title, "author": {"name": thing.author} if thing.author else None}
 
 
 def _told(one: Rating) -> dict[str, Any]:
@@ -426,4 +372,4 @@ def profile(rng: Random, tastes: Sequence[float]) -> str:
 
 
 if __name__ == "__main__":
-    write(SAMPLE, world())
+    write(SAMPLE)

@@ -37,7 +37,7 @@ def test_gistbench():
 
 
 def test_perrecbench(tmp_path):
-    perrecbench.write(tmp_path, perrecbench.world())
+    perrecbench.write(tmp_path)
     assert contents(tmp_path) == contents(perrecbench.SAMPLE)
 
 

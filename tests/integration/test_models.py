@@ -1,13 +1,19 @@
-"""Models that think before they answer, from the first question to the table."""
+"""Models that think, and what arguments of an `openai` model leave in records and manifest."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from builders.runs import write_sealed
+from builders.texts import read_json_lines
 
-from harness.testing.faults import TRUNCATED
+import harness as package
+from harness.testing import Fault
+from harness.testing.faults import TRUNCATED, status
 from harness.testing.server import think_to_the_limit
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def run(harness, task: str, *more: str, out: str = "runs"):
@@ -69,29 +75,9 @@ def test_what_a_run_knows_or_was_asked_without_holds_for_its_next_session(harnes
     assert (server.count, server.asked_if_thinking) == (asked, 1)
 
 
-@pytest.mark.parametrize(
-    ("said", "times", "limit"),
-    [
-        ("thinking=true", 0, 1024 + 4096),
-        ("thinking=false", 0, 1024),
-        ("reasoning_tokens=100", 1, 1124),
-    ],
-)
-def test_the_user_may_say_whether_a_model_thinks_and_how_much(harness, serve, said, times, limit):
-    server = serve(harness, thinks=True)
-    more = ("--gen_kwargs", said)
-    if not times:
-        more = ("--model_args", f"base_url={harness.url},model=m,{said}")
-    run(harness, "interests", "--judge", "lexical", "--limit", "2", *more).ok()
-    assert server.asked_if_thinking == times
-    assert {body["max_tokens"] for body in server.requests} == {limit}
-
-
 def test_questions_are_written_without_a_small_one(harness, serve):
     server = serve(harness, thinks=True)
-    harness.here(
-        *harness.arguments("--limit", "2", "--write_requests", "asked")[3:], "--judge", "lexical"
-    ).ok()
+    harness.run("--limit", "2", "--write_requests", "asked", "--judge", "lexical").ok()
     assert server.asked_if_thinking == 0
     # So that the keys of a later session are those of the file.
     assert manifest_in(harness)["roles"]["candidate"]["thinks"] is False
@@ -107,3 +93,54 @@ def test_a_dry_run_counts_what_may_be_thought(harness):
         return role["most_completion_tokens"] // role["calls"]
 
     assert (completion("false"), completion("true")) == (1024, 1024 + 4096)
+
+
+LOGPROBS = {"content": [{"token": "[", "logprob": -0.25, "top_logprobs": []}]}
+KEPT = [{"token": "[", "logprob": -0.25}]
+
+
+@pytest.fixture
+def ask(tmp_path):
+    def ask(server, model="openai", **more):
+        args = {"base_url": server.url, "model": "m", "revision": "r1"} if server else {}
+        return package.evaluate(
+            "interests", model=model, model_args={**args, **more}, judge="lexical", data="sample",
+            limit=3, output_path=tmp_path / "runs",
+        )  # fmt: skip
+
+    return ask
+
+
+def calls(folder: Path) -> list[dict]:
+    records = read_json_lines(folder / "interests" / "1-name.jsonl")
+    return [call for record in records for call in record["calls"]]
+
+
+def test_logprobs_stand_in_the_record_from_model_store_and_recording(ask, serve):
+    server = serve(faults=lambda asked: Fault(choice={"logprobs": LOGPROBS}))
+    plain = ask(server)
+    asked = server.count
+    first = ask(server, logprobs=True)
+    assert server.count == 2 * asked, "answers without logprobs do not stand for those with them"
+    again = ask(server, logprobs=True)
+    assert server.count == 2 * asked
+    replayed = ask(None, model="replay", run=str(first.folder))
+    for run, source in ((first, "model"), (again, "store"), (replayed, "model")):
+        told = [(call["logprobs"], call.get("source", "model")) for call in calls(run.folder)]
+        assert told == [(KEPT, source)] * 3
+    # Sent without being asked for, they are kept all the same.
+    assert [call["logprobs"] for call in calls(plain.folder)] == [KEPT] * 3
+
+
+def test_what_auto_found_out_stands_in_the_manifest(ask, serve):
+    def refuses_system(asked):
+        has = any(turn["role"] == "system" for turn in asked.body["messages"])
+        return status(400, message="System role not supported") if has else None
+
+    done = ask(serve(faults=refuses_system), system_role="auto")
+    assert done.status == "done"
+    manifest = json.loads((done.folder / "manifest.json").read_text())
+    (session,) = manifest["sessions"]
+    assert session["limits"]["openai:m"]["learnt"] == {"system_role": False}
+    identity = manifest["roles"]["candidate"]["identity"]["model"]
+    assert identity["details"] == {"revision": "r1", "system_role": "auto"}

@@ -1,4 +1,4 @@
-"""PerRecBench without its published groups: built from reviews, then run without a network."""
+"""PerRecBench whole: its profiles and variants, and groups that are built from reviews."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from requests.adapters import HTTPAdapter
 
 from harness.data.fetch import OFFLINE
 
+WAYS = ("pointwise", "pairwise", "listwise")
+VARIANTS = ("noprofile", "fewshot", "fewshot_noprofile", "sc", "cot", "strict")
 DAY = 86_400_000
 START = 1_600_000_000_000
 RATED = {"ann": 5.0, "bob": 4.0, "cid": 3.0, "dee": 2.0}
@@ -86,15 +88,15 @@ def task(tmp_path: Path, web: Web) -> Path:
     return file
 
 
-def run(perrec: Any, task: Path, *options: str) -> Any:
-    return perrec.harness.here(
+def run(harness: Any, task: Path, *options: str) -> Any:
+    return harness.here(
         "--model", "baseline", "--role", "profiler=baseline", "--tasks", str(task), "--json",
         *options,
     )  # fmt: skip
 
 
-def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, web):
-    absent = perrec.harness.here("data", "where", str(task))
+def test_groups_are_built_where_the_published_ones_cannot_be_had(harness, task, web):
+    absent = harness.here("data", "where", str(task))
     assert absent.code == 1
     assert "the data of task 'small_pairwise' was not built yet" in absent.err
     assert absent.err.count("cannot get its data") == 1
@@ -103,22 +105,22 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
     assert absent.out.count("item2group") == 1
     assert web.asked == []
 
-    fetched = perrec.harness.here("data", "fetch", str(task)).ok()
+    fetched = harness.here("data", "fetch", str(task)).ok()
     assert "no data from published.zip on Google Drive" in fetched.err
     assert fetched.err.count("building data from 3 files, once") == 1
     assert "built by harness data perrec-groups" in fetched.out
     web.asked.clear()
-    there = perrec.harness.here("data", "where", str(task)).ok()
+    there = harness.here("data", "where", str(task)).ok()
     assert there.out == fetched.out
 
-    ended = run(perrec, task, "--offline").ok()
+    ended = run(harness, task, "--offline").ok()
     assert web.asked == []
     assert "building data" not in ended.err
     for summary in ended.json["summaries"]:
         assert summary["units"] == 4
         assert summary["metrics"]["higher_average_first"]["value"] == 1.0
         assert "data built here, not the published data" in summary["not_comparable_because"]
-    manifest = json.loads((perrec.folder(ended) / "manifest.json").read_text())
+    manifest = json.loads((harness.folder / ended.json["folder"] / "manifest.json").read_text())
     data = manifest["tasks"]["small_listwise"]["data"]
     assert (data["origin"], data["tool"], data["comparable"]) == ("build", "perrec-groups", False)
     assert data["options"]["test_items"] == 4
@@ -136,10 +138,46 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
         ("book=Books", "Books", "text of the form"),
     ],
 )
-def test_a_build_that_cannot_be_is_found_in_the_file(perrec, task, written, wrong, said):
+def test_a_build_that_cannot_be_is_found_in_the_file(harness, task, written, wrong, said):
     assert written in TASKS
     task.write_text(TASKS.replace(written, wrong).replace("WEB", "http://h"))
-    ended = perrec.harness.here("validate", str(task))
+    ended = harness.here("validate", str(task))
     assert ended.code == 2
     assert said in ended.err
     assert "small.yaml:" in ended.err
+
+
+def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(harness, serve):
+    def answer(body: dict[str, Any]) -> str:
+        ranked = "predicted_ranking" in body["messages"][-1]["content"]
+        return json.dumps({"predicted_ranking": [1, 2]} if ranked else {"predicted_rating": 3})
+
+    candidate, writer = serve(answer=answer), serve(answer=lambda body: "Fond of kettles.")
+    words = (
+        "--model", "openai", "--model_args", f"base_url={candidate.url},model=m,revision=1",
+        "--role", f"profiler=openai:base_url={writer.url},model=p,revision=1", "--data", "sample",
+        "--limit", "3", "--json",
+    )  # fmt: skip
+    listwise = "perrec_easy_listwise_strict"
+    done = harness.here("--tasks", f"{listwise},perrec_easy_pointwise_strict", *words).ok()
+    assert [one["metrics"]["ptc"]["n"] for one in done.json["summaries"]] == [3, 3]
+    assert writer.count == 6, "two users are asked about each thing"
+    for body in candidate.requests:
+        assert "## User Profile\nFond of kettles.\n" in body["messages"][-1]["content"]
+    other = harness.here("--tasks", listwise, "--set", "k=2", *words).ok()
+    assert writer.count == 6
+    made = other.summary(listwise)["stages"]["profile"]["roles"]["profiler"]
+    assert made["from_store"] == 6
+
+
+def test_the_bundled_sample_is_enough_for_every_variant_and_for_ratings(harness):
+    tasks = [f"perrec_easy_{way}_{one}" for way, one in zip(WAYS * 2, VARIANTS, strict=True)]
+    done = harness.here(
+        "--model", "baseline", "--role", "profiler=baseline", "--tasks",
+        ",".join([*tasks, "perrec_easy_pairwise_shots5_k16", "perrec_rating_published"]),
+        "--data", "sample", "--limit", "2", "--json",
+    ).ok()  # fmt: skip
+    assert len(done.json["summaries"]) == len(VARIANTS) + 2
+    for summary in done.json["summaries"]:
+        foremost = summary["metrics"]["mae" if "rating" in summary["task"] else "ptc"]
+        assert (foremost["n"], foremost["missing"]) == (2, {}), summary["task"]

@@ -1,9 +1,13 @@
-"""Every link between the pages leads to a file, and to a heading that it has."""
+"""The pages hold commands and metrics as they are, and every link leads to a file and a heading."""
 
 import re
 from pathlib import Path
 
 import pytest
+from golden import command_pages
+from golden.metric_pages import PAGE, TASKS, baselines_of, page_text, run_baselines
+
+from harness.registry import load_plugins
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("plugins/*/README.md")]
@@ -30,3 +34,28 @@ def test_the_index_has_every_page():
     index = (ROOT / "docs" / "README.md").read_text("utf-8")
     linked = {file for file, _ in LINK.findall(index)}
     assert {page.name for page in ROOT.glob("docs/*.md")} - {"README.md"} <= linked
+
+
+def test_the_page_of_commands_is_as_the_commands_are():
+    assert command_pages.PAGE.read_text("utf-8") == command_pages.page_text(), "run `make commands`"
+
+
+def test_the_page_of_metrics_is_as_the_plugins_declare_them():
+    page = PAGE.read_text("utf-8")
+    assert page == page_text(baselines_of(page)), "run `make metrics`"
+
+
+@pytest.mark.slow
+def test_the_baseline_scores_on_the_samples_what_the_page_says():
+    page = baselines_of(PAGE.read_text("utf-8"))
+    found = run_baselines()
+    assert page == {of: found[of] for of in page}, "run `make metrics`"
+    assert {task for task, _ in page} == {*TASKS}
+
+
+@pytest.mark.parametrize("name", load_plugins().benchmarks)
+def test_a_range_holds_what_the_worst_value_of_its_column_is(name):
+    for metric in load_plugins().benchmark(name).metrics.values():
+        low, high = metric.range
+        if metric.worst is not None and not metric.of:
+            assert (low is None or low <= metric.worst) and (high is None or metric.worst <= high)

@@ -7,7 +7,6 @@ import json
 import shutil
 import threading
 from collections import Counter
-from random import Random
 
 import msgspec
 import pytest
@@ -125,12 +124,11 @@ def test_the_command_takes_answers_and_memos_into_its_own_store(runs, server, mo
     }
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_what_a_worker_that_dies_has_recorded_is_not_asked_again(runs, server, whole, seed):
+@pytest.mark.parametrize("lives_on", [False, True])
+def test_what_a_worker_that_dies_has_recorded_is_not_asked_again(runs, server, whole, lives_on):
     """One that is only cut off asks on, and records beside the one that took its place."""
     runs.words(*WORDS)
-    draw, lives_on = Random(seed), seed % 2 == 1
-    moments = {number: draw.choice((0, 0, 1)) for number in draw.sample(range(6, 40), 3)}
+    moments = {9: 0, 21: 1, 33: 0}
 
     def strike(request):
         if request.number in moments:
@@ -143,7 +141,8 @@ def test_what_a_worker_that_dies_has_recorded_is_not_asked_again(runs, server, w
     assert scores_of(done) == whole
     assert outcomes(current_lines(done.folder, "say")) == said(WORDS)
     assert any(
-        " died on " in line and ", and was started again on " in line for line in runs.problems
+        line.startswith("worker 1 died on ") and ", and was started again on " in line
+        for line in runs.problems
     )
     again = sum(questions(server).values()) - len(WORDS) - 2 * 7
     assert lives_on or again <= 3 * 2 * 2  # what was in flight at each of the deaths
@@ -294,8 +293,8 @@ def test_failures_on_all_workers_are_compared_with_the_limits(runs, server):
     assert runs.stages == ["say begins", "say ends"]
 
 
-@pytest.mark.parametrize(("then", "moment"), [("local", 20), ("here", 27), ("local", 35)])
-def test_what_a_killed_command_left_is_taken_over(runs, server, whole, then, moment):
+@pytest.mark.parametrize("then", ["local", "here"])
+def test_what_a_killed_command_left_is_taken_over(runs, server, whole, then):
     """A copy of the folder as it was at a moment is what a kill leaves."""
     runs.words(*WORDS)
     copied, taken = runs.folder / "left", threading.Event()
@@ -312,7 +311,7 @@ def test_what_a_killed_command_left_is_taken_over(runs, server, whole, then, mom
         taken.set()
 
     def strike(request):
-        if request.number == moment:
+        if request.number == 20:
             runs.machines.workers[0]._loop.call_soon_threadsafe(copy)
             taken.wait()
 

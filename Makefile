@@ -58,7 +58,7 @@ freeze: $(VENV)/.installed
 SOAK ?= *.py
 soak: $(VENV)/.installed-dev
 	$(PYTEST) -rfEP -o console_output_style=times \
-		$(wildcard $(addprefix tests/soak/,$(SOAK)))
+		$(filter-out tests/soak/conftest.py,$(wildcard $(addprefix tests/soak/,$(SOAK))))
 
 # Kills workers, nodes and drivers for some minutes.
 test-cluster: $(VENV)/.installed-dev

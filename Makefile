@@ -40,7 +40,7 @@ test: $(VENV)/.installed-dev
 	$(PYTEST) --dist worksteal -m 'not slow' || status=$$?; \
 	exit $$status
 
-# What needs a cluster, a wheel, a browser or an engine. What shares one runs one after
+# What needs a cluster, a wheel, a browser, an engine or another SQLite. What shares one runs one after
 # the other.
 test-slow: $(VENV)/.installed-dev
 	$(PYTEST) --dist loadgroup -m slow

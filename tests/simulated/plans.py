@@ -39,7 +39,7 @@ class Plan:
     """All that is drawn for a world before it begins.
 
     `crashes` are places in a session, as shares of the writes of one that nothing disturbs.
-    In a `wired` world the real HTTP client asks.
+    In a `wired` world the real HTTP client asks; in a `paged` one SQLite's own writes count.
     """
 
     script: Script
@@ -54,6 +54,7 @@ class Plan:
     crashes: tuple[float, ...]
     interrupts: tuple[tuple[float, ...], ...]
     wired: bool = False
+    paged: bool = False
 
 
 def plan_of(seed: int) -> Plan:

@@ -71,6 +71,7 @@ class Server:
         self.budget: Any = None
         self.left: dict[str, list[str]] = {}
         self.forbidden: dict[str, str] = {}
+        self.gone_until = 0.0
         self.wired = False
         self.stored = False
         self.answers: set[str] = set()
@@ -91,6 +92,8 @@ class Server:
         session.in_flight[name] += 1
         session.in_flight[question] += 1
         try:
+            if now() < self.gone_until:
+                raise CallError("connection", "refused", retryable=True)
             left = self.left.setdefault(question, self._drawn(question))
             fault = left.pop(0) if left else None
             reply = answer(self.script, name, request)

@@ -1,11 +1,22 @@
-"""Worlds: the real run, resumed and disturbed, ends as one that nothing disturbs."""
+"""Worlds: the real run, resumed and disturbed, ends as one that nothing disturbs.
+
+Three hundred, with those of `test_further_worlds.py` and `test_last_worlds.py`.
+"""
 
 from __future__ import annotations
 
-import pytest
-from simulated.world import live
+import tempfile
+from dataclasses import replace
+from pathlib import Path
 
-SEEDS = 300
+import pytest
+from simulated.plans import plan_of
+from simulated.world import World, live
+
+from harness.calls.budget import Budget
+from harness.calls.retry import Patience
+
+SEEDS = 100
 AT_ONCE = 10
 
 
@@ -24,3 +35,16 @@ def test_a_seed_is_a_world(machine):
 
     for seed in (1, 2, 3):
         assert life(seed) == life(seed)
+
+
+def test_a_server_that_is_gone_for_ten_seconds_is_waited_for(machine):
+    plan = replace(
+        plan_of(0), faults=0.0, patience=Patience(), budget=Budget(), crashes=(), interrupts=(),
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(plan, "gone", Path(folder), machine)
+        world.server.gone_until = 10.0
+        ended = world.session()
+        world.check_end()
+    assert ended.result.status == "done"
+    assert machine.now > 10.0

@@ -28,6 +28,7 @@ from simulated.loop import Clock, SimulatedLoop
 from simulated.plans import Plan, Script, plan_of
 from simulated.server import PRICES, Server, Session
 from simulated.setting import simulated
+from simulated.sqlite_files import PagedDisk
 from simulated.wire import Wire
 
 from harness.base import clock
@@ -93,7 +94,8 @@ class World:
         self.plan, self.folder, self.machine = plan, folder / "world", machine
         self.folder.mkdir()
         self.draw = Random(f"life {seed}")
-        self.disk = Disk(self.folder, folder / "crashed", self.draw)
+        disk = PagedDisk if plan.paged else Disk
+        self.disk = disk(self.folder, folder / "crashed", self.draw)
         self.disk.on_crash = self._note_crash
         self.server = Server(
             plan.script.number, self.draw, faults=plan.faults, latency=plan.latency

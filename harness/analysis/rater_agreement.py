@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from harness.analysis.decisions import Label
+from harness.analysis.human_labels import Label
 
 if TYPE_CHECKING:
     from harness.contracts.report import Cell

@@ -11,6 +11,7 @@ import msgspec
 from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
 from harness.calls.budget import player_name
+from harness.comparison.document import SAME
 from harness.contracts.judge import Selected
 from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import Done, JournalLine
@@ -27,8 +28,6 @@ LONGEST = 2_000
 """Of a longer text, the beginning and the end are shown."""
 
 WIDTH = 100
-SAME = 1e-12
-"""Smaller differences are rounding errors of sums."""
 
 
 class Part(NamedTuple):

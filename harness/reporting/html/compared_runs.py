@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 from harness.base.errors import UsageError
 from harness.comparison.compare_runs import ComparedTasks, compare_tasks
 from harness.comparison.document import ComparisonDocument, Decision, least_shown
+from harness.comparison.matching import comparison_set
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.text import ROUNDING, number
+from harness.reporting.text import number
 from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
 
@@ -48,7 +49,7 @@ def compared_runs(
         return ComparedRuns(ComparisonDocument(comparisons=()), ranks)
     tasks = [(task_and_repeat(task.task.name)[0], task) for run in runs for task in run.tasks]
     base_of = {
-        name: next((task.run for task in of_runs if task.run in bases), None)
+        name: next((one.run for one in comparison_set(of_runs).members if one.run in bases), None)
         for name, of_runs in grouped(tasks).items()
     }
     found = ComparedTasks([], [], [])
@@ -95,8 +96,7 @@ def ending_of(decision: Decision, labels: Mapping[str, str]) -> Ending:
     if not decision.better:
         least = max((least_shown(one) or 0.0 for one in decision.undecided), default=None)
         why = next((one.no_interval for one in decision.differences if one.no_interval), None)
-        some = least is not None and least > ROUNDING
-        how = f"can show {short(least or 0.0)}" if some else why or "no difference at all"
+        how = f"can show {short(least)}" if least else why or "no difference at all"
         return Ending("undecided", "undecided", how)
     known = [one.difference.p_holm for one in decision.better if one.difference.p_holm is not None]
     p = max(known, default=0.0)

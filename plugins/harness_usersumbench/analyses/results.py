@@ -40,7 +40,6 @@ GRID = ResultGrid[Method](
     cell=lambda task: task.options.method,
     setting=SETTING.describe,
     roles=("predictor",),
-    units="users",
 )
 
 

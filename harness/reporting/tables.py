@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.text import Text
@@ -47,7 +47,6 @@ from harness.scoring.summary import (
     MetricResult,
     RepeatedTask,
     RoleUse,
-    Spread,
     TaskSummary,
     main_metrics,
     over_repeats,
@@ -372,7 +371,14 @@ def _roles(summary: TaskSummary) -> list[tuple[str, RoleUse]]:
     ]
 
 
-def metric_name(name: str, metric: Metric | MetricResult | MeanOverTasks | Spread) -> str:
+class Directed(Protocol):
+    """A metric, or a result in one."""
+
+    @property
+    def higher_is_better(self) -> bool: ...
+
+
+def metric_name(name: str, metric: Directed) -> str:
     """The name of a metric in tables, with an arrow in the direction of better values."""
     return f"{clean_text(name)} {'↑' if metric.higher_is_better else '↓'}"
 

@@ -15,10 +15,10 @@ from harness.contracts.report import Cell, Sheet
 from harness.registry import ANY_BENCHMARK, made
 from harness.registry.data_tools import run_tool
 from harness.reporting.html.page import Image, Table, image_of, table_of
-from harness.reporting.html.picture import metric_arrow
 from harness.reporting.html.reported_run import ReportedRun, runs_together
 from harness.reporting.html.results import Result
 from harness.reporting.run_lines import paid, tokens
+from harness.reporting.tables import metric_name
 from harness.reporting.text import duration, reasons
 from harness.scoring.run_costs import costs_of
 from harness.scoring.summary import StageSummary
@@ -37,7 +37,7 @@ def values_table(results: Sequence[Result]) -> Table:
     """What the picture shows, in numbers: a row for each value."""
     rows: list[tuple[Cell, ...]] = []
     for one in results:
-        metric = metric_arrow(one.metric, one.higher)
+        metric = metric_name(one.metric, one)
         for label, value in one.values.items():
             ends = value.interval or (None, None)
             run = f"{label} ×{value.repeats}" if value.repeats > 1 else label
@@ -67,7 +67,7 @@ def difference_tables(document: ComparisonDocument) -> Iterator[Table]:
     """The differences in numbers, then those within parts of the data."""
     labels = document.labels()
     rows: list[tuple[Cell, ...]] = [
-        (one.name, metric_arrow(one.metric, one.higher_is_better), *numbers_of(each, labels))
+        (one.name, metric_name(one.metric, one), *numbers_of(each, labels))
         for one in document.decisions()
         for each in one.differences
     ]

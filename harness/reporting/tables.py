@@ -432,6 +432,16 @@ class _Row:
     is_task: bool = False
 
 
+def _row(
+    name: str, metric: str, result: MetricResult | MeanOverTasks, n: int, missing: str
+) -> _Row:
+    none = "no mean" if isinstance(result, MeanOverTasks) else "no value"
+    return _Row(
+        name=name, metric=metric_name(metric, result), n=f"{n:,}", missing=missing,
+        value=none if result.value is None else value_of(result),
+    )  # fmt: skip
+
+
 def print_short_table(
     manifest: Manifest,
     summaries: Sequence[TaskSummary],
@@ -577,17 +587,10 @@ class _Rows:
         yield from rows
 
     def _of_summary(self, name: str, summary: TaskSummary | None) -> Iterator[_Row]:
-        if summary is None:
-            return
-        for metric in main_metrics(summary.main, summary.metrics):
-            result = summary.metrics[metric]
-            yield _Row(
-                name=name,
-                metric=metric_name(metric, result),
-                value="no value" if result.value is None else value_of(result),
-                n=f"{result.units_behind:,}",
-                missing=missing_cell(result),
-            )
+        shown = main_metrics(summary.main, summary.metrics) if summary else ()
+        for metric in shown:
+            result = summary.metrics[metric]  # type: ignore[union-attr]
+            yield _row(name, metric, result, result.units_behind, missing_cell(result))
             name = ""
 
     def _of_means(self, name: str, means: Sequence[MeanOverTasks]) -> Iterator[_Row]:
@@ -595,13 +598,8 @@ class _Rows:
             results = [self._found[task].metrics[mean.metric] for task in mean.tasks]
             missing = sum(sum(result.missing.values()) for result in results)
             lost = sum(map(missing_share, results)) / len(results)
-            yield _Row(
-                name=name,
-                metric=metric_name(mean.metric, mean),
-                value="no mean" if mean.value is None else value_of(mean),
-                n=f"{sum(result.units_behind for result in results):,}",
-                missing=missing_units(missing, lost),
-            )
+            n = sum(result.units_behind for result in results)
+            yield _row(name, mean.metric, mean, n, missing_units(missing, lost))
             name = ""
 
     def _why_not(self, names: Sequence[str]) -> str:

@@ -136,7 +136,7 @@ def compare_tasks(
     *,
     metrics: Sequence[str] = (),
     everything: bool = False,
-    against: str | None = None,
+    against: str | Mapping[str, str] | None = None,
     force: bool = False,
     oracle: Path | None = None,
     alone: bool = False,
@@ -145,7 +145,7 @@ def compare_tasks(
 ) -> ComparedTasks:
     """The comparison of each task; without `metrics` of its main ones.
 
-    Without `against`, three or more runs are compared with the one that has the best value. With
+    Without `against`, a run or by task a run, three or more are compared with the best one. With
     `everything`, all metrics and all pairs of runs are compared. `oracle` is the file of an
     oracle. With `alone`, a task of one run is compared with the file if it has an oracle. `by` is a
     slice of the data, by which the first repeat of a task is compared, `gated` are further metrics
@@ -175,8 +175,8 @@ def compare_tasks(
         try:
             repeated = task_and_repeat(name)[0]
             main = (*asked,) if metrics else main_of(of_runs[0], known[name])
-            base: str | Mapping[str, str] | None = against
-            if against is None and len(of_runs) > 2 and not everything:
+            base: Any = against.get(repeated) if isinstance(against, Mapping) else against
+            if base is None and len(of_runs) > 2 and not everything:
                 # All repeats of a task are compared with the same runs, so that their mean is too.
                 base = best.setdefault(repeated, best_runs(of_runs, main))
             first = all(

@@ -156,8 +156,8 @@ def thought_out(summary: TaskSummary) -> int:
     return sum(use.thought_out for use in uses if use is not None)
 
 
-def failed_members(summaries: Iterable[TaskSummary]) -> dict[str, tuple[int, int]]:
-    """By each member of a panel some of whose calls failed: how many did, and of how many."""
+def members_note(summaries: Iterable[TaskSummary]) -> str:
+    """Of which members of panels calls failed, asked again or not; empty if of none."""
     failed: Counter[str] = Counter()
     calls: Counter[str] = Counter()
     for summary in summaries:
@@ -166,14 +166,10 @@ def failed_members(summaries: Iterable[TaskSummary]) -> dict[str, tuple[int, int
                 if " " in name:  # see `player_name`
                     failed[name] += use.failed
                     calls[name] += use.calls
-    return {name: (many, calls[name]) for name, many in sorted(failed.items()) if many}
-
-
-def members_note(summaries: Iterable[TaskSummary]) -> str:
-    """Of which members of panels calls failed, asked again or not; empty if of none."""
     found = [
-        f"{clean_text(name)} {many:,} of {calls:,}"
-        for name, (many, calls) in failed_members(summaries).items()
+        f"{clean_text(name)} {many:,} of {calls[name]:,}"
+        for name, many in sorted(failed.items())
+        if many
     ]
     return f"failed calls of panel members: {', '.join(found)}" if found else ""
 

@@ -111,21 +111,15 @@ def result_rows(results: Sequence[Result], labels: Sequence[str]) -> list[Row]:
     """The rows of results, those of a group's members within the group's last row."""
     rows: list[Row] = []
     group: Result | None = None
-    members: list[Row] = []
     for place, result in enumerate(results):
         starts = not place or results[place - 1].name != result.name
         row = _result_row(result, labels, starts=starts)
         if group and result.tasks < group.tasks:
-            members.append(row)
-            continue
-        rows = _with_members(rows, members)
-        group, members = result if result.is_group else None, []
-        rows.append(row)
-    return _with_members(rows, members)
-
-
-def _with_members(rows: list[Row], members: Sequence[Row]) -> list[Row]:
-    return [*rows[:-1], replace(rows[-1], members=tuple(members))] if members else rows
+            rows[-1] = replace(rows[-1], members=(*rows[-1].members, row))
+        else:
+            group = result if result.is_group else None
+            rows.append(row)
+    return rows
 
 
 def _result_row(result: Result, labels: Sequence[str], *, starts: bool) -> Row:

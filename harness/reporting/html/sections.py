@@ -174,7 +174,12 @@ def analyses_of(
     for name in dict.fromkeys(summary.benchmark for run in runs for summary in run.summaries):
         own = [task for task in first if task.benchmark.name == name]
         if not own:
-            silent.append(f"{name}: {_why_none(plugins, name)}")
+            why = "none of its tasks could be read"
+            try:
+                plugins.benchmark(name)
+            except HarnessError as error:
+                why = f"{error.problem}{f'; {error.hint}' if error.hint else ''}"
+            silent.append(f"{name}: {why}")
             continue
         groups = runs_together(told_apart(own))
         for registration in _wanted(plugins, own, labels):
@@ -195,14 +200,6 @@ def analyses_of(
                 title = f"{title[:1].upper()}{title[1:]}{f': {of}' if len(groups) > 1 else ''}"
                 shown.append(Shown(title, registration.name, images, tables, report.notes))
     return shown, [*dict.fromkeys(silent)]
-
-
-def _why_none(plugins: Plugins, name: str) -> str:
-    try:
-        plugins.benchmark(name)
-    except HarnessError as error:
-        return f"{error.problem}{f'; {error.hint}' if error.hint else ''}"
-    return "none of its tasks could be read"
 
 
 def _wanted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
@@ -91,6 +91,15 @@ def tasks_of_group(group: str, groups: Mapping[str, Sequence[str]]) -> tuple[str
         within = tasks_of_group(member, groups) if member in groups else (member,)
         names.update(dict.fromkeys(within))
     return tuple(names)
+
+
+def group_of(tasks: Collection[str], manifest: Manifest) -> str | None:
+    """The first group of a run whose tasks in the run are these; None if there is no such group."""
+    for group in manifest.groups:
+        members = tasks_of_group(group, manifest.groups)
+        if {name for name in manifest.tasks if task_and_repeat(name)[0] in members} == {*tasks}:
+            return group
+    return None
 
 
 def interval_of_mean(

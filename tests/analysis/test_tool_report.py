@@ -1,9 +1,8 @@
 """What a data tool kept and dropped, as table, lines and JSON."""
 
 import msgspec
-from harness_perrecbench.grouping.rules import Step, ToolReport
 
-from harness.analysis.tool_report import settings_without, write_json
+from harness.analysis.tool_report import Step, ToolReport, settings_without, write_json
 
 REPORT = ToolReport(
     rules="users …",

@@ -58,6 +58,7 @@ SETTING = TaskSetting(
 )
 
 GRID = ResultGrid[Setting](
+    name="behaviour",
     headings=SETTINGS,
     cell=lambda task: task.options.setting,
     setting=SETTING.describe,
@@ -210,7 +211,7 @@ def pages_of(tasks: Iterable[FinishedTask]) -> list[Page]:
     every, pages = list(tasks), list[Page]()
     for domain in PROXIES:
         of_domain: list[list[tuple[Row, dict[Setting, Answers]]]] = []
-        for row in GRID.rows([task for task in every if task.options.domain == domain]):
+        for row in GRID.rows([task for task in every if task.options.domain == domain], ()):
             own = dict[Setting, Answers]()
             for setting, task in row.tasks.items():
                 if scores := [score for score in task.scores() if score.details is not None]:

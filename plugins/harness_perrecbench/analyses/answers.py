@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from harness.analysis.result_grid import additions, row_name
+from harness.analysis.score_columns import score_columns
 from harness.contracts.report import Axis, Figure, Points, Report, Sheet
-from harness_perrecbench.analyses.averages import score_columns
 from harness_perrecbench.analyses.grid import no_task, rows_of, setting_of
 from harness_perrecbench.paper import COLUMN, OURS, TAU_NOTES
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.task_setting import TaskSetting
-from harness.base.errors import UsageError
-from harness_perrecbench import paper
-from harness_perrecbench.analyses.averages import (
+from harness.analysis.result_grid import (
     Average,
-    AveragedGrid,
+    GridRow,
     Line,
-    ScoredRow,
+    ResultGrid,
     neighbours,
     published_lines,
 )
+from harness.analysis.task_setting import TaskSetting
+from harness.base.errors import UsageError
+from harness_perrecbench import paper
 
 if TYPE_CHECKING:
     from harness import FinishedTask
     from harness.contracts.report import Sheet
 
-Row = ScoredRow[paper.Cell]
+Row = GridRow[paper.Cell]
 
 NARROW = "point, pair, list: asked pointwise, pairwise, listwise"
 
@@ -53,7 +53,7 @@ def data_of(task: FinishedTask) -> tuple[Any, ...]:
     return data.get("origin"), *of_all_levels, task.manifest.limit
 
 
-GRID = AveragedGrid[paper.Cell](
+GRID = ResultGrid[paper.Cell](
     name="perrec",
     headings={(level, ask): f"{level} {paper.WAYS[ask]}" for level, ask in paper.CELLS},
     cell=cell_of,
@@ -86,7 +86,7 @@ def ranked(tasks: Iterable[FinishedTask]) -> list[FinishedTask]:
 
 def rows_of(tasks: Iterable[FinishedTask], names: Collection[str]) -> list[Row]:
     """The tasks that ask for rankings as rows of the grid, with the named columns."""
-    return GRID.scored(ranked(tasks), names)
+    return GRID.rows(ranked(tasks), names)
 
 
 def by_model(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from harness.analysis.result_grid import additions
+from harness.analysis.result_grid import additions, mean_of
+from harness.analysis.score_columns import score_columns
 from harness.contracts.report import Axis, Figure, Grid, Report, Sheet
-from harness_perrecbench.analyses.averages import mean_of, score_columns
 from harness_perrecbench.analyses.grid import GRID, no_task, ranked, setting_of
 from harness_perrecbench.paper import COLUMN, OURS, TAU_NOTES, WAYS
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
+from harness.analysis.result_grid import Line
+from harness.analysis.score_columns import MOST_UNREADABLE, ScoreColumn
 from harness.analysis.task_setting import check_several
 from harness.contracts.report import Report, Sheet
 from harness_perrecbench.analyses import grid
-from harness_perrecbench.analyses.averages import MOST_UNREADABLE, Line, ScoreColumn
 from harness_perrecbench.analyses.grid import GRID, Row, rows_of
 from harness_perrecbench.baselines import BASELINES
 from harness_perrecbench.paper import COLUMN, OURS, TWO_TAUS, Cell, tails

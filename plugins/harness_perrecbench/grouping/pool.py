@@ -15,11 +15,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from harness.analysis.tool_report import Step, ToolReport
 from harness.base.errors import DataError
 from harness.base.hashing import stable_int
 from harness_perrecbench.data.layout import GroupUser
 from harness_perrecbench.grouping.reading import UNIT
-from harness_perrecbench.grouping.rules import Step, ToolReport
 
 if TYPE_CHECKING:
     from harness_perrecbench.grouping.reading import Log, Settings

@@ -36,10 +36,12 @@ SETTING = TaskSetting(
 )
 
 GRID = ResultGrid[Method](
+    name="usersum",
     headings={method: method for method in METHODS},
     cell=lambda task: task.options.method,
     setting=SETTING.describe,
     roles=("predictor",),
+    units="users",
 )
 
 
@@ -47,7 +49,7 @@ def by_data(tasks: Iterable[FinishedTask]) -> dict[str, list[Row]]:
     """The tasks as rows of models, by the paper's name of their data."""
     every = list(tasks)
     rows = {
-        title: GRID.rows([task for task in every if task.options.source == source])
+        title: GRID.rows([task for task in every if task.options.source == source], ())
         for source, title in TITLES.items()
     }
     return {title: of_data for title, of_data in rows.items() if of_data}

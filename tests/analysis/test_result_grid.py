@@ -4,20 +4,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from harness_perrecbench.analyses.averages import (
-    Average,
-    AveragedGrid,
-    Line,
-    neighbours,
-    published_lines,
-    score_columns,
-)
 
+from harness.analysis.result_grid import Average, Line, ResultGrid, neighbours, published_lines
+from harness.analysis.score_columns import score_columns
 from harness.contracts.published import PublishedResult
 from harness.contracts.records import Score
 from harness.contracts.task import IntervalSpec
 
-GRID = AveragedGrid(
+GRID = ResultGrid(
     name="quiz",
     headings={"a": "A", "b": "B"},
     cell=lambda task: task.options.level,
@@ -50,7 +44,7 @@ def task(level, values, *, model="ada", how="", run="2026-ada-1", limit=None, se
 
 
 def lines(*tasks):
-    rows = GRID.scored(tasks, ("right",))
+    rows = GRID.rows(tasks, ("right",))
     cells = GRID.filled(rows, "right")
     return rows, [GRID.line(row, "right", cells) for row in rows], cells
 
@@ -89,11 +83,11 @@ def test_roles_that_are_not_named_may_differ_within_a_row():
         return one
 
     tasks = [asked("a", predictor="p"), asked("b", predictor="p", verifier="v")]
-    assert [len(row.tasks) for row in GRID.rows(tasks)] == [1, 1]
+    assert [len(row.tasks) for row in GRID.rows(tasks, ())] == [1, 1]
     grid = replace(GRID, roles=("predictor",))
-    assert [len(row.tasks) for row in grid.rows(tasks)] == [2]
+    assert [len(row.tasks) for row in grid.rows(tasks, ())] == [2]
     tasks = [asked("a", predictor="p"), asked("b", predictor="q")]
-    assert [len(row.tasks) for row in grid.rows(tasks)] == [1, 1]
+    assert [len(row.tasks) for row in grid.rows(tasks, ())] == [1, 1]
 
 
 def test_a_cell_with_too_many_unreadable_units_is_withheld_with_its_causes():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 
@@ -23,9 +22,6 @@ MOST_ROWS = 30
 MOST_COLOURS = 7
 """With more runs, each task has a figure of its own, as colours would be hard to tell apart."""
 
-NONE = (None, None)
-"""The bounds where there is no interval."""
-
 ALONE = "intervals are of each run alone: only a paired comparison shows whether two runs differ"
 
 
@@ -37,13 +33,17 @@ class ForestOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """A metric of one task of one run, which is called by its label."""
 
     task: str
     run: str
     result: MetricResult
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The bounds of the interval, if there is one."""
+        return self.result.interval or (None, None)
 
 
 def run(tasks: Sequence[FinishedTask], options: ForestOptions) -> Report:
@@ -74,8 +74,7 @@ def rows_by_metric(tasks: Sequence[FinishedTask], wanted: Sequence[str]) -> dict
         for name in wanted or main_metrics(task.summary.main or task.benchmark.main, metrics):
             if name in metrics:
                 title = f"{name} {'↑' if metrics[name].higher_is_better else '↓'}"
-                row = Row(task=task.task.name, run=task.label, result=metrics[name])
-                found[title].append(row)
+                found[title].append(Row(task.task.name, task.label, metrics[name]))
     return found
 
 
@@ -94,7 +93,7 @@ def sheet(title: str, rows: Sequence[Row]) -> Sheet:
         columns=("task", "run", "value", "low", "high", "n", "missing"),
         rows=tuple(
             (
-                row.task, row.run, row.result.value, *(row.result.interval or NONE),
+                row.task, row.run, row.result.value, *row.ends,
                 row.result.units_behind, sum(row.result.missing.values()),
             )
             for row in rows
@@ -128,9 +127,9 @@ def figure(title: str, rows: Sequence[Row]) -> Figure:
             Spans(
                 label=label,
                 names=tuple(row.task if len(tasks) > 1 else row.run for row in of_label),
-                low=tuple((row.result.interval or NONE)[0] for row in of_label),
+                low=tuple(row.ends[0] for row in of_label),
                 value=tuple(row.result.value for row in of_label),
-                high=tuple((row.result.interval or NONE)[1] for row in of_label),
+                high=tuple(row.ends[1] for row in of_label),
             )
             for label, of_label in colours.items()
         ),

@@ -1,4 +1,4 @@
-"""People's labels for the decisions of judges: read from files, matched, and their majority.
+"""People's labels for the decisions of judges: read from files, and their majority.
 
 A row has an `item`, as `harness show --sample` names it, and a `label`: yes or no for an option
 that may be selected, a class for a text. If the item has several decisions, `task`, `stage`,
@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from harness.analysis.decisions import Decision, Label
 from harness.analysis.user_tables import table
 from harness.contracts.task import Column
 
@@ -27,6 +26,9 @@ ANYBODY = ""
 
 NARROWING = ("task", "stage", "question", "option")
 """Columns that choose one decision of an item that has several."""
+
+Label: TypeAlias = bool | str
+"""The label of an option (whether it is selected) or of a text (its class)."""
 
 ThingT = TypeVar("ThingT")
 LabelT = TypeVar("LabelT", bound=Label)
@@ -69,18 +71,6 @@ class HumanLabels:
 
     rows: list[HumanLabel] = field(default_factory=list)
     blank: Counter[str] = field(default_factory=Counter)
-
-
-@dataclass(kw_only=True)
-class Matching:
-    """The decisions that people labelled, and why other labels match none.
-
-    `raters` holds, by stage and role, the labels of each rater by the index in `decisions`.
-    """
-
-    decisions: list[Decision] = field(default_factory=list)
-    raters: dict[tuple[str, str], dict[str, dict[int, Label]]] = field(default_factory=dict)
-    unmatched: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,33 +153,6 @@ def labels_by_rater(
     return found
 
 
-def match(labels: HumanLabels, decisions: Iterable[Decision], *, task: str) -> Matching:
-    """The labels matched with decisions; DataError if a rater labelled a decision twice."""
-    matching = Matching()
-    by_item: dict[str, list[int]] = defaultdict(list)
-    wanted = {row.item for row in labels.rows}
-    for decision in decisions:
-        if decision.item in wanted:
-            by_item[decision.item].append(len(matching.decisions))
-            matching.decisions.append(decision)
-    for row in labels.rows:
-        if row.where.get("task", task) != task:
-            matching.unmatched["of other tasks"] += 1
-            continue
-        meant = [n for n in by_item[row.item] if _is_meant(row, matching.decisions[n])]
-        if len(meant) != 1:
-            why = "of several decisions, without saying which" if meant else "of no decision here"
-            matching.unmatched[why] += 1
-            continue
-        decision = matching.decisions[meant[0]]
-        raters = matching.raters.setdefault((decision.stage, decision.role), {})
-        given = raters.setdefault(row.rater, {})
-        if meant[0] in given:
-            raise row.bad("item", row.item, "one label from each rater for a decision")
-        given[meant[0]] = row.label if decision.subject is None else row.says_yes()
-    return matching
-
-
 def votes_of(raters: Mapping[str, Mapping[ThingT, LabelT]]) -> dict[ThingT, Counter[LabelT]]:
     """How many raters gave each label to each thing."""
     votes: dict[ThingT, Counter[LabelT]] = defaultdict(Counter)
@@ -220,12 +183,3 @@ def _plain(value: Any) -> str:
     # Many tools write a column of whole numbers with gaps as decimals.
     whole = isinstance(value, float) and value.is_integer()
     return str(int(value) if whole else value).strip()
-
-
-def _is_meant(row: HumanLabel, decision: Decision) -> bool:
-    where = row.where
-    return (
-        where.get("stage", decision.stage) == decision.stage
-        and where.get("option", decision.option) == decision.option
-        and where.get("question", decision.subject) in (decision.subject, str(decision.question))
-    )

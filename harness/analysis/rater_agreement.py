@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from harness.analysis.decisions import Label
-from harness.base.hashing import stable_int
+from harness.analysis.human_labels import Label
 
 if TYPE_CHECKING:
     from harness.contracts.report import Cell
@@ -34,22 +33,3 @@ def kappa_cells(
     if not isinstance(drawn, Interval):
         return (share, found.kappa, None), [f"no interval: {drawn.reason}"]
     return (share, found.kappa, f"{drawn.low:.2f} to {drawn.high:.2f}"), []
-
-
-def share_cells(
-    both: Pairs, task: FinishedTask, *, seed: int
-) -> tuple[tuple[Cell, ...], list[str]]:
-    """The share of equal labels in %, and the bounds of its interval over users."""
-    import numpy as np
-
-    from harness.scoring.stats import Interval, bootstrap_interval
-
-    if not both:
-        return (None, None, None), ["nothing was labelled by both"]
-    same = np.array([100.0 * (first == second) for first, second, _ in both])
-    users = np.array([stable_int(user) for *_, user in both], dtype=np.uint64)
-    settings = msgspec.structs.asdict(task.task.interval)
-    drawn = bootstrap_interval(same, users, seed=seed, **settings)
-    if not isinstance(drawn, Interval):
-        return (float(same.mean()), None, None), [f"no interval: {drawn.reason}"]
-    return (float(same.mean()), drawn.low, drawn.high), []

@@ -17,7 +17,6 @@ from harness.analysis.exported_runs import score_names
 from harness.base.errors import UsageError
 from harness.contracts.model import Message, Usage
 from harness.contracts.records import CallRecord, Done, JournalLine
-from harness.runs.journal import JournalIndex, JournalRecords
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.summary import TaskSummary
 
@@ -93,10 +92,8 @@ def slice_column(name: str) -> str:
 def lines_of(task: FinishedTask) -> Iterator[tuple[str, JournalLine[Any, Any]]]:
     """Every current record of a task with its calls, each after the name of its stage."""
     for stage in task.entry.stages:
-        path = task.path / task.entry.folder / stage.file
         line: Any
-        index = JournalIndex(path, stage.key, items=stage.items)
-        for line in JournalRecords(path, stage.key, JournalLine[Any, Any], index=index):
+        for line in task.journal(stage):
             yield stage.name, line
 
 

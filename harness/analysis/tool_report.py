@@ -24,7 +24,7 @@ import msgspec
 
 from harness.base.errors import UsageError
 from harness.contracts.report import Cell, Sheet
-from harness.runs.atomic_files import atomic_write, atomic_writer, make_folder
+from harness.runs.atomic_files import atomic_write, make_folder
 
 
 @dataclass(frozen=True)
@@ -101,29 +101,6 @@ def write_json(file: Path, value: Any, *, option: str) -> None:
     make_folder(file.parent, option=option)
     formatted = msgspec.json.format(msgspec.json.encode(value), indent=2)
     atomic_write(file, formatted + b"\n", option=option)
-
-
-def write_list(file: Path, values: Iterable[Any], *, option: str) -> None:
-    """Write one JSON array, one value per line, as the values come."""
-    _write_lines(file, b"[", map(msgspec.json.encode, values), b"]", option=option)
-
-
-def write_object(file: Path, entries: Iterable[tuple[str, Any]], *, option: str) -> None:
-    """Write one JSON object, one entry per line, as the entries come."""
-    encode = msgspec.json.encode
-    lines = (encode(key) + b": " + encode(value) for key, value in entries)
-    _write_lines(file, b"{", lines, b"}", option=option)
-
-
-def _write_lines(
-    file: Path, start: bytes, lines: Iterable[bytes], end: bytes, *, option: str
-) -> None:
-    make_folder(file.parent, option=option)
-    with atomic_writer(file, option=option) as stream:
-        stream.write(start)
-        for number, line in enumerate(lines):
-            stream.write(b",\n" + line if number else line)
-        stream.write(end + b"\n")
 
 
 def check_empty(folder: Path, what: str, *, option: str) -> None:

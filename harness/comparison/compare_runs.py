@@ -6,7 +6,6 @@ The runs of a task are scored against a common oracle if the benchmark has one.
 from __future__ import annotations
 
 import dataclasses
-import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,6 @@ from msgspec import UNSET
 from harness.base.errors import (
     DataError,
     HarnessError,
-    PluginError,
     UsageError,
     one_of,
 )
@@ -54,7 +52,13 @@ from harness.comparison.matching import (
 )
 from harness.contracts.records import Score
 from harness.contracts.stage import CANDIDATE
-from harness.scoring.aggregate import Columns, counted_values, sound, with_computed
+from harness.scoring.aggregate import (
+    Columns,
+    code_of_benchmark,
+    counted_values,
+    sound,
+    with_computed,
+)
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
 from harness.scoring.means import MeanOverTasks, means_of
@@ -80,11 +84,6 @@ class ComparedTasks(NamedTuple):
     compared: list[Compared]
     skipped: list[DataError]
     failed: list[HarnessError]
-
-    def compares_repeat_of(self, name: str) -> bool:
-        """Whether another repeat of the task is compared; only the first is compared by slice."""
-        known = {task_and_repeat(each.comparison.task)[0] for each in self.compared}
-        return task_and_repeat(name)[0] in known
 
     def document(self) -> ComparisonDocument:
         """The comparisons, and the means over their tasks, with p values adjusted for all tests."""
@@ -137,7 +136,7 @@ def compare_tasks(
     *,
     metrics: Sequence[str] = (),
     everything: bool = False,
-    against: str | None = None,
+    against: str | Mapping[str, str] | None = None,
     force: bool = False,
     oracle: Path | None = None,
     alone: bool = False,
@@ -146,7 +145,7 @@ def compare_tasks(
 ) -> ComparedTasks:
     """The comparison of each task; without `metrics` of its main ones.
 
-    Without `against`, three or more runs are compared with the one that has the best value. With
+    Without `against`, a run or by task a run, three or more are compared with the best one. With
     `everything`, all metrics and all pairs of runs are compared. `oracle` is the file of an
     oracle. With `alone`, a task of one run is compared with the file if it has an oracle. `by` is a
     slice of the data, by which the first repeat of a task is compared, `gated` are further metrics
@@ -174,11 +173,15 @@ def compare_tasks(
             found.skipped.append(DataError(f"task {name} is not compared: {why}"))
             continue
         try:
+            repeated = task_and_repeat(name)[0]
             main = (*asked,) if metrics else main_of(of_runs[0], known[name])
-            base: str | Mapping[str, str] | None = against
-            if against is None and len(of_runs) > 2 and not everything:
+            base: Any = against.get(repeated) if isinstance(against, Mapping) else against
+            if base is None and len(of_runs) > 2 and not everything:
                 # All repeats of a task are compared with the same runs, so that their mean is too.
-                base = best.setdefault(task_and_repeat(name)[0], best_runs(of_runs, main))
+                base = best.setdefault(repeated, best_runs(of_runs, main))
+            first = all(
+                task_and_repeat(each.comparison.task)[0] != repeated for each in found.compared
+            )
             compared = compare(
                 of_runs,
                 file=oracle,
@@ -186,7 +189,7 @@ def compare_tasks(
                 only=() if everything and not metrics else tuple(dict.fromkeys((*main, *further))),
                 all_pairs=everything,
                 against=base,
-                by=None if found.compares_repeat_of(name) else by,
+                by=by if first else None,
             )
             found.compared.append(compared)
         except HarnessError as error:
@@ -491,18 +494,13 @@ def _against_oracle(
     def scores() -> Iterator[Score[Any]]:
         return (score for task in runs.members for score in task.scores())
 
-    try:
+    with code_of_benchmark(
+        f"benchmark {runs.reference.benchmark.name!r} failed to compare runs",
+        hint="the scores are kept: fix the benchmark, then run `harness score RUN`",
+    ):
         united = oracle.gather(scores(), held)
         rescored = {task.run: _rescored(task, oracle, united) for task in runs.members}
         return united, rescored, tuple(oracle.doubts(scores())) if oracle.doubts else ()
-    except HarnessError:
-        raise
-    except Exception as error:
-        raise PluginError(
-            f"benchmark {runs.reference.benchmark.name!r} failed to compare runs",
-            found=traceback.format_exc(limit=-4).strip(),
-            hint="the scores are kept: fix the benchmark, then run `harness score RUN`",
-        ) from error
 
 
 def _bare(score: Score[Any]) -> Score[Any]:

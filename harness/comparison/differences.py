@@ -19,6 +19,7 @@ import msgspec
 from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
 from harness.comparison.document import (
+    SAME,
     ChangedUnit,
     ChangedUnits,
     ComparedSlice,
@@ -89,9 +90,7 @@ def _difference(
         clusters,
         seed=stable_int("paired", reference.manifest.seed, reference.task.name, name),
         statistic=metric.statistic,
-        draws=interval.draws,
-        confidence=interval.confidence,
-        method=interval.method,
+        **msgspec.structs.asdict(interval),
     )
     test: PValue | Undefined = Undefined("it is measured without any model")
     if not metric.baseline:
@@ -182,9 +181,7 @@ def difference_of_mean(
         drawn = interval_together(
             [*parts[0], *taken],
             seed=stable_int("paired together", seed, mean.name, metric),
-            draws=how.draws,
-            confidence=how.confidence,
-            method=how.method,
+            **msgspec.structs.asdict(how),
         )
         test = _p_value(*parts, seed=stable_int("exchanged together", seed, mean.name, metric))
         difference = difference_from(
@@ -319,10 +316,6 @@ def sliced(
 
 MOST_KEPT = 10
 """The largest changes of two runs that a comparison holds."""
-
-
-SAME = 1e-12
-"""Smaller changes are rounding errors of sums."""
 
 
 def changed_units(

@@ -65,6 +65,9 @@ def is_significant(difference: Difference) -> bool:
     return not low <= 0.0 <= high and (p is None or p < 1.0 - difference.confidence)
 
 
+SAME = 1e-12
+"""Smaller differences are rounding errors of sums."""
+
 POWER = 0.8
 """How often people show a difference as large as `least_seen`."""
 
@@ -79,10 +82,15 @@ def least_seen(se: float, n: int, *, confidence: float = 0.95) -> float:
 
 
 def least_shown(difference: Difference) -> float | None:
-    """The smallest difference that these people can show, by the width of their interval."""
+    """The smallest difference that these people can show, by the width of their interval.
+
+    It is 0 where no value of any person differs.
+    """
     if difference.interval is None:
         return None
     low, high = difference.interval
+    if high - low < SAME:
+        return 0.0
     of_all = (high - low) / 2.0 / NormalDist().inv_cdf((1.0 + difference.confidence) / 2.0)
     se = of_all * math.sqrt(difference.users)
     return least_seen(se, difference.users, confidence=difference.confidence)
@@ -243,6 +251,14 @@ class Better(NamedTuple):
     difference: Difference
 
 
+def better_of(differences: Iterable[Difference], *, higher_is_better: bool) -> Iterator[Better]:
+    """Which runs are significantly better than which others."""
+    for each in filter(is_significant, differences):
+        ahead = ((each.value or 0.0) > 0) is higher_is_better
+        pair = (each.first, each.second) if ahead else (each.second, each.first)
+        yield Better(*pair, each)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decision:
     """What a comparison shows of one main metric of a task, or of its mean over these `tasks`.
@@ -273,12 +289,7 @@ class Decision:
     @property
     def better(self) -> tuple[Better, ...]:
         """Which runs are significantly better than which others."""
-        found = []
-        for each in filter(is_significant, self.differences):
-            ahead = ((each.value or 0.0) > 0) is self.higher_is_better
-            pair = (each.first, each.second) if ahead else (each.second, each.first)
-            found.append(Better(*pair, each))
-        return tuple(found)
+        return tuple(better_of(self.differences, higher_is_better=self.higher_is_better))
 
     @property
     def winner(self) -> str | None:
@@ -486,26 +497,22 @@ def _undecided(decisions: Sequence[Decision], of: int) -> str:
         counted = f"undecided on all {of:,} tasks"
     else:
         counted = f"{len(decisions):,} undecided"
-    found = [(each.metric, one) for each in decisions for one in each.undecided if least_shown(one)]
-    if not found:  # no value of any person differs
-        return counted
     shown: dict[str, float] = {}
-    for metric, one in found:
-        shown[metric] = max(shown.get(metric, 0.0), least_shown(one) or 0.0)
-    users = sorted({one.users for _, one in found})
-    people = f"{users[0]:,}" if len(users) == 1 else f"{users[0]:,} to {users[-1]:,}"
-    (low, least), *_, (high, most) = sorted(
-        (*shown.items(), *shown.items()), key=lambda one: one[1]
-    )
-    sizes = f"{_size(least)} up"
-    if low != high:
-        sizes = f"{_size(least)} ({low}) to {_size(most)} ({high})"
-    return f"{counted}: {people} people can show differences from {sizes}"
-
-
-def _size(value: float) -> str:
-    """Two digits of a number, `.06` or `1.3`."""
-    return f"{value:.2g}".removeprefix("0")
+    users = set()
+    for each in decisions:
+        for one in each.undecided:
+            if least := least_shown(one):
+                shown[each.metric] = max(shown.get(each.metric, 0.0), least)
+                users.add(one.users)
+    if not shown:  # no value of any person differs
+        return counted
+    people = " to ".join(f"{one:,}" for one in dict.fromkeys((min(users), max(users))))
+    sizes = [(f"{shown[metric]:.2g}".removeprefix("0"), metric)
+             for metric in sorted(shown, key=shown.__getitem__)]  # fmt: skip
+    span = f"{sizes[0][0]} up"
+    if len(sizes) > 1:
+        span = " to ".join(f"{size} ({metric})" for size, metric in (sizes[0], sizes[-1]))
+    return f"{counted}: {people} people can show differences from {span}"
 
 
 def holm_adjusted(document: ComparisonDocument) -> ComparisonDocument:
@@ -547,40 +554,20 @@ def write_comparisons(path: Path, document: ComparisonDocument) -> None:
     atomic_write(path, data, option="--output")
 
 
-class RankInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """The ranks that a run may have: `behind` other runs are better, and it is better than `ahead`.
+class RankInterval(NamedTuple):
+    """The ranks that a run may have.
 
     `best` is 1 more than the number of better runs, and `worst` leaves out the runs that are worse.
     """
 
     best: int
     worst: int
-    behind: tuple[str, ...]
-    ahead: tuple[str, ...]
 
 
 def rank_intervals(
     runs: Sequence[str], differences: Iterable[Difference], *, higher_is_better: bool
 ) -> dict[str, RankInterval]:
-    """By run its ranks, from the differences of all pairs, whose p values are adjusted.
-
-    A run is better than another only where the interval of their paired difference lies wholly on
-    its side of 0, and the adjusted p value, if the metric has one, is below 1 − confidence.
-    """
-    behind: dict[str, list[str]] = {run: [] for run in runs}
-    ahead: dict[str, list[str]] = {run: [] for run in runs}
-    for each in differences:
-        if each.interval is not None and is_significant(each):
-            pair = each.first, each.second
-            better, worse = pair if (each.interval[0] > 0.0) is higher_is_better else pair[::-1]
-            ahead[better].append(worse)
-            behind[worse].append(better)
-    return {
-        run: RankInterval(
-            best=1 + len(behind[run]),
-            worst=len(runs) - len(ahead[run]),
-            behind=tuple(behind[run]),
-            ahead=tuple(ahead[run]),
-        )
-        for run in runs
-    }
+    """By run its ranks, from the differences of all pairs, whose p values are adjusted."""
+    better = list(better_of(differences, higher_is_better=higher_is_better))
+    behind, ahead = Counter(one.loser for one in better), Counter(one.winner for one in better)
+    return {run: RankInterval(1 + behind[run], len(runs) - ahead[run]) for run in runs}

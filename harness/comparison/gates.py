@@ -167,10 +167,8 @@ def _decided(
     first, second = labels or (None, None)
     about: dict[str, Any] = {
         "gate": gate.text, "task": gate.name, "metric": gate.metric, "above": gate.above,
-        "bound": gate.bound, "first": first, "second": second, "labels": labels,
+        "bound": gate.bound, "first": first, "second": second, "labels": labels, "holds": None,
     }  # fmt: skip
-    if not runs:
-        return DecidedGate(**about, holds=None, undecided="a run cannot be read")
     # A mean only over all tasks of the gate.
     every = [
         mean.difference
@@ -181,21 +179,20 @@ def _decided(
         every += one.differences if one.task == gate.name else ()
     wanted = (gate.metric, first, second)
     found = next((one for one in every if (one.metric, one.first, one.second) == wanted), None)
-    if found is None or found.value is None or found.interval is None:
-        why = (
-            f"no interval: {found.no_interval}" if found else _why_not(gate, document, runs, failed)
-        )
-        return DecidedGate(**about, holds=None, undecided=why)
-    low, high = found.interval
-    return DecidedGate(
-        **about,
-        value=found.value,
-        interval=found.interval,
-        confidence=found.confidence,
-        users=found.users,
-        holds=low > gate.bound if gate.above else high < gate.bound,
-        least_seen=least_shown(found),
-    )
+    if not runs:
+        about["undecided"] = "a run cannot be read"
+    elif found is None:
+        about["undecided"] = _why_not(gate, document, runs, failed)
+    elif found.value is None or found.interval is None:
+        about["undecided"] = f"no interval: {found.no_interval}"
+    else:
+        low, high = found.interval
+        about |= {
+            "value": found.value, "interval": found.interval, "confidence": found.confidence,
+            "users": found.users, "least_seen": least_shown(found),
+            "holds": low > gate.bound if gate.above else high < gate.bound,
+        }  # fmt: skip
+    return DecidedGate(**about)
 
 
 def _why_not(

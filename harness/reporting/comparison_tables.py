@@ -114,10 +114,6 @@ def _name(each: Decision) -> str:
     return f"{name} ({many})" if each.over == "tasks" else f"{name} ×{len(each.tasks)}"
 
 
-def _metric(each: Decision) -> str:
-    return f"{clean_text(each.metric)} {'↑' if each.higher_is_better else '↓'}"
-
-
 def _grid(
     decisions: Sequence[Decision], labels: Mapping[str, str], width: int | None
 ) -> list[Text]:
@@ -128,7 +124,7 @@ def _grid(
     rows, before = [], ""
     for each in decisions:
         name = _name(each)
-        row = ["" if name == before else name, _metric(each)]
+        row = ["" if name == before else name, metric_name(each.metric, each)]
         before = name
         for run in labels:
             worse = any(one.loser == run for one in each.better)
@@ -164,7 +160,8 @@ def _differences(
     heads = ["task", "metric", "first − second", "difference", "p", "p (Holm)", "n"]
     rows = [
         [
-            _name(each), _metric(each), f"{labels[one.first]} − {labels[one.second]}",
+            _name(each), metric_name(each.metric, each),
+            f"{labels[one.first]} − {labels[one.second]}",
             difference_of(one), p_value(one.p), p_value(one.p_holm), f"{one.n:,}",
         ]
         for each in decisions

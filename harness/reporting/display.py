@@ -43,22 +43,14 @@ class QuietDisplay:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def start(self, progress: RunProgress) -> None:
-        """Shows nothing."""
-
     def show_line(self, text: str, *, problem: bool = False) -> None:
         """Show a problem, and nothing else."""
         if problem:
             _print_line(self._stream, text)
 
-    def stage_started(self, stage: StageProgress) -> None:
-        """Shows nothing."""
+    def _show_nothing(self, of: RunProgress | StageProgress | None = None) -> None: ...
 
-    def stage_ended(self, stage: StageProgress) -> None:
-        """Shows nothing."""
-
-    def stop(self) -> None:
-        """Shows nothing."""
+    start = stage_started = stage_ended = stop = _show_nothing
 
 
 class PlainDisplay:

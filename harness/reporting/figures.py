@@ -154,7 +154,12 @@ def draw(figure: Figure | Panels) -> Drawing:
     canvas: Any = FigureCanvasAgg(drawing)
     for number, each in enumerate(_figures(figure), 1):
         axes = drawing.add_subplot(*_places(figure), number)
-        _set_axes(each, axes)
+        axes.set_title(clean_text(each.title))
+        axes.set_xlabel(clean_text(each.x.label))
+        axes.set_ylabel(clean_text(each.y.label))
+        axes.set(**{f"{name}scale": "log" for name in "xy" if getattr(each, name).log})
+        if _is_square(each):
+            axes.set_aspect("equal", adjustable="box")
         draw_marks(each, axes, panels)
         _set_limits(each, axes)
         label_references(each, axes)
@@ -185,18 +190,6 @@ def _places(figure: Figure | Panels) -> tuple[int, int]:
         return 1, 1
     across = min(figure.across, len(figure.figures))
     return math.ceil(len(figure.figures) / across), across
-
-
-def _set_axes(figure: Figure, axes: Axes) -> None:
-    axes.set_title(clean_text(figure.title))
-    axes.set_xlabel(clean_text(figure.x.label))
-    axes.set_ylabel(clean_text(figure.y.label))
-    if figure.x.log:
-        axes.set_xscale("log")
-    if figure.y.log:
-        axes.set_yscale("log")
-    if _is_square(figure):
-        axes.set_aspect("equal", adjustable="box")
 
 
 def _plain_number(value: float, _: float) -> str:
@@ -397,7 +390,15 @@ def draw_marks(figure: Figure, axes: Axes, panels: Panels | None = None) -> None
             width = GROUP / len(labels)
             offset = (labels.index(mark.label) - (len(labels) - 1) / 2) * width
             places = [where[name] + offset for name in mark.names]
-            _draw_named(mark, axes, colour, places=places, width=width)
+            if isinstance(mark, Bars):
+                drawn = axes.bar(places, mark.values, width=width * 0.94, color=colour, zorder=2)
+                if mark.texts:
+                    texts = [clean_text(text) for text in mark.texts]
+                    axes.bar_label(drawn, texts, padding=2, fontsize=7.5)
+            elif isinstance(mark, Boxes):
+                _draw_boxes(mark, axes, colour, places=places, width=width)
+            else:
+                _draw_spans(mark, axes, colour, places=places)
     _name_ticks(figure, axes)
 
 
@@ -465,20 +466,6 @@ def _draw_grid(mark: Grid, axes: Axes) -> None:
                     across, down, f"{value:z.{mark.digits}f}", ha="center", va="center",
                     fontsize=8, color="white" if abs(value) > DARK * deepest else "#222222",
                 )  # fmt: skip
-
-
-def _draw_named(
-    mark: Bars | Boxes | Spans, axes: Axes, colour: str, *, places: Sequence[float], width: float
-) -> None:
-    if isinstance(mark, Bars):
-        drawn = axes.bar(places, mark.values, width=width * 0.94, color=colour, zorder=2)
-        if mark.texts:
-            texts = [clean_text(text) for text in mark.texts]
-            axes.bar_label(drawn, texts, padding=2, fontsize=7.5)
-    elif isinstance(mark, Boxes):
-        _draw_boxes(mark, axes, colour, places=places, width=width)
-    else:
-        _draw_spans(mark, axes, colour, places=places)
 
 
 def _draw_spans(mark: Spans, axes: Axes, colour: str, *, places: Sequence[float]) -> None:

@@ -149,55 +149,30 @@ def forecast_rows(found: Iterable[tuple[str, int, Forecast]]) -> list[ModelForec
 def forecast_report(rows: Sequence[ModelForecast]) -> Report:
     """The forecasts of all models with their sum."""
     currency = next((row.currency for row in rows if row.currency is not None), None)
-
-    def cells(name: str, of: Sequence[ModelForecast]) -> tuple[Cell, ...]:
+    columns = ["model", "runs", "calls", "tokens in", "tokens out, at most"]
+    columns += ["cost, at most", "cost bounds"] if currency is not None else []
+    cells: list[tuple[Cell, ...]] = []
+    for name, of in [*((row.model, [row]) for row in rows), ("all", rows)]:
         known = [row.cost for row in of if row.cost is not None]
         cost = all_together(known)
         costs = f"{money(cost.at_most)} {currency}", f"{money(cost.least)} to {money(cost.most)}"
         if len(known) < len(of):
             costs = UNKNOWN, UNKNOWN
         runs = sum(row.runs for row in of)
-        return (name, runs, *_sums(of), *(costs if currency is not None else ()))
-
-    return Report(
-        sheets=(
-            Sheet(
-                title="calls to expect; no model was asked",
-                columns=(
-                    "model",
-                    "runs",
-                    "calls",
-                    "tokens in",
-                    "tokens out, at most",
-                    *(("cost, at most", "cost bounds") if currency is not None else ()),
-                ),
-                rows=(*(cells(row.model, [row]) for row in rows), cells("all", rows)),
-                notes=(
-                    "each model's first run was rehearsed; its runs with other seeds count the "
-                    "same",
-                    *dict.fromkeys(line for row in rows for line in row.assumptions),
-                ),
-            ),
-        )
-    )
+        cells.append((name, runs, *_sums(of), *(costs if currency is not None else ())))
+    again = "each model's first run was rehearsed; its runs with other seeds count the same"
+    notes = (again, *dict.fromkeys(line for row in rows for line in row.assumptions))
+    title = "calls to expect; no model was asked"
+    sheet = Sheet(title=title, columns=tuple(columns), rows=tuple(cells), notes=notes)
+    return Report(sheets=(sheet,))
 
 
 def ending_report(suite: str, runs: Sequence[SuiteRun]) -> Report:
     """How each run of a suite ended, with its folder or its error."""
-    return Report(
-        sheets=(
-            Sheet(
-                title=f"suite {suite}",
-                columns=("model", "seed", "ended", "folder, or what went wrong"),
-                rows=tuple(
-                    (
-                        run.model,
-                        run.seed,
-                        run.status.replace("_", " ") + (", before" if run.before else ""),
-                        "".join(run.errors[:1]).partition("\n")[0] or run.folder or "",
-                    )
-                    for run in runs
-                ),
-            ),
-        )
-    )
+    rows = []
+    for run in runs:
+        ended = run.status.replace("_", " ") + (", before" if run.before else "")
+        what = "".join(run.errors[:1]).partition("\n")[0] or run.folder or ""
+        rows.append((run.model, run.seed, ended, what))
+    columns = ("model", "seed", "ended", "folder, or what went wrong")
+    return Report(sheets=(Sheet(title=f"suite {suite}", columns=columns, rows=tuple(rows)),))

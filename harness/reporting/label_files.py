@@ -1,4 +1,4 @@
-"""Files of items for people to label: even shares of what there is, as CSV for spreadsheets."""
+"""Files of items for people to label, as CSV for spreadsheets."""
 
 from __future__ import annotations
 
@@ -6,29 +6,11 @@ import csv
 import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from harness.base.errors import UsageError
-from harness.base.hashing import stable_int
+from harness.reporting.table_files import safe_text
 from harness.reporting.text import clean_text
 from harness.runs.atomic_files import atomic_write, make_folder
-
-NameT = TypeVar("NameT")
-
-
-def even(sizes: Mapping[NameT, int], total: int, seed: int) -> dict[NameT, int]:
-    """Shares of a total, as equal as the sizes allow; the seed decides about the remainder."""
-    shares = dict.fromkeys(sizes, 0)
-    waiting = sorted(sizes, key=lambda name: stable_int(seed, repr(name)))
-    left = min(total, sum(sizes.values()))
-    while left:
-        each = max(1, left // len(waiting))
-        for name in waiting:
-            more = min(each, sizes[name] - shares[name], left)
-            shares[name] += more
-            left -= more
-        waiting = [name for name in waiting if shares[name] < sizes[name]]
-    return shares
 
 
 def csv_bytes(
@@ -42,11 +24,8 @@ def csv_bytes(
     writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        shown = {name: clean_text(text, lines=lines) for name, text in row.items()}
-        writer.writerow({
-            name: f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text
-            for name, text in shown.items()
-        })  # fmt: skip
+        texts = {name: text if lines else clean_text(text) for name, text in row.items()}
+        writer.writerow({name: safe_text(text) for name, text in texts.items()})
     return file.getvalue().encode()
 
 

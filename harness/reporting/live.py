@@ -70,8 +70,7 @@ class LiveDisplay:
     def stage_started(self, stage: StageProgress) -> None:
         """The next picture shows it."""
 
-    def stage_ended(self, stage: StageProgress) -> None:
-        """The next picture shows it."""
+    stage_ended = stage_started
 
     def stop(self) -> None:
         """Remove the picture and restore the terminal; further calls do nothing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.text import Text
@@ -47,7 +47,6 @@ from harness.scoring.summary import (
     MetricResult,
     RepeatedTask,
     RoleUse,
-    Spread,
     TaskSummary,
     main_metrics,
     over_repeats,
@@ -157,8 +156,8 @@ def thought_out(summary: TaskSummary) -> int:
     return sum(use.thought_out for use in uses if use is not None)
 
 
-def failed_members(summaries: Iterable[TaskSummary]) -> dict[str, tuple[int, int]]:
-    """By each member of a panel some of whose calls failed: how many did, and of how many."""
+def members_note(summaries: Iterable[TaskSummary]) -> str:
+    """Of which members of panels calls failed, asked again or not; empty if of none."""
     failed: Counter[str] = Counter()
     calls: Counter[str] = Counter()
     for summary in summaries:
@@ -167,14 +166,10 @@ def failed_members(summaries: Iterable[TaskSummary]) -> dict[str, tuple[int, int
                 if " " in name:  # see `player_name`
                     failed[name] += use.failed
                     calls[name] += use.calls
-    return {name: (many, calls[name]) for name, many in sorted(failed.items()) if many}
-
-
-def members_note(summaries: Iterable[TaskSummary]) -> str:
-    """Of which members of panels calls failed, asked again or not; empty if of none."""
     found = [
-        f"{clean_text(name)} {many:,} of {calls:,}"
-        for name, (many, calls) in failed_members(summaries).items()
+        f"{clean_text(name)} {many:,} of {calls[name]:,}"
+        for name, many in sorted(failed.items())
+        if many
     ]
     return f"failed calls of panel members: {', '.join(found)}" if found else ""
 
@@ -372,7 +367,14 @@ def _roles(summary: TaskSummary) -> list[tuple[str, RoleUse]]:
     ]
 
 
-def metric_name(name: str, metric: Metric | MetricResult | MeanOverTasks | Spread) -> str:
+class Directed(Protocol):
+    """A metric, or a result in one."""
+
+    @property
+    def higher_is_better(self) -> bool: ...
+
+
+def metric_name(name: str, metric: Directed) -> str:
     """The name of a metric in tables, with an arrow in the direction of better values."""
     return f"{clean_text(name)} {'↑' if metric.higher_is_better else '↓'}"
 
@@ -424,6 +426,16 @@ class _Row:
     in_mean: bool = False
     """Whether the mean of its group stands for it."""
     is_task: bool = False
+
+
+def _row(
+    name: str, metric: str, result: MetricResult | MeanOverTasks, n: int, missing: str
+) -> _Row:
+    none = "no mean" if isinstance(result, MeanOverTasks) else "no value"
+    return _Row(
+        name=name, metric=metric_name(metric, result), n=f"{n:,}", missing=missing,
+        value=none if result.value is None else value_of(result),
+    )  # fmt: skip
 
 
 def print_short_table(
@@ -571,17 +583,10 @@ class _Rows:
         yield from rows
 
     def _of_summary(self, name: str, summary: TaskSummary | None) -> Iterator[_Row]:
-        if summary is None:
-            return
-        for metric in main_metrics(summary.main, summary.metrics):
-            result = summary.metrics[metric]
-            yield _Row(
-                name=name,
-                metric=metric_name(metric, result),
-                value="no value" if result.value is None else value_of(result),
-                n=f"{result.units_behind:,}",
-                missing=missing_cell(result),
-            )
+        shown = main_metrics(summary.main, summary.metrics) if summary else ()
+        for metric in shown:
+            result = summary.metrics[metric]  # type: ignore[union-attr]
+            yield _row(name, metric, result, result.units_behind, missing_cell(result))
             name = ""
 
     def _of_means(self, name: str, means: Sequence[MeanOverTasks]) -> Iterator[_Row]:
@@ -589,13 +594,8 @@ class _Rows:
             results = [self._found[task].metrics[mean.metric] for task in mean.tasks]
             missing = sum(sum(result.missing.values()) for result in results)
             lost = sum(map(missing_share, results)) / len(results)
-            yield _Row(
-                name=name,
-                metric=metric_name(mean.metric, mean),
-                value="no mean" if mean.value is None else value_of(mean),
-                n=f"{sum(result.units_behind for result in results):,}",
-                missing=missing_units(missing, lost),
-            )
+            n = sum(result.units_behind for result in results)
+            yield _row(name, mean.metric, mean, n, missing_units(missing, lost))
             name = ""
 
     def _why_not(self, names: Sequence[str]) -> str:

@@ -6,13 +6,14 @@ import math
 import traceback
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET
 
-from harness.base.errors import PluginError
+from harness.base.errors import HarnessError, PluginError
 from harness.base.hashing import stable_int
 from harness.contracts.task import IntervalSpec
 from harness.scoring.summary import MetricResult
@@ -23,6 +24,18 @@ if TYPE_CHECKING:
 
 NOT_FINITE = "not_finite"
 """The cause for a unit whose score is NaN or infinite."""
+
+
+@contextmanager
+def code_of_benchmark(problem: str, *, hint: str) -> Iterator[None]:
+    """Where a benchmark's code runs: what it raises becomes a PluginError with its traceback."""
+    try:
+        yield
+    except HarnessError:
+        raise
+    except Exception as error:
+        trace = traceback.format_exc(limit=-4).strip()
+        raise PluginError(problem, found=trace, hint=hint) from error
 
 
 class Columns:
@@ -167,9 +180,7 @@ class Columns:
                 np.unique(users[used], return_inverse=True)[1],
                 seed=seed,
                 statistic=metric.statistic,
-                draws=interval.draws,
-                confidence=interval.confidence,
-                method=interval.method,
+                **msgspec.structs.asdict(interval),
             )
         not_counted = len(self._not_counted[name])
         as_worst = missing.total() - not_counted

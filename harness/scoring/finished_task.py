@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,10 +12,10 @@ import msgspec
 from harness.base.errors import DataError, PluginError
 from harness.base.hashing import LINE, damage
 from harness.contracts.identity import path_parts
-from harness.contracts.records import JudgedRecord, Records, Score, record_type
+from harness.contracts.records import JournalLine, JudgedRecord, Records, Score, record_type
 from harness.contracts.task import Task
-from harness.runs.journal import JournalIndex, JournalRecords
-from harness.runs.manifest import Manifest, TaskEntry
+from harness.runs.journal import Head, JournalIndex, JournalRecords
+from harness.runs.manifest import Manifest, StageEntry, TaskEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import counted_values
 from harness.scoring.score_run import Unfinished, how_to_finish, read_summary, task_options
@@ -87,6 +87,19 @@ class FinishedTask:
     def judged(self, stage: str) -> Iterable[JudgedRecord]:
         """The judges' decisions in one stage, by item, with the questions of an item in order."""
         return cast("Iterable[JudgedRecord]", self._journal(stage, JudgedRecord))
+
+    def journal(
+        self,
+        stage: StageEntry,
+        kind: Any = JournalLine[Any, Any],
+        *,
+        wanted: Callable[[Head], bool] | None = None,
+    ) -> JournalRecords[Any, Any]:
+        """Every current record of a stage with its calls, or those whose heads are `wanted`."""
+        path = self.path / self.entry.folder / stage.file
+        items = stage.items if wanted is None else None
+        index = JournalIndex(path, stage.key, items=items, wanted=wanted)
+        return JournalRecords(path, stage.key, kind, index=index)
 
     def _journal(self, stage: str, kind: Any = None) -> JournalRecords[Any, Any]:
         kept = {entry.name: entry for entry in self.entry.stages}

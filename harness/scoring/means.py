@@ -108,13 +108,8 @@ def interval_of_mean(
     """The interval of the mean of a metric over tasks; `name` and `seed` enter the draws."""
     from harness.scoring.stats import interval_together
 
-    return interval_together(
-        parts,
-        seed=stable_int("together", seed, name, metric),
-        draws=how.draws,
-        confidence=how.confidence,
-        method=how.method,
-    )
+    draws = stable_int("together", seed, name, metric)
+    return interval_together(parts, seed=draws, **msgspec.structs.asdict(how))
 
 
 def _means(
@@ -124,6 +119,8 @@ def _means(
     found: Mapping[str, TaskSummary],
     finished: Callable[[str], FinishedTask],
 ) -> Iterator[MeanOverTasks]:
+    from harness.scoring.stats import Interval, part_of
+
     summaries = [found[each] for repeats in tasks for each in repeats if each in found]
     mains = [main_metrics(summary.main, summary.metrics) for summary in summaries]
     if len({main[:1] for main in mains}) != 1:
@@ -157,25 +154,19 @@ def _means(
         mean = msgspec.structs.replace(mean, value=value)
         weights = {task: 1 / (len(valued) * len(values)) for values in valued for task in values}
         try:
-            yield _with_interval(mean, {name: finished(name) for name in weights}, weights)
+            parts = []
+            for task, weight in weights.items():
+                owner = finished(task)
+                statistic = owner.benchmark.metrics[metric].statistic
+                units = owner.units(metric).values()
+                parts.append(part_of(units, statistic=statistic, weight=weight))
         except HarnessError as error:
             yield msgspec.structs.replace(mean, no_interval=str(error).splitlines()[0])
-
-
-def _with_interval(
-    mean: MeanOverTasks, tasks: Mapping[str, FinishedTask], weights: Mapping[str, float]
-) -> MeanOverTasks:
-    from harness.scoring.stats import Interval, part_of
-
-    parts = []
-    for name, task in tasks.items():
-        statistic = task.benchmark.metrics[mean.metric].statistic
-        units = task.units(mean.metric).values()
-        parts.append(part_of(units, statistic=statistic, weight=weights[name]))
-    how, seed = task.task.interval, task.manifest.seed
-    drawn = interval_of_mean(parts, name=mean.name, metric=mean.metric, seed=seed, how=how)
-    if isinstance(drawn, Interval):
-        return msgspec.structs.replace(
-            mean, interval=(drawn.low, drawn.high), confidence=how.confidence
-        )
-    return msgspec.structs.replace(mean, no_interval=drawn.reason)
+            continue
+        how, seed = owner.task.interval, owner.manifest.seed
+        drawn = interval_of_mean(parts, name=mean.name, metric=metric, seed=seed, how=how)
+        if isinstance(drawn, Interval):
+            ends = drawn.low, drawn.high
+            yield msgspec.structs.replace(mean, interval=ends, confidence=how.confidence)
+        else:
+            yield msgspec.structs.replace(mean, no_interval=drawn.reason)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from harness.base.errors import DataError, HarnessError
-from harness.runs.manifest import Manifest, Status, TaskEntry
+from harness.runs.manifest import Manifest, Status
 from harness.runs.run_folder import RunFolder
+from harness.scoring.grouping import grouped
 from harness.scoring.score_run import read_summary, unfinished_stages
-from harness.scoring.summary import TaskSummary, main_metrics, over_repeats
+from harness.scoring.summary import main_metrics, over_repeats
 from harness.tasks.repeats import task_and_repeat
 
 
@@ -124,46 +126,32 @@ def _inside(place: Path) -> list[Path]:
 
 
 def _tasks(folder: RunFolder, manifest: Manifest) -> Iterator[ListedTask]:
-    repeats: dict[str, dict[str, TaskEntry]] = {}
-    for name, entry in manifest.tasks.items():
-        repeats.setdefault(task_and_repeat(name)[0], {})[name] = entry
-    for task, entries in repeats.items():
-        stages = [len(entry.stages) for entry in entries.values()]
-        undone = [len(unfinished_stages(entry)) for entry in entries.values()]
-        listed = ListedTask(
-            task=task,
-            stages=sum(stages),
-            stages_done=sum(stages) - sum(undone),
-            repeats=len(entries),
-            scored=False,
-        )
-        if any(undone):
-            yield listed
-            continue
-        try:
-            found = [read_summary(folder.summary(name)) for name in entries]
-        except HarnessError as error:
-            yield msgspec.structs.replace(listed, problem=str(error))
-            continue
+    repeats = grouped((task_and_repeat(name)[0], name) for name in manifest.tasks)
+    for task, names in repeats.items():
+        entries = [manifest.tasks[name] for name in names]
+        stages = sum(len(entry.stages) for entry in entries)
+        undone = sum(len(unfinished_stages(entry)) for entry in entries)
+        about: dict[str, Any] = {
+            "task": task, "stages": stages, "stages_done": stages - undone, "repeats": len(names),
+        }  # fmt: skip
+        found = []
+        if not undone:
+            try:
+                found = [read_summary(folder.summary(name)) for name in names]
+            except HarnessError as error:
+                about["problem"] = str(error)
         summaries = [one for one in found if one is not None]
-        yield _with_metric(listed, summaries) if len(summaries) == len(found) else listed
-
-
-def _with_metric(listed: ListedTask, summaries: list[TaskSummary]) -> ListedTask:
-    scored = msgspec.structs.replace(listed, scored=True)
-    named = main_metrics(summaries[0].main, summaries[0].metrics)
-    if not named:
-        return scored
-    main = named[0]
-    result = summaries[0].metrics[main]
-    alone = len(summaries) == 1
-    mean = None if alone else over_repeats(summaries)[0].metrics[main].mean
-    return msgspec.structs.replace(
-        scored,
-        metric=main,
-        value=result.value if alone else mean,
-        interval=result.interval if alone else None,
-        n=result.n if alone else None,
-        missing=sum(sum(one.metrics[main].missing.values()) for one in summaries),
-        higher_is_better=result.higher_is_better,
-    )
+        scored = bool(found) and len(summaries) == len(found)
+        if scored and (named := main_metrics(summaries[0].main, summaries[0].metrics)):
+            result = summaries[0].metrics[named[0]]
+            about |= {
+                "metric": named[0],
+                "missing": sum(sum(one.metrics[named[0]].missing.values()) for one in summaries),
+                "higher_is_better": result.higher_is_better,
+                "value": result.value,
+            }
+            if len(summaries) == 1:
+                about |= {"interval": result.interval, "n": result.n}
+            else:
+                about["value"] = over_repeats(summaries)[0].metrics[named[0]].mean
+        yield ListedTask(**about, scored=scored)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict
@@ -24,7 +23,7 @@ from harness.runs.atomic_files import atomic_write, atomic_writer, read_sealed, 
 from harness.runs.journal import JournalIndex, JournalRecords, in_shares
 from harness.runs.manifest import Manifest, RoleEntry, TaskEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.aggregate import Columns, sound, with_computed
+from harness.scoring.aggregate import Columns, code_of_benchmark, sound, with_computed
 from harness.scoring.processes import cores, write_shares
 from harness.scoring.run_costs import cost_of_role
 from harness.scoring.summary import RoleUse, StageSummary, TaskSummary, main_metrics
@@ -329,7 +328,10 @@ def _scores(benchmark: _Scorer, records: Mapping[str, Records[Any, Any]]) -> Ite
         for column in metric.needs:
             problem = f"the metric {name!r} needs a column {column!r} that no score has"
             one_of(column, declared, problem, PluginError, where=f"benchmark {benchmark.name!r}")
-    try:
+    with code_of_benchmark(
+        f"benchmark {benchmark.name!r} failed to score its records",
+        hint="the records are kept: fix the benchmark, then run `harness score RUN`",
+    ):
         for score in benchmark.score(records, benchmark.options):
             if not all(
                 each.keys() <= declared
@@ -346,14 +348,6 @@ def _scores(benchmark: _Scorer, records: Mapping[str, Records[Any, Any]]) -> Ite
                     or "declare a metric of that name, or one that is `of` it",
                 )
             yield with_computed(sound(score), benchmark.chosen)
-    except HarnessError:
-        raise
-    except Exception as error:
-        raise PluginError(
-            f"benchmark {benchmark.name!r} failed to score its records",
-            found=traceback.format_exc(limit=-4).strip(),
-            hint="the records are kept: fix the benchmark, then run `harness score RUN`",
-        ) from error
 
 
 def role_entries(manifest: Manifest, name: str, benchmark: Benchmark) -> dict[str, RoleEntry]:

@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from harness.analysis.decisions import Decision, Label, decisions_of
-from harness.analysis.human_labels import (
-    HumanLabels,
-    Matching,
-    majority_of,
-    match,
-    read_human_labels,
-)
+from harness.analysis.human_labels import HumanLabels, Label, majority_of, read_human_labels
 from harness.analysis.rater_agreement import kappa_cells
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
+from harness_judges.decisions import Decision, Matching, decisions_of, match
 
 if TYPE_CHECKING:
     from harness import FinishedTask

@@ -4,7 +4,7 @@ import pytest
 from builders.comparisons import make_compared, make_comparison, make_difference
 from builders.runs import make_metric
 
-from harness.comparison.document import ComparisonDocument, MeanDifference
+from harness.comparison.document import ComparisonDocument, MeanDifference, rank_intervals
 from harness.scoring.means import MeanOverTasks
 
 SURE = {"interval": (0.03, 0.21), "holm": 0.012}
@@ -72,11 +72,26 @@ def test_one_of_three_wins_only_where_each_other_is_worse():
         ({"interval": (-0.01, 0.2), "holm": 0.03}, "undecided on t: 38 people can show"),
         ({"interval": (0.01, 0.2), "holm": None}, "a wins on t"),
         ({"interval": None, "holm": None}, "no test is possible on t"),
+        ({"interval": (0.0, 0.2), "holm": 0.03}, "undecided on t: 38 people can show"),
         ({"interval": (0.0, 0.0), "holm": 1.0}, "undecided on t"),
+        ({"interval": (-2.2e-16, 1.1e-16), "holm": 1.0}, "undecided on t"),
     ],
 )
 def test_a_difference_is_significant_by_interval_and_p_together(known, said):
-    assert verdict(a_task("t", [("a", "b", 0.1, known)])).startswith(said)
+    found = verdict(a_task("t", [("a", "b", 0.1, known)]))
+    assert found.startswith(said) and ("people" in found) is ("people" in said)
+
+
+def test_ranks_are_between_the_runs_that_are_better_and_those_that_are_worse():
+    """Of a 0.75, b 0.6 and c 0.75 only a is shown to be better than b."""
+    pairs = [("a", "b", 0.15, SURE), ("a", "c", 0.0, OPEN), ("b", "c", -0.15, OPEN)]
+    runs = ["run-a", "run-b", "run-c"]
+
+    def ranks(**which):
+        return rank_intervals(runs, a_task("t", pairs).differences, **which)
+
+    assert ranks(higher_is_better=True) == {"run-a": (1, 2), "run-b": (2, 3), "run-c": (1, 3)}
+    assert ranks(higher_is_better=False) == {"run-a": (2, 3), "run-b": (1, 2), "run-c": (1, 3)}
 
 
 def test_further_metrics_make_no_winner_but_say_where_one_is_worse():

@@ -11,6 +11,7 @@ import harness
 from harness.base.errors import UsageError
 from harness.contracts.benchmark import Metric
 from harness.contracts.records import Score
+from harness.reporting.html.compared_runs import compared_runs
 from harness.reporting.html.rank_page import rank_page
 from harness.reporting.html.reported_run import reported_run
 from harness.runs.manifest import Session
@@ -82,6 +83,18 @@ def test_runs_that_cannot_stand_together_are_apart_with_why(run):
         ["u: good ↑", "—", "—", "—", "alone (0.785)"],
     ]
     assert "no order over all tasks" in page.texts["all"]
+
+
+def test_a_base_that_cannot_be_compared_leaves_the_others_compared_with_the_best(run):
+    runs = [run("a", 0.5), run("b", 0.6), run("c", 0.7), run("old", 0.4)]
+    unlike = run("unlike", 0.4, seed=1)
+
+    def pairs(*more, base):
+        (one,) = compared_runs([*runs, *more], bases=[base]).document.comparisons
+        return [(each.first, each.second) for each in one.differences]
+
+    assert pairs(base="old") == [("a", "old"), ("b", "old"), ("c", "old")]
+    assert pairs(unlike, base="unlike") == [("a", "c"), ("b", "c"), ("old", "c")]
 
 
 def test_of_many_runs_the_table_over_all_tasks_names_the_first_three(run):

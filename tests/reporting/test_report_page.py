@@ -96,7 +96,7 @@ def test_an_axis_begins_at_0_and_ends_at_a_round_number(values, ends):
 
 def result(name="t", *, members=(), rules=(), published=(), higher=True, **values):
     return Result(
-        name=name, metric="ptc", words="pairs in order; ties count 0", higher=higher,
+        name=name, metric="ptc", words="pairs in order; ties count 0", higher_is_better=higher,
         tasks=frozenset(members or (name,)), rules=rules, published=published,
         values={label: one if isinstance(one, Value) else Value(value=one, of=40)
                 for label, one in values.items()},

@@ -1,3 +1,5 @@
+"""Tables and items to label as files: what is read back, and what no spreadsheet runs."""
+
 import csv
 
 import pyarrow.parquet as pq
@@ -6,6 +8,7 @@ from builders.runs import make_metric, make_summary
 
 from harness.analysis.run_tables import Export, metric_rows
 from harness.base.errors import DataError
+from harness.reporting.label_files import csv_bytes
 from harness.reporting.table_files import safe_text, write_table
 
 ROWS = [
@@ -34,6 +37,12 @@ def a_table(rows) -> Export:
 )
 def test_a_cell_is_no_formula_and_steers_no_terminal(text, safe):
     assert safe_text(text) == safe
+
+
+def test_line_ends_of_items_become_blanks_or_stay_and_no_item_is_a_formula():
+    rows = [{"text": "a\nb", "more": "not asked for"}, {"text": "\t=1"}]
+    assert csv_bytes(["text"], rows) == b"text\na b\n' =1\n"
+    assert csv_bytes(["text"], rows[:1], lines=True) == b'text\n"a\nb"\n'
 
 
 def test_a_table_is_read_back(tmp_path):

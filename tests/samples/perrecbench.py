@@ -22,10 +22,10 @@ import harness_perrecbench
 from harness_perrecbench.data.layout import ALWAYS
 from harness_perrecbench.data.members import average
 from harness_perrecbench.grouping.build import folder_of, groups_file
+from harness_perrecbench.grouping.json_files import write_list, write_object
 from harness_perrecbench.grouping.reading import ALL
 from harness_perrecbench.records import Level
 
-from harness.analysis.tool_report import write_list, write_object
 from harness.base.seeded_random import drawn, picked, shuffled
 
 SAMPLE = Path(harness_perrecbench.__file__).parent / "sample"

@@ -18,7 +18,7 @@ from harness.scoring.stats import (
     paired_interval,
     statistic_of,
 )
-from harness.scoring.stats.bootstrap import Measured, bca_interval, interval_of, without_each
+from harness.scoring.stats.bootstrap import bca_interval, interval_of, without_each
 
 
 @functools.cache
@@ -176,7 +176,7 @@ def test_the_bounds_of_the_same_draws_are_scipys(statistic):
     without = np.array([statistic(np.delete(SKEWED, place)) for place in range(len(SKEWED))])
     found = bca_interval(
         by_scipy.bootstrap_distribution,
-        Measured(value=float(statistic(SKEWED)), without=without),
+        (float(statistic(SKEWED)), without),
         0.9,
         of="it",
     )
@@ -226,13 +226,13 @@ def test_what_has_no_bounds_says_why():
     found = bootstrap_interval(np.full(5, 0.1), np.arange(5), seed=1, method="bca")
     assert found == NoInterval("no single user changes the statistic, and BCa has no bounds then")
     found = bca_interval(
-        np.array([1.0, 2.0, 2.5]), Measured(3.0, np.array([3.0, 1.0])), 0.95, of="the statistic"
+        np.array([1.0, 2.0, 2.5]), (3.0, np.array([3.0, 1.0])), 0.95, of="the statistic"
     )
     assert found == NoInterval(
         "all draws lie on one side of the statistic, and BCa has no bounds then"
     )
     found = bca_interval(
-        np.array([1.0, 2.0]), Measured(1.5, np.array([np.nan, 1.0])), 0.95, of="the statistic"
+        np.array([1.0, 2.0]), (1.5, np.array([np.nan, 1.0])), 0.95, of="the statistic"
     )
     assert isinstance(found, NoInterval)
     assert found.reason.startswith("the statistic has no value without one of the users")

@@ -11,13 +11,13 @@ import msgspec
 from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
 from harness.calls.budget import player_name
+from harness.comparison.document import SAME
 from harness.contracts.judge import Selected
 from harness.contracts.outcomes import NoVerdict
-from harness.contracts.records import Done, JournalLine
+from harness.contracts.records import Done
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.run_lines import describe_call, laid_out
 from harness.reporting.text import number
-from harness.runs.journal import JournalIndex, JournalRecords
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.grouping import grouped
 from harness.scoring.summary import main_metrics
@@ -27,8 +27,6 @@ LONGEST = 2_000
 """Of a longer text, the beginning and the end are shown."""
 
 WIDTH = 100
-SAME = 1e-12
-"""Smaller differences are rounding errors of sums."""
 
 
 class Part(NamedTuple):
@@ -119,12 +117,10 @@ def _parts_of(task: FinishedTask, wanted: Mapping[str, str]) -> dict[str, list[P
     alone = {user: unit for unit, user in wanted.items() if many[user] == 1}
     found: dict[str, list[Part]] = {}
     for stage in task.entry.stages:
-        path = task.path / task.entry.folder / stage.file
-        index = JournalIndex(
-            path, stage.key, wanted=lambda head: head.id in wanted or head.user in alone
-        )
-        records: Any = JournalRecords(path, stage.key, JournalLine[Any, Any], index=index)
-        for record in records:
+        record: Any
+        for record in task.journal(
+            stage, wanted=lambda head: head.id in wanted or head.user in alone
+        ):
             unit = record.id if record.id in wanted else alone[record.user]
             named = stage.name if record.id == unit else f"{stage.name}, {record.id}"
             found.setdefault(unit, []).extend(_parts(record, named, task))

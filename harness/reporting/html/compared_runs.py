@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from harness.base.errors import UsageError
-from harness.comparison.compare_runs import ComparedTasks, compare_tasks
+from harness.comparison.compare_runs import compare_tasks
 from harness.comparison.document import ComparisonDocument, Decision, least_shown
+from harness.comparison.matching import comparison_set
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.text import ROUNDING, number
+from harness.reporting.text import number
 from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
 
@@ -46,17 +47,15 @@ def compared_runs(
         many = f"{len(runs)} runs are too many to compare each with the best one on a page"
         ranks = (f"{many}: `harness report RUN… --rank` ranks them",) if len(runs) > 1 else ()
         return ComparedRuns(ComparisonDocument(comparisons=()), ranks)
-    tasks = [(task_and_repeat(task.task.name)[0], task) for run in runs for task in run.tasks]
+    tasks = [task for run in runs for task in run.tasks]
+    by_name = grouped((task_and_repeat(task.task.name)[0], task) for task in tasks)
     base_of = {
-        name: next((task.run for task in of_runs if task.run in bases), None)
-        for name, of_runs in grouped(tasks).items()
+        name: one.run
+        for name, of_runs in by_name.items()
+        for one in reversed(comparison_set(of_runs).members)
+        if one.run in bases
     }
-    found = ComparedTasks([], [], [])
-    for base, own in grouped((base_of[name], task) for name, task in tasks).items():
-        part = compare_tasks(own, by=by, against=base)
-        found = ComparedTasks(
-            found.compared + part.compared, found.skipped + part.skipped, found.failed + part.failed
-        )
+    found = compare_tasks(tasks, by=by, against=base_of)
     document = found.document()
     apart = grouped(
         ((refused.label, "; ".join(refused.because)), one.task)
@@ -95,8 +94,7 @@ def ending_of(decision: Decision, labels: Mapping[str, str]) -> Ending:
     if not decision.better:
         least = max((least_shown(one) or 0.0 for one in decision.undecided), default=None)
         why = next((one.no_interval for one in decision.differences if one.no_interval), None)
-        some = least is not None and least > ROUNDING
-        how = f"can show {short(least or 0.0)}" if some else why or "no difference at all"
+        how = f"can show {short(least)}" if least else why or "no difference at all"
         return Ending("undecided", "undecided", how)
     known = [one.difference.p_holm for one in decision.better if one.difference.p_holm is not None]
     p = max(known, default=0.0)

@@ -57,8 +57,9 @@ def limits_of(
         yield Limit(f"{name} beats every run on {_some(on)}", (said,))
     moved = [
         f"{one.name}: {one.leader() or 'no run'} leads; {one.leader(other=True) or 'no run'} does "
-        f"where what is missing {'is left out' if _counts(one) else f'counts as {one.counts_as}'}."
+        f"where what is missing {'is left out' if counts else f'counts as {one.counts_as}'}."
         for one in first
+        for counts in [any(value.counts for value in one.values.values())]
         if len(one.values) > 1 and one.leader() != one.leader(other=True)
     ]
     if moved:
@@ -95,10 +96,6 @@ def _not_comparable(runs: Sequence[ReportedRun]) -> Iterator[Limit]:
             of = "" if every else f" ({', '.join(whose)} on {', '.join(on)})"
             sentences.append(f"{why}{of}")
         yield Limit(f"not comparable with the papers: {_some([*because])}", (*sentences,))
-
-
-def _counts(result: Result) -> bool:
-    return any(one.counts for one in result.values.values())
 
 
 def _some(names: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from harness.comparison.document import ComparisonDocument
 from harness.reporting.html.compared_runs import Ending, short
 from harness.reporting.html.results import Result, Value
+from harness.reporting.tables import metric_name
 from harness.reporting.text import number, reasons, share
 
 LONGEST = 24
@@ -110,21 +111,15 @@ def result_rows(results: Sequence[Result], labels: Sequence[str]) -> list[Row]:
     """The rows of results, those of a group's members within the group's last row."""
     rows: list[Row] = []
     group: Result | None = None
-    members: list[Row] = []
     for place, result in enumerate(results):
         starts = not place or results[place - 1].name != result.name
         row = _result_row(result, labels, starts=starts)
         if group and result.tasks < group.tasks:
-            members.append(row)
-            continue
-        rows = _with_members(rows, members)
-        group, members = result if result.is_group else None, []
-        rows.append(row)
-    return _with_members(rows, members)
-
-
-def _with_members(rows: list[Row], members: Sequence[Row]) -> list[Row]:
-    return [*rows[:-1], replace(rows[-1], members=tuple(members))] if members else rows
+            rows[-1] = replace(rows[-1], members=(*rows[-1].members, row))
+        else:
+            group = result if result.is_group else None
+            rows.append(row)
+    return rows
 
 
 def _result_row(result: Result, labels: Sequence[str], *, starts: bool) -> Row:
@@ -140,7 +135,8 @@ def _result_row(result: Result, labels: Sequence[str], *, starts: bool) -> Row:
     many = len(result.tasks)
     name = f"{result.name} (mean of {many})" if result.is_group else result.name
     row = Row(
-        name=name if starts else "", metric=metric_arrow(result.metric, result.higher),
+        name=name if starts else "",
+        metric=metric_name(result.metric, result) if result.metric else "",
         words=result.words.partition(";")[0], ending=result.ending or _beside_rule(result),
         marks=[
             Mark(label, place, one.value, one.interval,
@@ -179,7 +175,7 @@ def _beside_rule(result: Result) -> Ending | None:
     low, high = one.interval or (one.value, one.value)
     above, below = low > rule.value, high < rule.value
     words = "above" if above else "below" if below else "level with"
-    good = (above and result.higher) or (below and not result.higher)
+    good = (above and result.higher_is_better) or (below and not result.higher_is_better)
     kind = "wins" if good else "worse" if above or below else "undecided"
     return Ending(kind, f"{words} {rule.short}", f"which has {short(rule.value)}")  # type: ignore[arg-type]
 
@@ -216,14 +212,9 @@ def difference_rows(document: ComparisonDocument) -> list[Row]:
             side = "right" if one.higher_is_better else "left"
             rows.append(Row(
                 name=one.name if one.name != last else "", marks=marks,
-                metric=metric_arrow(one.metric, one.higher_is_better),
+                metric=metric_name(one.metric, one),
                 words=f"{side} of 0 the first is better",
                 references=[Reference("", "no difference", 0.0, False)], balanced=True,
             ))  # fmt: skip
             last = one.name
     return rows
-
-
-def metric_arrow(metric: str, higher: bool) -> str:
-    """A metric with an arrow in the direction of better values."""
-    return f"{metric} {'↑' if higher else '↓'}" if metric else ""

@@ -60,7 +60,7 @@ class Result:
     metric: str
     tasks: frozenset[str]
     values: Mapping[str, Value]
-    higher: bool = True
+    higher_is_better: bool = True
     first: bool = True
     words: str = ""
     counts_as: str = "worst"
@@ -76,12 +76,12 @@ class Result:
     @property
     def best_published(self) -> PublishedResult | None:
         """The best of the published results."""
-        best = max if self.higher else min
+        best = max if self.higher_is_better else min
         return best(self.published, key=lambda one: one.value) if self.published else None
 
     def leader(self, *, other: bool = False) -> str | None:
         """The run that is alone with the best value, by the other policy for what is missing."""
-        sign = 1 if self.higher else -1
+        sign = 1 if self.higher_is_better else -1
         known = {
             label: sign * value
             for label, one in self.values.items()
@@ -97,7 +97,7 @@ class Result:
         values = [one.value for one in self.values.values() if one.value is not None]
         if not (values and self.rules):
             return None
-        best, sign = self.rules[0], 1 if self.higher else -1
+        best, sign = self.rules[0], 1 if self.higher_is_better else -1
         return best if all(sign * best.value > sign * value for value in values) else None
 
 
@@ -122,7 +122,7 @@ def results_of(runs: Sequence[ReportedRun], found: ComparedRuns) -> list[Result]
             results.append(Result(
                 name=name, metric=metric, tasks=frozenset(tasks[name]),
                 values={**values[name].get("", {}), **values[name].get(metric, {})},
-                higher=higher, first=metric == metrics[0],
+                higher_is_better=higher, first=metric == metrics[0],
                 words=result.description.replace("`", "") if result else "",
                 counts_as=(result.counts_as or "worst") if result else "worst",
                 rules=_rules(runs, tasks[name], metric, higher=higher),

@@ -15,10 +15,10 @@ from harness.contracts.report import Cell, Sheet
 from harness.registry import ANY_BENCHMARK, made
 from harness.registry.data_tools import run_tool
 from harness.reporting.html.page import Image, Table, image_of, table_of
-from harness.reporting.html.picture import metric_arrow
 from harness.reporting.html.reported_run import ReportedRun, runs_together
 from harness.reporting.html.results import Result
 from harness.reporting.run_lines import paid, tokens
+from harness.reporting.tables import metric_name
 from harness.reporting.text import duration, reasons
 from harness.scoring.run_costs import costs_of
 from harness.scoring.summary import StageSummary
@@ -37,7 +37,7 @@ def values_table(results: Sequence[Result]) -> Table:
     """What the picture shows, in numbers: a row for each value."""
     rows: list[tuple[Cell, ...]] = []
     for one in results:
-        metric = metric_arrow(one.metric, one.higher)
+        metric = metric_name(one.metric, one)
         for label, value in one.values.items():
             ends = value.interval or (None, None)
             run = f"{label} ×{value.repeats}" if value.repeats > 1 else label
@@ -67,7 +67,7 @@ def difference_tables(document: ComparisonDocument) -> Iterator[Table]:
     """The differences in numbers, then those within parts of the data."""
     labels = document.labels()
     rows: list[tuple[Cell, ...]] = [
-        (one.name, metric_arrow(one.metric, one.higher_is_better), *numbers_of(each, labels))
+        (one.name, metric_name(one.metric, one), *numbers_of(each, labels))
         for one in document.decisions()
         for each in one.differences
     ]
@@ -174,7 +174,12 @@ def analyses_of(
     for name in dict.fromkeys(summary.benchmark for run in runs for summary in run.summaries):
         own = [task for task in first if task.benchmark.name == name]
         if not own:
-            silent.append(f"{name}: {_why_none(plugins, name)}")
+            why = "none of its tasks could be read"
+            try:
+                plugins.benchmark(name)
+            except HarnessError as error:
+                why = f"{error.problem}{f'; {error.hint}' if error.hint else ''}"
+            silent.append(f"{name}: {why}")
             continue
         groups = runs_together(told_apart(own))
         for registration in _wanted(plugins, own, labels):
@@ -195,14 +200,6 @@ def analyses_of(
                 title = f"{title[:1].upper()}{title[1:]}{f': {of}' if len(groups) > 1 else ''}"
                 shown.append(Shown(title, registration.name, images, tables, report.notes))
     return shown, [*dict.fromkeys(silent)]
-
-
-def _why_none(plugins: Plugins, name: str) -> str:
-    try:
-        plugins.benchmark(name)
-    except HarnessError as error:
-        return f"{error.problem}{f'; {error.hint}' if error.hint else ''}"
-    return "none of its tasks could be read"
 
 
 def _wanted(

@@ -11,12 +11,12 @@ import numpy as np
 
 from harness.scoring.stats.bootstrap import (
     Floats,
+    Integers,
     Interval,
-    Measured,
     Method,
     NoInterval,
     Undefined,
-    blocks_of_draws,
+    in_blocks,
     interval_by_users,
 )
 
@@ -102,21 +102,16 @@ def kappa_interval(
     cost = 1.0 - np.eye(len(place))
     flat = tables.reshape(len(numbers), len(place) ** 2)
 
-    def drawn(random: np.random.Generator) -> Floats:
-        found = []
-        for block in blocks_of_draws(len(numbers), draws, random, dtype=np.int64):
-            times = np.stack([np.bincount(some, minlength=len(numbers)) for some in block])
-            found.append(_kappas((times @ flat).reshape(-1, *cost.shape), cost))
-        return np.concatenate(found)
+    whole = tables.sum(axis=0)
 
-    def measured() -> Measured:
-        whole = tables.sum(axis=0)
-        value = float(_kappas(whole[None], cost)[0])
-        return Measured(value=value, without=_kappas(whole - tables, cost))
+    def of_block(block: Integers) -> Floats:
+        times = np.stack([np.bincount(some, minlength=len(numbers)) for some in block])
+        return _kappas((times @ flat).reshape(-1, *cost.shape), cost)
 
     return interval_by_users(
-        len(numbers), drawn, measured, seed=seed, draws=draws, confidence=confidence,
-        method=method, of="κ",
+        len(numbers), in_blocks(of_block, len(numbers), draws, np.int64),
+        lambda: (float(_kappas(whole[None], cost)[0]), _kappas(whole - tables, cost)),
+        seed=seed, draws=draws, confidence=confidence, method=method, of="κ",
     )  # fmt: skip
 
 

@@ -7,9 +7,9 @@ replacement, as many as there are, and the statistic is computed over all units 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -22,6 +22,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[Any]
 Method: TypeAlias = Literal["percentile", "bca"]
 Statistic: TypeAlias = Literal["mean", "median"] | Callable[[Any], float]
+Measured: TypeAlias = tuple[float, Floats]
+"""The statistic of all values and without each cluster, which BCa needs besides the draws."""
 
 _SAME = 1e-12
 """Sums of the same numbers in another order differ by less than this share of their size."""
@@ -49,14 +51,6 @@ class NoInterval:
     """The reason for a missing interval."""
 
     reason: str
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The statistic of all values and without each cluster, which BCa needs besides the draws."""
-
-    value: float
-    without: Floats
 
 
 @dataclass(frozen=True)
@@ -147,16 +141,17 @@ def bca_interval(
 
     if (reason := _undefined(drawn, of)) is not None:
         return NoInterval(reason)
-    if not np.isfinite(measured.without).all():
+    value, without = measured
+    if not np.isfinite(without).all():
         return NoInterval(f"{of} has no value without one of the users, which BCa needs")
     scale = _SAME * float(np.abs(drawn).max())
-    below = np.count_nonzero(drawn < measured.value - scale)
-    above = np.count_nonzero(drawn > measured.value + scale)
+    below = np.count_nonzero(drawn < value - scale)
+    above = np.count_nonzero(drawn > value + scale)
     share = (len(drawn) + below - above) / (2 * len(drawn))
     if not 0.0 < share < 1.0:
         return NoInterval(f"all draws lie on one side of {of}, and BCa has no bounds then")
-    gaps = measured.without.mean() - measured.without
-    if np.abs(gaps).max() <= _SAME * np.abs(measured.without).max():
+    gaps = without.mean() - without
+    if np.abs(gaps).max() <= _SAME * np.abs(without).max():
         return NoInterval(f"no single user changes {of}, and BCa has no bounds then")
     acceleration = (gaps**3).sum() / (6.0 * (gaps**2).sum() ** 1.5)
     bias = ndtri(share)
@@ -165,20 +160,6 @@ def bca_interval(
     low, high = ndtr(bias + moved / (1.0 - acceleration * moved))
     first, last = np.quantile(drawn, [low, high])
     return Interval(float(first), float(last))
-
-
-def bounds(
-    drawn: Floats,
-    measured: Callable[[], Measured],
-    *,
-    method: Method,
-    confidence: float,
-    of: str,
-) -> Interval | NoInterval:
-    """The interval by a method; `measured` is called for BCa only."""
-    if method == "bca":
-        return bca_interval(drawn, measured(), confidence, of=of)
-    return interval_of(drawn, confidence, of=of)
 
 
 def _undefined(drawn: Floats, of: str) -> str | None:
@@ -203,17 +184,44 @@ def interval_by_users(
         return NoInterval("no draws were asked for")
     if users < 2:
         return NoInterval(f"{few}: there is nothing to draw from")
-    random = np.random.Generator(np.random.PCG64(seed))
-    return bounds(drawn(random), measured, method=method, confidence=confidence, of=of)
+    found = drawn(np.random.Generator(np.random.PCG64(seed)))
+    if method == "bca":
+        return bca_interval(found, measured(), confidence, of=of)
+    return interval_of(found, confidence, of=of)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Sample:
-    """Values ordered by cluster; `starts` and `sizes` are the clusters' places."""
+def in_blocks(
+    of_block: Callable[[Integers], Floats], count: int, draws: int, dtype: type[np.integer[Any]]
+) -> Callable[[np.random.Generator], Floats]:
+    """What gives the results of draws of `count` clusters, one per row, in blocks of bounded size.
 
-    values: Floats
-    starts: Integers
-    sizes: Integers
+    Each integer type gives another stream of random numbers.
+    """
+
+    def drawn(random: np.random.Generator) -> Floats:
+        rows = max(1, _CELLS // count)
+        sizes = [(min(rows, draws - first), count) for first in range(0, draws, rows)]
+        return np.concatenate([
+            of_block(random.integers(0, count, size=size, dtype=dtype)) for size in sizes
+        ])  # fmt: skip
+
+    return drawn
+
+
+class Clusters:
+    """The `order` that sorts units by cluster, and where each cluster starts then, and its size."""
+
+    def __init__(self, owners: Integers) -> None:
+        self.order = np.argsort(owners, kind="stable")
+        owners = owners[self.order]
+        first = np.concatenate(([True], owners[1:] != owners[:-1]))[: len(owners)]
+        self.starts = np.flatnonzero(first)
+        self.sizes = np.diff(self.starts, append=len(owners))
+        self.one_each = len(self.sizes) == len(owners)
+
+    def units_of(self, drawn: Integers) -> Integers:
+        """The places of the units of the drawn clusters, cluster by cluster."""
+        return drawn if self.one_each else units_of(drawn, self.starts, self.sizes)
 
 
 def bootstrap_interval(
@@ -230,42 +238,24 @@ def bootstrap_interval(
 
     `clusters` names the cluster of each value by an integer; values must be finite.
     """
-    sample = _by_cluster(values, clusters)
+    of = Clusters(clusters)
+    count, values = len(of.sizes), values[of.order]
 
-    def drawn(random: np.random.Generator) -> Floats:
-        if statistic == "mean":
-            return _means(sample, draws, random)
-        if statistic == "median":
-            return _medians(sample, draws, random)
-        one_each = len(sample.sizes) == len(sample.values)
-        results = []
-        for users in _draws_of_clusters(len(sample.sizes), draws, random):
-            units = users if one_each else units_of(users, sample.starts, sample.sizes)
-            results.append(statistic_of(sample.values[units], statistic))
-        return np.asarray(results)
+    def of_block(block: Integers) -> Floats:
+        return np.array([statistic_of(values[of.units_of(users)], statistic) for users in block])
 
-    def measured() -> Measured:
-        return Measured(
-            value=statistic_of(sample.values, statistic),
-            without=without_each(sample.values, sample.starts, sample.sizes, statistic),
-        )
-
+    drawn = in_blocks(of_block, count, draws, np.int64)
+    if statistic == "mean":
+        drawn = partial(_means, values, of, draws)
+    elif statistic == "median":
+        drawn = _medians(values, of, draws)
     return interval_by_users(
-        len(sample.sizes), drawn, measured, seed=seed, draws=draws, confidence=confidence,
-        method=method,
+        count, drawn,
+        lambda: (
+            statistic_of(values, statistic), without_each(values, of.starts, of.sizes, statistic)
+        ),
+        seed=seed, draws=draws, confidence=confidence, method=method,
     )  # fmt: skip
-
-
-def blocks_of_draws(
-    count: int, draws: int, random: np.random.Generator, *, dtype: type[np.integer[Any]]
-) -> Iterator[Integers]:
-    """Draws of `count` clusters, one per row, in blocks of bounded size.
-
-    Each integer type gives another stream of random numbers.
-    """
-    rows = max(1, _CELLS // count)
-    for first in range(0, draws, rows):
-        yield random.integers(0, count, size=(min(rows, draws - first), count), dtype=dtype)
 
 
 def units_of(drawn: Integers, starts: Integers, sizes: Integers) -> Integers:
@@ -276,36 +266,22 @@ def units_of(drawn: Integers, starts: Integers, sizes: Integers) -> Integers:
     return units
 
 
-def _by_cluster(values: Floats, clusters: Integers) -> _Sample:
-    order = np.argsort(clusters, kind="stable")
-    owners = clusters[order]
-    if not len(owners):
-        return _Sample(values=values, starts=order, sizes=order)
-    starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
-    sizes = np.diff(starts, append=len(owners))
-    return _Sample(values=values[order], starts=starts, sizes=sizes)
-
-
-def _draws_of_clusters(count: int, draws: int, random: np.random.Generator) -> Iterator[Integers]:
-    return chain.from_iterable(blocks_of_draws(count, draws, random, dtype=np.int64))
-
-
-def _means(sample: _Sample, draws: int, random: np.random.Generator) -> Floats:
+def _means(values: Floats, of: Clusters, draws: int, random: np.random.Generator) -> Floats:
     """The mean of each draw, from the sum and the size of each cluster.
 
     If many clusters share both (answers right or wrong), drawing how often each kind occurs has the
     same distribution as drawing clusters, and is much faster.
     """
-    count = len(sample.sizes)
-    one_each = count == len(sample.values)
-    sums = sample.values if one_each else np.add.reduceat(sample.values, sample.starts)
-    clusters = sums if one_each else sums + 1j * sample.sizes
+    count = len(of.sizes)
+    clusters: NDArray[Any] = (
+        values if of.one_each else np.add.reduceat(values, of.starts) + 1j * of.sizes
+    )
     kinds, of_kind = np.unique(clusters, return_counts=True)
     if len(kinds) * _FEW <= count:
         total = random.multinomial(count, of_kind / count, size=draws) @ kinds
     else:
         total = _totals(clusters, draws, random)
-    means: Floats = total / count if one_each else total.real / total.imag
+    means: Floats = total / count if of.one_each else total.real / total.imag
     return means
 
 
@@ -333,39 +309,38 @@ def _totals(clusters: NDArray[Any], draws: int, random: np.random.Generator) -> 
     return totals
 
 
-def _medians(sample: _Sample, draws: int, random: np.random.Generator) -> Floats:
-    """The median of each draw from the count of each unit, so that values are sorted only once."""
-    count = len(sample.sizes)
-    order = np.argsort(sample.values, kind="stable")
-    values = sample.values[order]
-    if count == len(values):
-        return _medians_of_ones(values, draws, random)
-    owners = np.repeat(np.arange(count, dtype=np.uint32), sample.sizes)[order]
-    medians = []
-    for drawn in _draws_of_clusters(count, draws, random):
-        upto = np.cumsum(np.bincount(drawn, minlength=count)[owners])
-        middle = ((upto[-1] - 1) // 2, upto[-1] // 2)
-        low, high = np.searchsorted(upto, middle, side="right")
-        medians.append((values[low] + values[high]) / 2.0)
-    return np.asarray(medians)
+def _medians(values: Floats, of: Clusters, draws: int) -> Callable[[np.random.Generator], Floats]:
+    """What gives the median of each draw, for which values are sorted only once."""
+    order = np.argsort(values, kind="stable")
+    ordered, count = values[order], len(of.sizes)
 
+    def of_block(block: Integers) -> Floats:
+        """From how often each unit is drawn."""
+        owners = np.repeat(np.arange(count, dtype=np.uint32), of.sizes)[order]
+        medians = []
+        for drawn in block:
+            upto = np.cumsum(np.bincount(drawn, minlength=count)[owners])
+            middle = ((upto[-1] - 1) // 2, upto[-1] // 2)
+            low, high = np.searchsorted(upto, middle, side="right")
+            medians.append((ordered[low] + ordered[high]) / 2.0)
+        return np.asarray(medians)
 
-def _medians_of_ones(values: Floats, draws: int, random: np.random.Generator) -> Floats:
-    """The median of each draw from sorted values that are a cluster each.
+    def of_ones(random: np.random.Generator) -> Floats:
+        """From sorted values that are a cluster each.
 
-    The m-th smallest of n draws is at the place given by the m-th smallest of n uniform numbers,
-    which has a beta distribution; the next one is the smallest of the remaining numbers.
-    """
-    count = len(values)
-    rank = (count + 1) // 2
-    left = count - rank
-    lower = random.beta(rank, left + 1, size=draws)
-    low = values[np.minimum((lower * count).astype(np.int64), count - 1)]
-    if count % 2:
-        return low
-    upper = lower + (1.0 - lower) * random.beta(1, left, size=draws)
-    high = values[np.minimum((upper * count).astype(np.int64), count - 1)]
-    return (low + high) / 2.0
+        The m-th smallest of n draws is at the place given by the m-th smallest of n uniform
+        numbers, which has a beta distribution; the next one is the smallest of the remaining.
+        """
+        rank = (count + 1) // 2
+        left = count - rank
+        lower = random.beta(rank, left + 1, size=draws)
+        low = ordered[np.minimum((lower * count).astype(np.int64), count - 1)]
+        if count % 2:
+            return low
+        upper = lower + (1.0 - lower) * random.beta(1, left, size=draws)
+        return (low + ordered[np.minimum((upper * count).astype(np.int64), count - 1)]) / 2.0
+
+    return of_ones if of.one_each else in_blocks(of_block, count, draws, np.int64)
 
 
 def paired_interval(
@@ -380,37 +355,30 @@ def paired_interval(
     method: Method = "percentile",
 ) -> Interval | NoInterval:
     """The interval of the first statistic minus the second, with the same users drawn for both."""
-    sizes = np.unique(clusters, return_counts=True)[1]
-    order = np.argsort(clusters, kind="stable")
-    first, second = first[order], second[order]
-    starts = np.cumsum(sizes) - sizes
-    one_each = len(sizes) == len(first)
+    of = Clusters(clusters)
+    first, second = first[of.order], second[of.order]
 
     def of_block(drawn: Integers) -> Floats:
-        if one_each and statistic == "mean":
+        if of.one_each and statistic == "mean":
             means: Floats = (first - second)[drawn].mean(axis=1)
             return means
-        if one_each and statistic == "median":
+        if of.one_each and statistic == "median":
             return _medians_of_rows(first, drawn) - _medians_of_rows(second, drawn)
-        found = []
-        for users in drawn:
-            units = units_of(users, starts, sizes)
-            sides = (statistic_of(side[units], statistic) for side in (first, second))
-            found.append(next(sides) - next(sides))
-        return np.asarray(found, dtype=np.float64)
-
-    def drawn(random: np.random.Generator) -> Floats:
-        blocks = blocks_of_draws(len(sizes), draws, random, dtype=np.uint32)
-        return np.concatenate([of_block(block) for block in blocks])
+        units = map(of.units_of, drawn)
+        return np.array([
+            statistic_of(first[some], statistic) - statistic_of(second[some], statistic)
+            for some in units
+        ])  # fmt: skip
 
     def measured() -> Measured:
-        ours, theirs = (without_each(each, starts, sizes, statistic) for each in (first, second))
-        value = statistic_of(first, statistic) - statistic_of(second, statistic)
-        return Measured(value=value, without=ours - theirs)
+        ours, theirs = (without_each(each, of.starts, of.sizes, statistic)
+                        for each in (first, second))  # fmt: skip
+        return statistic_of(first, statistic) - statistic_of(second, statistic), ours - theirs
 
     return interval_by_users(
-        len(sizes), drawn, measured, seed=seed, draws=draws, confidence=confidence, method=method,
-        of="the difference", few="fewer than two users in common",
+        len(of.sizes), in_blocks(of_block, len(of.sizes), draws, np.uint32), measured, seed=seed,
+        draws=draws, confidence=confidence, method=method, of="the difference",
+        few="fewer than two users in common",
     )  # fmt: skip
 
 
@@ -461,23 +429,18 @@ def interval_together(
     users = np.unique(np.concatenate([part.clusters for part in parts]))
     ordered = [_Ordered(part, users) for part in parts]
 
-    def drawn(random: np.random.Generator) -> Floats:
-        found = []
-        for block in blocks_of_draws(len(users), draws, random, dtype=np.uint32):
-            counts = [np.bincount(row, minlength=len(users)) for row in block]
-            times = np.stack(counts).astype(float)
-            found.append(np.sum([part.of_draws(block, times) for part in ordered], axis=0))
-        return np.concatenate(found)
-
-    def measured() -> Measured:
-        return Measured(
-            value=sum(p.weight * statistic_of(p.values, p.statistic) for p in parts),
-            without=np.sum([part.without_each() for part in ordered], axis=0),
-        )
+    def of_block(block: Integers) -> Floats:
+        times = np.stack([np.bincount(row, minlength=len(users)) for row in block]).astype(float)
+        sums: Floats = np.sum([part.of_draws(block, times) for part in ordered], axis=0)
+        return sums
 
     return interval_by_users(
-        len(users), drawn, measured, seed=seed, draws=draws, confidence=confidence, method=method,
-        of="the mean",
+        len(users), in_blocks(of_block, len(users), draws, np.uint32),
+        lambda: (
+            sum(p.weight * statistic_of(p.values, p.statistic) for p in parts),
+            np.sum([part.without_each() for part in ordered], axis=0),
+        ),
+        seed=seed, draws=draws, confidence=confidence, method=method, of="the mean",
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.scoring.stats.bootstrap import (
+    Clusters,
     Floats,
     Integers,
     Interval,
@@ -16,9 +17,8 @@ from harness.scoring.stats.bootstrap import (
     Method,
     NoInterval,
     Undefined,
-    blocks_of_draws,
+    in_blocks,
     interval_by_users,
-    units_of,
 )
 
 Relation = Callable[[Sequence[Any], Sequence[Any]], "float | Undefined"]
@@ -93,28 +93,25 @@ def relation_interval(
 ) -> Interval | NoInterval:
     """The bootstrap interval of a correlation or κ; users are drawn with all their pairs."""
     numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
-    owners = np.array([numbers[user] for user in users], dtype=np.int64)
-    order = np.argsort(owners, kind="stable")
-    first, second = np.asarray(x)[order], np.asarray(y)[order]
-    sizes = np.bincount(owners)
-    starts = np.cumsum(sizes) - sizes
+    of = Clusters(np.array([numbers[user] for user in users], dtype=np.int64))
+    first, second = np.asarray(x)[of.order], np.asarray(y)[of.order]
 
-    def of(units: Integers) -> float:
+    def related(units: Integers) -> float:
         found = relation(first[units], second[units])  # type: ignore[arg-type]
         return math.nan if isinstance(found, Undefined) else found
 
-    def drawn(random: np.random.Generator) -> Floats:
-        blocks = blocks_of_draws(len(sizes), draws, random, dtype=np.int64)
-        return np.array([of(units_of(some, starts, sizes)) for block in blocks for some in block])
+    def of_block(block: Integers) -> Floats:
+        return np.array([related(of.units_of(some)) for some in block])
 
     def measured() -> Measured:
         everything = np.arange(len(first))
         without = [
-            of(np.delete(everything, slice(start, start + size)))
-            for start, size in zip(starts, sizes, strict=True)
+            related(np.delete(everything, slice(start, start + size)))
+            for start, size in zip(of.starts, of.sizes, strict=True)
         ]
-        return Measured(value=of(everything), without=np.array(without))
+        return related(everything), np.array(without)
 
     return interval_by_users(
-        len(numbers), drawn, measured, seed=seed, draws=draws, confidence=confidence, method=method
-    )
+        len(numbers), in_blocks(of_block, len(numbers), draws, np.int64), measured, seed=seed,
+        draws=draws, confidence=confidence, method=method,
+    )  # fmt: skip

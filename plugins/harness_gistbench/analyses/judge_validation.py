@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -28,7 +28,7 @@ from harness.analysis.percentages import percent, share
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
-from harness.reporting.label_files import csv_bytes, even, refuse_taken, write_files
+from harness.reporting.label_files import csv_bytes, refuse_taken, write_files
 from harness_gistbench.analyses.compared_runs import Run, published, runs_of
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ ITEM_COLUMNS: dict[Question, tuple[str, ...]] = {
 }
 KEY_COLUMNS = ("task", "item", "label", "judge", "run", "dataset", "model", "user", "category",
                "object")  # fmt: skip
+
+AnyT = TypeVar("AnyT", bound=Hashable)
 
 
 class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -443,3 +445,18 @@ def columns(*, complete: bool) -> dict[str, Column]:
 
     label = Column(type="any", required=complete)
     return {"task": Column(one_of=QUESTIONS), "item": Column(), "label": label}
+
+
+def even(sizes: Mapping[AnyT, int], total: int, seed: int) -> dict[AnyT, int]:
+    """Shares of a total, as equal as the sizes allow; the seed decides about the remainder."""
+    shares = dict.fromkeys(sizes, 0)
+    waiting = sorted(sizes, key=lambda name: stable_int(seed, repr(name)))
+    left = min(total, sum(sizes.values()))
+    while left:
+        each = max(1, left // len(waiting))
+        for name in waiting:
+            more = min(each, sizes[name] - shares[name], left)
+            shares[name] += more
+            left -= more
+        waiting = [name for name in waiting if shares[name] < sizes[name]]
+    return shares

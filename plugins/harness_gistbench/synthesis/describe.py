@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
-from harness.analysis.distributions import densities, spread_sheet
 from harness.base.errors import DataError
 from harness.contracts.report import Axis, Bars, Figure, Report, Sheet
 from harness.tasks.own_columns import read_own_columns, with_own_columns
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources import open_log
 from harness_gistbench.sources.rules import WORD
+from harness_gistbench.synthesis.distributions import densities, spread_sheet
 from harness_gistbench.synthesis.reading import PLAIN, opened, task_options
 from harness_gistbench.synthesis.validation import name
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.analysis.distributions import spread_sheet
 from harness.analysis.tool_report import settings_without, write_json
 from harness.base.errors import DataError
 from harness.base.named_functions import named_function
@@ -25,6 +24,7 @@ from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis import validation
 from harness_gistbench.synthesis.clusters import Clusters, by_k_means, from_column
 from harness_gistbench.synthesis.cohorts import Cohort, Draw, cohorts, draw, membership
+from harness_gistbench.synthesis.distributions import spread_sheet
 from harness_gistbench.synthesis.reading import (
     PLAIN,
     TABLE,

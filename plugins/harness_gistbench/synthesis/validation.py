@@ -7,9 +7,10 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.analysis.distributions import densities, thinned
+from harness.analysis.distributions import thinned
 from harness.contracts.report import Axis, Boxes, Figure, Sheet
 from harness_gistbench.records import SIGNALS
+from harness_gistbench.synthesis.distributions import densities
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,16 +11,11 @@ from typing import Any
 
 import msgspec
 
-from harness.analysis.tool_report import (
-    check_empty,
-    settings_without,
-    write_json,
-    write_list,
-    write_object,
-)
+from harness.analysis.tool_report import check_empty, settings_without, write_json
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
 from harness_perrecbench.data.layout import ALWAYS, PUBLISHED, GroupUser
+from harness_perrecbench.grouping.json_files import write_list, write_object
 from harness_perrecbench.grouping.pool import Candidate, Pool, find
 from harness_perrecbench.grouping.reading import ALL, UNIT, Log, Settings, read, review_files
 from harness_perrecbench.records import MEMBERS, Level

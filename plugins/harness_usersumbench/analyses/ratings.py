@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from harness.analysis.human_labels import labels_by_rater, read_human_labels
-from harness.analysis.rater_agreement import kappa_cells, share_cells
+from harness.analysis.rater_agreement import Pairs, kappa_cells
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
@@ -196,3 +196,22 @@ def _rated(
         raters={rater: given for rater, given in own.items() if given},
         good={name: value == 1.0 for name, value in qualities.items() if value is not None},
     )
+
+
+def share_cells(
+    both: Pairs, task: FinishedTask, *, seed: int
+) -> tuple[tuple[Cell, ...], list[str]]:
+    """The share of equal labels in %, and the bounds of its interval over users."""
+    import numpy as np
+
+    from harness.scoring.stats import Interval, bootstrap_interval
+
+    if not both:
+        return (None, None, None), ["nothing was labelled by both"]
+    same = np.array([100.0 * (first == second) for first, second, _ in both])
+    users = np.array([stable_int(user) for *_, user in both], dtype=np.uint64)
+    settings = msgspec.structs.asdict(task.task.interval)
+    drawn = bootstrap_interval(same, users, seed=seed, **settings)
+    if not isinstance(drawn, Interval):
+        return (float(same.mean()), None, None), [f"no interval: {drawn.reason}"]
+    return (float(same.mean()), drawn.low, drawn.high), []

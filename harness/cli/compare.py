@@ -12,10 +12,11 @@ from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import PATH, command, option
 from harness.cli.kept_runs import (
     NamedRun,
-    labels_of_runs,
+    label_runs,
     named_runs,
     open_run,
     open_runs,
+    opened,
     read_finished,
     rescored,
     runs_argument,
@@ -110,10 +111,11 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
     base = None
     if args.against is not None:
         # The only one of these runs with that label, or any run; it stands before them.
-        named = [run.opened for run in runs if run.opened and run.opened[1].label == args.against]
-        base = (named[0] if len(named) == 1 else open_run(args.against))[1].run_id
-        if base not in {run.opened[1].run_id for run in runs if run.opened}:
-            runs = [*open_runs([args.against], args.task, {}), *runs]
+        manifests = [manifest for _, _, manifest in opened(runs)]
+        named = [manifest for manifest in manifests if manifest.label == args.against]
+        base = (named[0] if len(named) == 1 else open_run(args.against)[1]).run_id
+        if base not in {manifest.run_id for manifest in manifests}:
+            runs = label_runs([*open_runs([args.against], args.task, {}), *runs])
     _check_oracle_options(args, runs)
     gates = _gates(args, runs)
     with contextlib.ExitStack() as stack:
@@ -199,16 +201,11 @@ def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
 def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
     from harness.comparison.gates import GatedRun
 
-    labels = labels_of_runs(runs)
     return [
         GatedRun(
-            labels[run.opened[1].run_id],
-            run.opened[1],
-            run.benchmarks,
-            frozenset(task.task.name for task in run.kept),
+            run.label, manifest, run.benchmarks, frozenset(task.task.name for task in run.kept)
         )
-        for run in runs
-        if run.opened is not None
+        for run, _, manifest in opened(runs)
     ]
 
 

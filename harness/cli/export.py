@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,15 @@ from harness.runs.atomic_files import storage_error
 if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
 
-FORMATS = (
-    "inspect", "csv", "parquet", "lm-eval", "hf-eval", "eval-results", "every-eval-ever",
-)  # fmt: skip
+WRITERS = {
+    "inspect": ("inspect_export", "write_inspect"),
+    "lm-eval": ("lm_eval_export", "write_lm_eval"),
+    "hf-eval": ("hf_eval_export", "write_model_cards"),
+    "eval-results": ("hf_eval_export", "write_eval_results"),
+    "every-eval-ever": ("every_eval_ever_export", "write_every_eval_ever"),
+}
+"""The module of `harness.analysis` and its function that write each format, but for tables."""
+FORMATS = ("inspect", "csv", "parquet", *[one for one in WRITERS if one != "inspect"])
 
 
 @command(
@@ -68,19 +75,18 @@ def _tasks(
     from harness.registry import load_plugins
     from harness.scoring.finished_task import finished_task, labels_of
 
-    opened = {one[1].run_id: one for one in (open_run(run, tags=tags) for run in runs)}
-    labels = labels_of(manifest for _, manifest in opened.values())
-    plugins = load_plugins()
+    found = {one[1].run_id: one for one in (open_run(run, tags=tags) for run in runs)}.values()
+    labels, plugins = labels_of(manifest for _, manifest in found), load_plugins()
     tasks: list[FinishedTask] = []
     errors: list[HarnessError] = []
-    for folder, manifest in opened.values():
-        label = labels[manifest.run_id]
+    for folder, manifest in found:
         if not manifest.tasks:
             errors.append(DataError("the run has no tasks", where=str(folder.path)))
         for name in manifest.tasks if only is None else [only]:
             with errors_to(errors.append):
                 one_of(name, manifest.tasks, f"the run has no task {name!r}")
                 benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
+                label = labels[manifest.run_id]
                 tasks.append(finished_task(folder, manifest, name, benchmark, label=label))
     return tasks, errors
 
@@ -116,29 +122,12 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
 def _files(folder: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
     """The files of a format, written into a folder."""
     match format:
-        case "inspect":
-            from harness.analysis.inspect_export import write_inspect
-
-            return write_inspect(folder, tasks)
-        case "lm-eval":
-            from harness.analysis.lm_eval_export import write_lm_eval
-
-            return write_lm_eval(folder, tasks)
-        case "hf-eval":
-            from harness.analysis.hf_eval_export import write_model_cards
-
-            return write_model_cards(folder, tasks)
-        case "eval-results":
-            from harness.analysis.hf_eval_export import write_eval_results
-
-            return write_eval_results(folder, tasks)
-        case "every-eval-ever":
-            from harness.analysis.every_eval_ever_export import write_every_eval_ever
-
-            return write_every_eval_ever(folder, tasks)
         case "csv" | "parquet":
             from harness.analysis.run_tables import tables_of
             from harness.reporting.table_files import write_table
 
             return [write_table(folder, table, format) for table in tables_of(tasks)]
-    raise ValueError(f"no format {format}")
+    module, function = WRITERS[format]
+    write = getattr(import_module(f"harness.analysis.{module}"), function)
+    written: list[Path] = write(folder, tasks)
+    return written

@@ -15,6 +15,7 @@ from harness.cli.command import PATH, argument, option
 from harness.cli.output import errors_to, print_error
 from harness.cli.run_options import run_setting
 from harness.cli.settings import entries
+from harness.registry import ANY_BENCHMARK
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 
@@ -174,11 +175,21 @@ class NamedRun:
     named: str
     opened: Opened | None = None
     """None if the run could not be opened; `errors` says why."""
+    label: str = ""
+    """The label in tables, with an addition if several of the named runs have it."""
     benchmarks: dict[str, Benchmark] = field(default_factory=dict)
     """By name the benchmarks of the tasks to score."""
     kept: list[FinishedTask] = field(default_factory=list)
     """The scored tasks."""
     errors: list[HarnessError] = field(default_factory=list)
+
+    def read(self, task: str) -> None:
+        """Keep a finished task of this run, which could be opened."""
+        from harness.scoring.finished_task import finished_task
+
+        assert self.opened is not None
+        benchmark = self.benchmarks[task]
+        self.kept.append(finished_task(*self.opened, task, benchmark, label=self.label))
 
     def as_json(self) -> dict[str, Any]:
         """The results, as a part of the JSON document."""
@@ -194,8 +205,13 @@ class NamedRun:
         }
 
 
-def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -> list[NamedRun]:
-    """The named runs, each folder once; a run that cannot be opened has its error."""
+def open_runs(
+    named: Sequence[str], only: str | None, tags: Mapping[str, str], *, of: str = ANY_BENCHMARK
+) -> list[NamedRun]:
+    """The named runs, each folder once; a run that cannot be opened has its error.
+
+    Their tasks are those of the benchmark `of`, or the `only` one.
+    """
     from harness.registry import load_plugins
 
     runs: list[NamedRun] = []
@@ -212,39 +228,42 @@ def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -
             continue
         first[place] = name
         runs.append(NamedRun(named=name, opened=(folder, manifest)))
-    held = {name for run in runs if run.opened for name in run.opened[1].tasks}
+    held = {name for _, _, manifest in opened(runs) for name in manifest.tasks}
     if only is not None and held:
         one_of(only, sorted(held), f"the run has no task {only!r}")
-    for run in runs:
-        for name, entry in run.opened[1].tasks.items() if run.opened else ():
-            if only in (None, name):
+    for run, _, manifest in opened(runs):
+        for name, entry in manifest.tasks.items():
+            benchmark = entry.task().benchmark
+            if only in (None, name) and of in (ANY_BENCHMARK, benchmark):
                 with errors_to(run.errors.append):
-                    run.benchmarks[name] = load_plugins().benchmark(entry.task().benchmark)
-    return runs
+                    run.benchmarks[name] = load_plugins().benchmark(benchmark)
+    return label_runs(runs)
 
 
-def labels_of_runs(runs: Sequence[NamedRun]) -> dict[str, str]:
-    """The label of each run that could be opened."""
+def opened(runs: Iterable[NamedRun]) -> Iterator[tuple[NamedRun, RunFolder, Manifest]]:
+    """The runs that could be opened, each with its folder and manifest."""
+    return ((run, *run.opened) for run in runs if run.opened is not None)
+
+
+def label_runs(runs: list[NamedRun]) -> list[NamedRun]:
+    """The runs, with labels that tell them apart."""
     from harness.scoring.finished_task import labels_of
 
-    return labels_of(each.opened[1] for each in runs if each.opened)
+    labels = labels_of(manifest for _, _, manifest in opened(runs))
+    for run, _, manifest in opened(runs):
+        run.label = labels[manifest.run_id]
+    return runs
 
 
 def read_finished(runs: Sequence[NamedRun]) -> None:
     """Add the finished tasks of each run, and one error for its other ones."""
-    from harness.scoring.finished_task import finished_task
     from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
 
-    labels = labels_of_runs(runs)
-    for run in runs:
-        if run.opened is None:
-            continue
-        folder, manifest = run.opened
-        label = labels[manifest.run_id]
+    for run, _, manifest in opened(runs):
         lacking: dict[str, list[str]] = {"finished": [], "scored": []}
-        for name, benchmark in run.benchmarks.items():
+        for name in run.benchmarks:
             try:
-                run.kept.append(finished_task(folder, manifest, name, benchmark, label=label))
+                run.read(name)
             except Unfinished:
                 undone = unfinished_stages(manifest.tasks[name])
                 lacking["finished" if undone else "scored"].append(name)
@@ -265,9 +284,8 @@ def rescored(changes: Mapping[str, Any], runs: Sequence[NamedRun]) -> Iterator[N
     from harness.tasks.changes import apply_changes
 
     asked = [
-        (run, *run.opened, run.opened[1].tasks[name].task(), benchmark)
-        for run in runs
-        if run.opened is not None
+        (run, folder, manifest, manifest.tasks[name].task(), benchmark)
+        for run, folder, manifest in opened(runs)
         for name, benchmark in run.benchmarks.items()
     ]
     tasks = [task for *_, task, _ in asked]
@@ -276,10 +294,9 @@ def rescored(changes: Mapping[str, Any], runs: Sequence[NamedRun]) -> Iterator[N
         rescoring(task, then, benchmark)
         for (*_, task, benchmark), then in zip(asked, wanted, strict=True)
     ]
-    labels = labels_of_runs(runs)
     with TemporaryDirectory(prefix="harness-score-") as scratch:
         for place, ((run, folder, manifest, *_), way) in enumerate(zip(asked, ways, strict=True)):
-            file, label = Path(scratch, f"{place}.jsonl"), labels[manifest.run_id]
+            file = Path(scratch, f"{place}.jsonl")
             with errors_to(run.errors.append):
-                run.kept.append(rescore(file, folder, manifest, way, label=label))
+                run.kept.append(rescore(file, folder, manifest, way, label=run.label))
         yield

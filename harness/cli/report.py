@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -15,9 +15,9 @@ from harness.base.errors import HarnessError, UsageError
 from harness.cli.command import PATH, command, option
 from harness.cli.kept_runs import (
     NamedRun,
-    labels_of_runs,
     named_runs,
     open_runs,
+    opened,
     read_finished,
     runs_argument,
     tag_option,
@@ -26,9 +26,6 @@ from harness.cli.kept_runs import (
 from harness.cli.output import print_error
 from harness.reporting.text import clean_text
 from harness.runs.atomic_files import atomic_write
-
-if TYPE_CHECKING:
-    from harness.reporting.html.reported_run import ReportedRun
 
 OPTION = "--output"
 """The option that names the page."""
@@ -121,11 +118,20 @@ def write_report(
     from harness.registry import load_plugins
     from harness.reporting.html.rank_page import rank_page
     from harness.reporting.html.report_page import report_page
+    from harness.reporting.html.reported_run import reported_run
 
     unread = [error for run in runs if run.opened is None for error in run.errors]
     if len(unread) == len(runs):
         raise unread[0]
-    reported, said = _reported(runs, only), [str(error) for error in unread]
+    read_finished(runs)
+    reported = [
+        reported_run(
+            folder, manifest, run.kept, label=run.label,
+            problems=[error.problem for error in run.errors], only=only,
+        )
+        for run, folder, manifest in opened(runs)
+    ]  # fmt: skip
+    said = [str(error) for error in unread]
     if rank:
         page = rank_page(reported, title=title, unread=said)
     else:
@@ -135,20 +141,3 @@ def write_report(
         )  # fmt: skip
     atomic_write(file, page.encode(), option=option)
     return unread
-
-
-def _reported(runs: list[NamedRun], only: str | None) -> list[ReportedRun]:
-    from harness.reporting.html.reported_run import reported_run
-
-    labels = labels_of_runs(runs)
-    read_finished(runs)
-    found = []
-    for run in runs:
-        if run.opened is not None:
-            folder, manifest = run.opened
-            problems = [error.problem for error in run.errors]
-            label = labels[manifest.run_id]
-            found.append(
-                reported_run(folder, manifest, run.kept, label=label, problems=problems, only=only)
-            )
-    return found

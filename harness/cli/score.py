@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import HarnessError
 from harness.cli.command import command, option
 from harness.cli.kept_runs import (
     NamedRun,
-    labels_of_runs,
     named_runs,
     open_runs,
+    opened,
     rescored,
     runs_argument,
     set_option,
@@ -22,6 +20,10 @@ from harness.cli.kept_runs import (
 )
 from harness.cli.output import errors_to, print_error, print_json
 from harness.reporting.text import clean_text, counted
+
+if TYPE_CHECKING:
+    from harness.runs.manifest import Manifest
+    from harness.runs.run_folder import RunFolder
 
 
 @command("harness score RUN", "harness score RUN --set min_support=2")
@@ -41,15 +43,15 @@ def score(**options: Any) -> int:
         if args.changes:
             stack.enter_context(rescored(args.changes, runs))
         else:
-            labels = labels_of_runs(runs)
-            for each in runs:
-                _score_run(each, labels)
+            for run, folder, manifest in opened(runs):
+                with errors_to(run.errors.append):
+                    _score_run(run, folder, manifest)
         if not args.json:
-            for each in runs:
-                _print_run(each, changed=bool(args.changes), part=args.task is not None)
+            for run in runs:
+                _print_run(run, changed=bool(args.changes), part=args.task is not None)
     if args.json:
-        print_json({"runs": [each.as_json() for each in runs]})
-    errors = [error for each in runs for error in each.errors]
+        print_json({"runs": [run.as_json() for run in runs]})
+    errors = [error for run in runs for error in run.errors]
     print_error(*errors)
     return errors[0].exit_code if errors else 0
 
@@ -78,23 +80,14 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
         print_summaries(summaries)
 
 
-def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
-    from harness.scoring.finished_task import finished_task
+def _score_run(run: NamedRun, folder: RunFolder, manifest: Manifest) -> None:
     from harness.scoring.score_run import score_task
 
-    if run.opened is None:
-        return
-    folder, manifest = run.opened
-    try:
-        folder.lock()
-    except HarnessError as error:
-        run.errors.append(error)
-        return
+    folder.lock()
     try:
         for name, benchmark in run.benchmarks.items():
             with errors_to(run.errors.append):
                 score_task(folder, manifest, name, benchmark)
-                label = labels[manifest.run_id]
-                run.kept.append(finished_task(folder, manifest, name, benchmark, label=label))
+                run.read(name)
     finally:
         folder.unlock()

@@ -24,8 +24,7 @@ from harness.base.redaction import (
     safe_text,
     without_key_material,
 )
-from harness.cli.command import Option, command
-from harness.cli.output import errors_to, print_json
+from harness.cli.command import Option, command, errors_to, print_json
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.settings import VARIABLES, Given, Settings, argument, settings_of
 from harness.contracts.finding import Finding, NotReady, bad, bad_by, doubtful, good

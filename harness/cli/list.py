@@ -13,12 +13,17 @@ from harness.base.errors import HarnessError, UnknownName, UsageError, did_you_m
 from harness.cli.command import (
     Command,
     CommandGroup,
+    Row,
     argument,
     epilog,
+    errors_to,
     json_option,
     option,
+    print_error,
+    print_json,
+    print_rows,
+    print_sections,
 )
-from harness.cli.output import Row, errors_to, print_error, print_json, print_rows, print_sections
 from harness.cli.tools import usable
 from harness.registry import (
     ANY_BENCHMARK,

@@ -5,7 +5,7 @@ import json
 import pytest
 from cli.conftest import PLUGIN
 
-from harness.cli.score import score
+from harness.cli.compare import score
 from harness.scoring.score_run import read_summary
 
 

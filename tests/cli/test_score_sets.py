@@ -9,8 +9,7 @@ import pytest
 from builders.runs import KEY, make_entry, make_line, make_manifest, make_task, write_journal
 
 from harness.base.errors import DataError, UsageError
-from harness.cli.compare import compare
-from harness.cli.score import score
+from harness.cli.compare import compare, score
 from harness.contracts.records import Done
 from harness.runs.manifest import RoleEntry, StageEntry
 from harness.runs.run_folder import RunFolder

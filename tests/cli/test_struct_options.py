@@ -9,7 +9,7 @@ import pytest
 
 from harness.base.errors import PluginError, UsageError
 from harness.cli.command import Command, usage_error
-from harness.cli.struct_options import options_of, struct_from
+from harness.cli.tools import options_of, struct_from
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, rename={"source": "from"}):

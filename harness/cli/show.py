@@ -184,35 +184,43 @@ def _heading(
         yield clean_text(f"task {name}: {why}")
 
 
-def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
+def _records(places: list[Place], args: SimpleNamespace) -> Iterator[tuple[str, str, Any]]:
+    """The records that are asked for, each with its task and the name of its stage."""
     from harness.runs.journal import JournalIndex, JournalRecords
 
-    found = []
-    count = 0
     record: Any
     for task, stage, journal in places:
-        index = JournalIndex(journal, stage.key, items=stage.items)
-        for record in JournalRecords(journal, stage.key, JournalLine[Any, Any], index=index):
-            outcome: Any = record.outcome
-            if isinstance(outcome, Done):
-                continue
-            count += 1
-            if args.json:
-                found.append(
-                    {"task": task, "stage": stage.name, "user": record.user, "id": record.id}
-                    | {"outcome": outcome}
-                )
-                continue
-            # The last line of a traceback has the exception.
-            traceback = outcome.detail.startswith("Traceback")
-            detail = outcome.detail.strip().rsplit("\n", 1)[-1] if traceback else outcome.detail
-            print(
-                clean_text(f"{task}/{stage.name}  {record.id}  user {record.user}  ")
-                + clean_text(f"{outcome.cause}: {detail}", limit=300)
+        if args.sample is None:
+            index = JournalIndex(journal, stage.key, items=stage.items)
+        else:
+            index = JournalIndex(
+                journal, stage.key, wanted=lambda head: args.sample in (head.id, head.user)
             )
+        for record in JournalRecords(journal, stage.key, JournalLine[Any, Any], index=index):
+            if not (args.failures and isinstance(record.outcome, Done)):
+                yield task, stage.name, record
+
+
+def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
     if args.json:
+        found = [
+            {"task": task, "stage": stage, "user": record.user, "id": record.id}
+            | {"outcome": record.outcome}
+            for task, stage, record in _records(places, args)
+        ]
         print_json({"failures": found})
-    elif count:
+        return 0
+    count = 0
+    for task, stage, record in _records(places, args):
+        count += 1
+        cause, detail = record.outcome.cause, record.outcome.detail
+        if detail.startswith("Traceback"):  # whose last line has the exception
+            detail = detail.strip().rsplit("\n", 1)[-1]
+        print(
+            clean_text(f"{task}/{stage}  {record.id}  user {record.user}  ")
+            + clean_text(f"{cause}: {detail}", limit=300)
+        )
+    if count:
         print(f"\n{counted(count, 'failure')}; --sample ID shows everything about one")
     else:
         print("no failures")
@@ -222,28 +230,14 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
 def _show_sample(
     folder: RunFolder, manifest: Manifest, places: list[Place], args: SimpleNamespace
 ) -> int:
-    from harness.runs.journal import JournalIndex, JournalRecords
-
-    found = []
-    record: Any
-    for task, stage, journal in places:
-        index = JournalIndex(
-            journal, stage.key, wanted=lambda head: args.sample in (head.id, head.user)
-        )
-        for record in JournalRecords(journal, stage.key, JournalLine[Any, Any], index=index):
-            if not (args.failures and isinstance(record.outcome, Done)):
-                found.append((task, stage.name, record))
+    found = [*_records(places, args)]
     if not found:
         raise _no_sample(folder, places, args.sample)
     if args.json:
-        print_json(
-            {
-                "records": [
-                    {"task": task, "stage_name": name, "record": record}
-                    for task, name, record in found
-                ]
-            }
-        )
+        records = [
+            {"task": task, "stage_name": name, "record": record} for task, name, record in found
+        ]
+        print_json({"records": records})
         return 0
     for cut in (False, True):
         lines = [

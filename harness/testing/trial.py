@@ -287,14 +287,12 @@ class SampleRuns:
     @functools.cached_property
     def sampled(self) -> tuple[SampledTasks, ...]:
         """The tasks with a sample, by benchmark; the requested ones if there are any."""
-        if not self._asked:
-            return self._by_benchmark(self.tasks)
-        asked = self.plugin.catalogue.select(self._asked).tasks
-        return self._by_benchmark([task for task in asked if task.data.sample is not None])
-
-    def _by_benchmark(self, tasks: Iterable[Task]) -> tuple[SampledTasks, ...]:
-        own = {name: [t for t in tasks if t.benchmark == name] for name in self.plugin.benchmarks}
-        return tuple(self._sampled(name, found) for name, found in own.items() if found)
+        tasks = self.plugin.catalogue.select(self._asked).tasks if self._asked else self.tasks
+        found = []
+        for name in self.plugin.benchmarks:
+            own = [one for one in tasks if one.benchmark == name and one.data.sample is not None]
+            found += [self._sampled(name, own)] if own else []
+        return tuple(found)
 
     def options(self, task: Task) -> Any:
         """The options of a task as its benchmark's own type."""

@@ -646,11 +646,10 @@ def check_plugin(
         one_of(check, CHECKS, f"no check is named {check!r}")
     chosen = {check: CHECKS[check] for check in CHECKS if check in (checks or CHECKS)}
     with tempfile.TemporaryDirectory(prefix="harness-check-") as temporary:
-        asked = {
-            "tasks": tuple(tasks), "without_answers": tuple(without_answers), "limit": limit,
-            "data": data,
-        }  # fmt: skip
-        trial = _trial(name, folder or Path(temporary), tuple(asked.items()))
+        trial = _trial(
+            name, folder or Path(temporary), tasks=tuple(tasks),
+            without_answers=tuple(without_answers), limit=limit, data=data,
+        )  # fmt: skip
         if trial.plugin.loaded is None:
             chosen = {"loads": CHECKS["loads"]}  # without a plugin, all other checks would pass
         elif versions is not None:
@@ -663,9 +662,9 @@ def check_plugin(
 
 
 @functools.lru_cache(maxsize=8)
-def _trial(name: str, folder: Path, asked: tuple[tuple[str, Any], ...]) -> SampleRuns:
+def _trial(name: str, folder: Path, **asked: Any) -> SampleRuns:
     """The runs of a plugin, which are made once in a folder."""
-    return SampleRuns(plugin_under_test(name), folder / name, **dict(asked))
+    return SampleRuns(plugin_under_test(name), folder / name, **asked)
 
 
 def _made(name: str, check: Check, trial: SampleRuns) -> Iterator[Finding]:

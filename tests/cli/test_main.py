@@ -126,16 +126,10 @@ def test_only_names_of_options_are_respelt(written, meant):
     assert with_underscores(written) == meant
 
 
-def page(capsys, monkeypatch, *words):
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_page_fits_eighty_columns_and_has_examples(printed, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
-    words = words or ("run",)
-    assert main([*words, "--help"]) == 0
-    return capsys.readouterr().out
-
-
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, command):
-    text = page(capsys, monkeypatch, *command.split())
+    text = printed(command, "--help").out
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert "\nexamples:\n  harness " in text or "\nexamples:\n  source " in text
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from harness.base.errors import UsageError
-from harness.cli.kept_runs import open_run, with_resumed_run
 from harness.cli.run_options import RunOptions, options_of_python, settings_from
+from harness.cli.runs import open_run, with_resumed_run
 from harness.pipeline.run import arun
 from harness.pipeline.settings import RunSettings
 from harness.reporting.display import make_display

@@ -1,4 +1,4 @@
-"""`harness compare RUN…`: which run is better at what, from stored scores; calls no model."""
+"""`harness compare` and `harness score`: stored scores, compared or made again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
-from harness.cli.command import PATH, command, option
-from harness.cli.kept_runs import (
+from harness.cli.command import PATH, command, errors_to, option, print_error, print_json
+from harness.cli.runs import (
     NamedRun,
-    labels_of_runs,
+    label_runs,
     named_runs,
     open_run,
     open_runs,
+    opened,
     read_finished,
     rescored,
     runs_argument,
@@ -23,14 +24,17 @@ from harness.cli.kept_runs import (
     tag_option,
     task_option,
 )
-from harness.cli.output import print_error, print_json
-from harness.reporting.text import counted
+from harness.cli.show import print_short
+from harness.reporting.text import clean_text, counted
 from harness.runs.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     from harness.comparison.compare_runs import ComparedTasks
     from harness.comparison.document import ComparisonDocument
     from harness.comparison.gates import Gate, GatedRun
+    from harness.runs.manifest import Manifest
+    from harness.runs.run_folder import RunFolder
+
 
 GATE_FAILED = 4
 
@@ -110,10 +114,11 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
     base = None
     if args.against is not None:
         # The only one of these runs with that label, or any run; it stands before them.
-        named = [run.opened for run in runs if run.opened and run.opened[1].label == args.against]
-        base = (named[0] if len(named) == 1 else open_run(args.against))[1].run_id
-        if base not in {run.opened[1].run_id for run in runs if run.opened}:
-            runs = [*open_runs([args.against], args.task, {}), *runs]
+        manifests = [manifest for _, _, manifest in opened(runs)]
+        named = [manifest for manifest in manifests if manifest.label == args.against]
+        base = (named[0] if len(named) == 1 else open_run(args.against)[1]).run_id
+        if base not in {manifest.run_id for manifest in manifests}:
+            runs = label_runs([*open_runs([args.against], args.task, {}), *runs])
     _check_oracle_options(args, runs)
     gates = _gates(args, runs)
     with contextlib.ExitStack() as stack:
@@ -199,16 +204,11 @@ def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
 def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
     from harness.comparison.gates import GatedRun
 
-    labels = labels_of_runs(runs)
     return [
         GatedRun(
-            labels[run.opened[1].run_id],
-            run.opened[1],
-            run.benchmarks,
-            frozenset(task.task.name for task in run.kept),
+            run.label, manifest, run.benchmarks, frozenset(task.task.name for task in run.kept)
         )
-        for run in runs
-        if run.opened is not None
+        for run, _, manifest in opened(runs)
     ]
 
 
@@ -293,3 +293,69 @@ def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
         from harness.reporting.comparison_tables import print_gates
 
         print_gates(document)
+
+
+@command("harness score RUN", "harness score RUN --set min_support=2")
+@runs_argument
+@tag_option()
+@task_option
+@set_option
+@option("--json", is_flag=True, help="results as one JSON document")
+def score(**options: Any) -> int:
+    """Score runs again from their stored records, and update their summaries. No model is called.
+
+    Unfinished tasks are reported and skipped.
+    """
+    args = SimpleNamespace(**options)
+    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
+    with contextlib.ExitStack() as stack:
+        if args.changes:
+            stack.enter_context(rescored(args.changes, runs))
+        else:
+            for run, folder, manifest in opened(runs):
+                with errors_to(run.errors.append):
+                    _score_run(run, folder, manifest)
+        if not args.json:
+            for run in runs:
+                _print_run(run, changed=bool(args.changes), part=args.task is not None)
+    if args.json:
+        print_json({"runs": [run.as_json() for run in runs]})
+    errors = [error for run in runs for error in run.errors]
+    print_error(*errors)
+    return errors[0].exit_code if errors else 0
+
+
+def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
+    """Print the short table of one run, unless a part of several tasks was scored.
+
+    Everything about the scored tasks follows if the table is left out or no run keeps the scores.
+    """
+    from harness.reporting.tables import print_summaries
+    from harness.scoring.means import means_of
+
+    print(f"run {clean_text(run.named)}: {counted(len(run.kept), 'task')} scored\n", flush=True)
+    if run.opened is None or not run.kept:
+        return
+    folder, manifest = run.opened
+    summaries = [task.summary for task in run.kept]
+    tasks = {task.task.name: task for task in run.kept}
+    part = part and len(manifest.tasks) > 1
+    if not part:
+        print_short(folder, manifest, summaries, means_of(manifest, summaries, tasks.__getitem__))
+    if changed and not part:
+        print()
+    if changed or part:
+        print_summaries(summaries)
+
+
+def _score_run(run: NamedRun, folder: RunFolder, manifest: Manifest) -> None:
+    from harness.scoring.score_run import score_task
+
+    folder.lock()
+    try:
+        for name, benchmark in run.benchmarks.items():
+            with errors_to(run.errors.append):
+                score_task(folder, manifest, name, benchmark)
+                run.read(name)
+    finally:
+        folder.unlock()

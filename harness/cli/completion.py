@@ -59,7 +59,7 @@ def candidates(kind: str, ctx: click.Context, incomplete: str) -> list[str]:
                 return [f"{name}={judge}" for judge in candidates("judges", ctx, spec)]
             names = ["judge="]
         case "runs":
-            from harness.cli.kept_runs import default_folder, kept_runs
+            from harness.cli.runs import default_folder, kept_runs
 
             place = default_folder()
             files = sorted(place.glob("*/manifest.json"), reverse=True)

@@ -24,8 +24,7 @@ from harness.base.redaction import (
     safe_text,
     without_key_material,
 )
-from harness.cli.command import Option, command
-from harness.cli.output import errors_to, print_json
+from harness.cli.command import Option, command, errors_to, print_json
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.settings import VARIABLES, Given, Settings, argument, settings_of
 from harness.contracts.finding import Finding, NotReady, bad, bad_by, doubtful, good
@@ -344,6 +343,8 @@ def store(path: Path) -> Iterator[Finding]:
 
 def _print_settings(effective: Settings, ctx: click.Context, *, json: bool) -> int:
     """Print every setting with its value, its source and what it overrides."""
+    from harness.contracts.model import Model
+
     document = without_key_material(
         {
             "settings": list(_rows(effective, ctx)),
@@ -357,9 +358,26 @@ def _print_settings(effective: Settings, ctx: click.Context, *, json: bool) -> i
     )
     if json:
         print_json(document)
-    else:
-        for line in _page(document):
-            sys.stdout.write(clean_text(line) + "\n")
+        return 0
+    settings = []
+    for one in document["settings"]:
+        if one["setting"] == "concurrency" and one["value"] is None:
+            one["value"] = f"{Model.concurrency}, or the model's own"
+        overridden = [("  overrides", other) for other in one["overrides"]]
+        settings += [
+            (name, _word(given["value"]), given["where"] or DEFAULT)
+            for name, given in [(one["setting"], one), *overridden]
+        ]
+    _print_columns("settings", settings)
+    models = [(one["name"], one["spec"], one["where"]) for one in document["models"]]
+    _print_columns("models", models)
+    named = [
+        (one["name"], _word(one["value"]), "; ".join(filter(None, (one["meaning"], one["hint"]))))
+        for one in document["variables"]
+    ]
+    _print_columns("variables", named)
+    files = [(one["file"], "read" if one["there"] else "not found") for one in document["files"]]
+    _print_columns("files", files)
     return 0
 
 
@@ -403,37 +421,13 @@ def _variables(effective: Settings, ctx: click.Context) -> Iterator[dict[str, An
         }
 
 
-def _page(document: Mapping[str, Any]) -> Iterator[str]:
-    from harness.contracts.model import Model
-
-    models_own = f"{Model.concurrency}, or the model's own"
-    settings = []
-    for one in document["settings"]:
-        unset = one["setting"] == "concurrency" and one["value"] is None
-        value = models_own if unset else _word(one["value"])
-        settings.append((one["setting"], value, one["where"] or DEFAULT))
-        for other in one["overrides"]:
-            settings.append(("  overrides", _word(other["value"]), other["where"] or DEFAULT))
-    yield from _columns("settings", settings)
-    models = [(one["name"], one["spec"], one["where"]) for one in document["models"]]
-    yield from _columns("models", models)
-    named = [
-        (one["name"], _word(one["value"]), "; ".join(filter(None, (one["meaning"], one["hint"]))))
-        for one in document["variables"]
-    ]
-    yield from _columns("variables", named)
-    files = [(one["file"], "read" if one["there"] else "not found") for one in document["files"]]
-    yield from _columns("files", files)
-
-
-def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    if not rows:
-        return
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    yield f"{title}:"
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        yield ("  " + "  ".join([*cells, row[-1]])).rstrip()
+def _print_columns(title: str, rows: Sequence[tuple[str, ...]]) -> None:
+    if rows:
+        print(f"{title}:")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for *first, last in rows:
+        cells = [cell.ljust(width) for cell, width in zip(first, widths, strict=True)]
+        print(clean_text(("  " + "  ".join([*cells, last])).rstrip()))
 
 
 def _as_json(given: Given) -> dict[str, Any]:

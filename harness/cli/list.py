@@ -13,12 +13,17 @@ from harness.base.errors import HarnessError, UnknownName, UsageError, did_you_m
 from harness.cli.command import (
     Command,
     CommandGroup,
+    Row,
     argument,
     epilog,
+    errors_to,
     json_option,
     option,
+    print_error,
+    print_json,
+    print_rows,
+    print_sections,
 )
-from harness.cli.output import Row, errors_to, print_error, print_json, print_rows, print_sections
 from harness.cli.tools import usable
 from harness.registry import (
     ANY_BENCHMARK,
@@ -101,29 +106,28 @@ def _show_kinds(command: str, name: str | None, *, json: bool) -> int:
     if json:
         print_json({command: [_kind_document(one) for one in kinds]})
     elif name:
-        _print_kind(kinds[0])
+        (kind,) = kinds
+        wraps = WRAPS.get(getattr(kind, "on", ""), "").format(name=kind.name)
+        about = {
+            "about": kind.description,
+            "plugin": f"{kind.origin.plugin} of {kind.origin.distribution}",
+            "wraps": wraps,
+        }
+        arguments = [*kind.arguments.items()]
+        rows = [(title, text) for title, text in about.items() if text]
+        print_sections([(kind.name, rows), ("arguments", arguments)])
+        if not arguments:
+            print("  its plugin declares no arguments")
     elif kinds:
         rows = []
-        for one in kinds:
-            arguments = f"arguments {', '.join(one.arguments)}" if one.arguments else ""
-            parts = [one.description, arguments, f"plugin {one.origin.plugin}"]
-            rows.append((one.name, "; ".join(filter(None, parts))))
+        for kind in kinds:
+            taken = f"arguments {', '.join(kind.arguments)}" if kind.arguments else ""
+            parts = [kind.description, taken, f"plugin {kind.origin.plugin}"]
+            rows.append((kind.name, "; ".join(filter(None, parts))))
         print_rows(rows)
     else:
         print("  no installed plugin has one")
     return 0
-
-
-def _print_kind(kind: Kind) -> None:
-    about = [
-        ("about", kind.description),
-        ("plugin", f"{kind.origin.plugin} of {kind.origin.distribution}"),
-        ("wraps", WRAPS.get(getattr(kind, "on", ""), "").format(name=kind.name)),
-    ]
-    arguments = [*kind.arguments.items()]
-    print_sections([(kind.name, [row for row in about if row[1]]), ("arguments", arguments)])
-    if not arguments:
-        print("  its plugin declares no arguments")
 
 
 def _kind_document(kind: Kind) -> dict[str, Any]:
@@ -155,7 +159,12 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
     NAME, show everything that the plugin registered, or its traceback.
     """
     plugins = load_plugins()
-    chosen = _chosen_plugins(plugins, names)
+    everything: list[Origin] = [*plugins.broken, *plugins.loaded, *plugins.left_out]
+    known = {word for one in everything for word in (one.plugin, one.distribution)}
+    listed = f"one of {', '.join(sorted({one.plugin for one in everything}))}"
+    for name in names:
+        one_of(name, known, f"there is no plugin {name!r}", UnknownName, listed=listed)
+    chosen = [one for one in everything if not names or {one.plugin, one.distribution} & {*names}]
     if json:
         print_json(_plugins_document(plugins, chosen))
     elif names:
@@ -173,15 +182,6 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
     if strict_plugins:
         plugins.check_problems()
     return 0
-
-
-def _chosen_plugins(plugins: Plugins, names: Sequence[str]) -> list[Origin]:
-    everything: list[Origin] = [*plugins.broken, *plugins.loaded, *plugins.left_out]
-    known = {word for one in everything for word in (one.plugin, one.distribution)}
-    listed = f"one of {', '.join(sorted({one.plugin for one in everything}))}"
-    for name in names:
-        one_of(name, known, f"there is no plugin {name!r}", UnknownName, listed=listed)
-    return [one for one in everything if not names or {one.plugin, one.distribution} & {*names}]
 
 
 def _plugin_summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
@@ -378,24 +378,21 @@ def _prompt_page(name: str, templates: Templates, plugins: Plugins) -> dict[str,
     benchmark, _, rest = name.partition("/")
     prompt, _, role = rest.rpartition(".")
     template = templates.need(benchmark, prompt, role)
-    return {
-        **_prompt_document(name, [template.file], plugins),
-        "digest": template.digest,
-        "variables": meanings(template.file, template.variables),
-        "stages": _stages_that_use(benchmark, prompt, role, plugins),
-        "tasks": _tasks_that_use(benchmark, rest, plugins),
-        "text": template.file.read_text("utf-8-sig"),
-    }
-
-
-def _stages_that_use(benchmark: str, prompt: str, role: str, plugins: Plugins) -> list[str]:
+    stages: list[str] = []
     with errors_to(print_error):
-        return [
+        stages += [
             stage.name
             for stage in plugins.benchmark(benchmark).stages
             if prompt in stage.templates and role in (*stage.roles, *stage.judges)
         ]
-    return []
+    return {
+        **_prompt_document(name, [template.file], plugins),
+        "digest": template.digest,
+        "variables": meanings(template.file, template.variables),
+        "stages": stages,
+        "tasks": _tasks_that_use(benchmark, rest, plugins),
+        "text": template.file.read_text("utf-8-sig"),
+    }
 
 
 def _tasks_that_use(benchmark: str, name: str, plugins: Plugins) -> list[str]:

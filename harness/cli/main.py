@@ -11,8 +11,15 @@ from importlib import import_module
 import click
 
 from harness.base.errors import HarnessError, UsageError, did_you_mean
-from harness.cli.command import FORMER, CommandGroup, usage_error
-from harness.cli.output import prepare_streams, print_error, to_nowhere, unwritable
+from harness.cli.command import (
+    FORMER,
+    CommandGroup,
+    prepare_streams,
+    print_error,
+    to_nowhere,
+    unwritable,
+    usage_error,
+)
 
 COMMANDS = {
     "run": "run",
@@ -21,13 +28,13 @@ COMMANDS = {
     "compare": "compare",
     "report": "report",
     "suite": "suite",
-    "score": "score",
-    "analyse": "analyse",
-    "export": "export",
-    "data": "data",
+    "score": "compare",
+    "analyse": "tools",
+    "export": "report",
+    "data": "tools",
     "tasks": "tasks",
     "list": "list",
-    "validate": "validate",
+    "validate": "tasks",
     "doctor": "doctor",
     "new-plugin": "scaffold",
     "completion": "completion",

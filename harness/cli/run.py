@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import UsageError
-from harness.cli.kept_runs import with_resumed_run
-from harness.cli.output import print_error
+from harness.cli.command import print_error
 from harness.cli.run_options import RunCommand, settings_from
+from harness.cli.runs import with_resumed_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +83,7 @@ def _run(
     json: bool,
     files: Mapping[str, Any],
 ) -> int:
-    from harness.cli.results import print_result
+    from harness.cli.show import print_result
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
 

@@ -185,18 +185,10 @@ def arguments_text(args: Mapping[str, str]) -> str:
 def entries(option: str, texts: Sequence[str]) -> dict[str, Any]:
     """The named entries that the values of an option give; UsageError for a name given twice."""
     from harness.pipeline.settings import ALL_OTHERS
-    from harness.tasks.changes import parse_change
-    from harness.tasks.own_columns import read_own_columns
 
     found: dict[str, Any] = {}
     for text in texts:
-        if option in ("columns", "values"):
-            ((name, value),) = read_own_columns(f"--{option}", [text])
-        elif option == "set":
-            name, value = parse_change(text)
-        else:
-            read = {"data": _data_entry, "role": _role_entry, "tag": _tag_entry}[option]
-            name, value = read(text)
+        name, value = _entry(option, text)
         if name in found and (option, name) == ("data", ALL_OTHERS):
             raise UsageError(
                 "--data for all tasks is given twice", found=", ".join(texts),
@@ -208,25 +200,26 @@ def entries(option: str, texts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _data_entry(text: str) -> tuple[str, str]:
-    """The task of one `--data` value (`*` for all other tasks) and the place of its data."""
+def _entry(option: str, text: str) -> tuple[str, Any]:
+    """The name and the value of one entry; that of data for all other tasks is `*`."""
     from harness.pipeline.settings import ALL_OTHERS
+    from harness.tasks.changes import parse_change
+    from harness.tasks.own_columns import read_own_columns
 
-    of_task = _DATA_OF_TASK.fullmatch(text)
-    if of_task and not of_task["place"]:
-        raise UsageError("--data names no place", found=text, expected="--data TASK=DIR")
-    return (of_task["task"], of_task["place"]) if of_task else (ALL_OTHERS, text)
-
-
-def _role_entry(text: str) -> tuple[str, str]:
-    name, equals, spec = text.partition("=")
-    if not equals or not spec:
-        raise UsageError("--role needs NAME and SPEC", found=text, expected="--role NAME=SPEC")
-    return name, spec
-
-
-def _tag_entry(text: str) -> tuple[str, str]:
+    if option in ("columns", "values"):
+        return next(iter(read_own_columns(f"--{option}", [text])))
+    if option == "set":
+        return parse_change(text)
+    if option == "data":
+        of_task = _DATA_OF_TASK.fullmatch(text)
+        if of_task and not of_task["place"]:
+            raise UsageError("--data names no place", found=text, expected="--data TASK=DIR")
+        return (of_task["task"], of_task["place"]) if of_task else (ALL_OTHERS, text)
     name, equals, value = text.partition("=")
+    if option == "role":
+        if not (equals and value):
+            raise UsageError("--role needs NAME and SPEC", found=text, expected="--role NAME=SPEC")
+        return name, value
     if not (name.strip() and equals and value.strip()):
         raise UsageError("--tag needs a name and a value", found=text, expected="--tag NAME=VALUE")
     return name.strip(), value.strip()

@@ -1,29 +1,48 @@
-"""`harness show RUN`: shows the results, failures or a sample of one run."""
+"""`harness show RUN`, and the tables of a run that other commands print too."""
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import click
 import msgspec
 
-from harness.base.errors import DataError, one_of
+from harness.base.errors import DataError, HarnessError, UsageError, one_of
+from harness.base.redaction import safe_text
 from harness.calls.budget import player_name
 from harness.calls.pricing import read_price_file
-from harness.cli.command import PATH, argument, command, json_option, option
-from harness.cli.kept_runs import folder_option, open_run, tag_option
-from harness.cli.output import print_json
+from harness.cli.command import (
+    PATH,
+    argument,
+    command,
+    errors_to,
+    json_option,
+    option,
+    print_error,
+    print_json,
+)
+from harness.cli.run_options import WORDS
+from harness.cli.runs import default_folder, folder_option, open_run, tag_option
 from harness.contracts.records import Done, JournalLine
 from harness.reporting.text import clean_text, counted
 
 if TYPE_CHECKING:
     from harness.contracts.records import JournalLine
+    from harness.contracts.report import Report, Sheet
+    from harness.contracts.task import Group
+    from harness.pipeline.run import RunResult
     from harness.runs.manifest import Manifest, StageEntry
     from harness.runs.run_folder import RunFolder
+    from harness.scoring.means import MeanOverTasks
+    from harness.scoring.summary import TaskSummary
+
 
 Place: TypeAlias = "tuple[str, StageEntry, Path]"
 """A task, one of its stages, and the journal with its records."""
@@ -86,7 +105,6 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
 
 
 def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> int:
-    from harness.cli.results import print_everything, print_short
     from harness.registry import load_plugins
     from harness.scoring.means import means_of_run
     from harness.scoring.run_costs import sessions_at
@@ -166,35 +184,43 @@ def _heading(
         yield clean_text(f"task {name}: {why}")
 
 
-def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
+def _records(places: list[Place], args: SimpleNamespace) -> Iterator[tuple[str, str, Any]]:
+    """The records that are asked for, each with its task and the name of its stage."""
     from harness.runs.journal import JournalIndex, JournalRecords
 
-    found = []
-    count = 0
     record: Any
     for task, stage, journal in places:
-        index = JournalIndex(journal, stage.key, items=stage.items)
-        for record in JournalRecords(journal, stage.key, JournalLine[Any, Any], index=index):
-            outcome: Any = record.outcome
-            if isinstance(outcome, Done):
-                continue
-            count += 1
-            if args.json:
-                found.append(
-                    {"task": task, "stage": stage.name, "user": record.user, "id": record.id}
-                    | {"outcome": outcome}
-                )
-                continue
-            # The last line of a traceback has the exception.
-            traceback = outcome.detail.startswith("Traceback")
-            detail = outcome.detail.strip().rsplit("\n", 1)[-1] if traceback else outcome.detail
-            print(
-                clean_text(f"{task}/{stage.name}  {record.id}  user {record.user}  ")
-                + clean_text(f"{outcome.cause}: {detail}", limit=300)
+        if args.sample is None:
+            index = JournalIndex(journal, stage.key, items=stage.items)
+        else:
+            index = JournalIndex(
+                journal, stage.key, wanted=lambda head: args.sample in (head.id, head.user)
             )
+        for record in JournalRecords(journal, stage.key, JournalLine[Any, Any], index=index):
+            if not (args.failures and isinstance(record.outcome, Done)):
+                yield task, stage.name, record
+
+
+def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
     if args.json:
+        found = [
+            {"task": task, "stage": stage, "user": record.user, "id": record.id}
+            | {"outcome": record.outcome}
+            for task, stage, record in _records(places, args)
+        ]
         print_json({"failures": found})
-    elif count:
+        return 0
+    count = 0
+    for task, stage, record in _records(places, args):
+        count += 1
+        cause, detail = record.outcome.cause, record.outcome.detail
+        if detail.startswith("Traceback"):  # whose last line has the exception
+            detail = detail.strip().rsplit("\n", 1)[-1]
+        print(
+            clean_text(f"{task}/{stage}  {record.id}  user {record.user}  ")
+            + clean_text(f"{cause}: {detail}", limit=300)
+        )
+    if count:
         print(f"\n{counted(count, 'failure')}; --sample ID shows everything about one")
     else:
         print("no failures")
@@ -204,28 +230,14 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
 def _show_sample(
     folder: RunFolder, manifest: Manifest, places: list[Place], args: SimpleNamespace
 ) -> int:
-    from harness.runs.journal import JournalIndex, JournalRecords
-
-    found = []
-    record: Any
-    for task, stage, journal in places:
-        index = JournalIndex(
-            journal, stage.key, wanted=lambda head: args.sample in (head.id, head.user)
-        )
-        for record in JournalRecords(journal, stage.key, JournalLine[Any, Any], index=index):
-            if not (args.failures and isinstance(record.outcome, Done)):
-                found.append((task, stage.name, record))
+    found = [*_records(places, args)]
     if not found:
         raise _no_sample(folder, places, args.sample)
     if args.json:
-        print_json(
-            {
-                "records": [
-                    {"task": task, "stage_name": name, "record": record}
-                    for task, name, record in found
-                ]
-            }
-        )
+        records = [
+            {"task": task, "stage_name": name, "record": record} for task, name, record in found
+        ]
+        print_json({"records": records})
         return 0
     for cut in (False, True):
         lines = [
@@ -317,3 +329,133 @@ def _json(value: Any) -> str:
     from harness.reporting.run_lines import laid_out
 
     return laid_out(msgspec.to_builtins(value), width=_WIDTH - len(_INDENT))
+
+
+def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
+    """Print the result of a run, its errors, its cost and its folder."""
+    from harness.reporting.run_lines import cost_line
+
+    if json:
+        sys.stdout.write(result.to_json())
+    elif result.summaries or not result.requests:
+        print_results(result, verbose=verbose)
+    if result.requests and not json:
+        for path, many in result.requests.items():
+            print(f"{path}: {counted(many, 'request')}")
+        print(f"when they are answered: {_with_answers()}")
+    print_error(*result.errors)
+    if not json:
+        cost = cost_line(result.costs.values())
+        if cost is not None:
+            print(f"this time: {cost}", file=sys.stderr)
+        print(f"run folder: {result.folder}", file=sys.stderr)
+    sys.stdout.flush()
+
+
+def _with_answers() -> str:
+    """The command that was given, without keys and with a file of answers."""
+    words, kept = iter(click.get_current_context().meta[WORDS]), []
+    for word in words:
+        if word == "--answers":
+            next(words, None)
+        elif not word.startswith("--answers="):
+            kept.append(word)
+    return f"{safe_text(shlex.join(['harness', *kept]))} --answers FILE"
+
+
+def print_results(result: RunResult, *, verbose: bool = False) -> None:
+    """Print the short table of a run and the first tables of its groups' analyses."""
+    from harness.runs.run_folder import RunFolder
+
+    folder = RunFolder(result.folder)
+    manifest = folder.manifest()
+    if result.summaries or len(manifest.tasks) > 1:
+        everything = verbose and bool(result.summaries)
+        reports = () if everything or not result.summaries else _group_reports(folder, manifest)
+        print_short(
+            folder, manifest, result.summaries, result.means,
+            sheets=[sheet for report in reports for sheet in report.sheets[:1]],
+            rest=not everything,
+        )  # fmt: skip
+    if verbose and result.summaries:
+        print()
+        print_everything(folder, manifest, result.summaries)
+
+
+def print_short(
+    folder: RunFolder,
+    manifest: Manifest,
+    summaries: Sequence[TaskSummary],
+    means: Sequence[MeanOverTasks],
+    *,
+    sheets: Sequence[Sheet] = (),
+    rest: bool = True,
+) -> None:
+    """Print the short table of a run, these tables, and with `rest` the command for the rest."""
+    from harness.reporting.tables import print_short_table
+
+    path = folder.path
+    with suppress(UsageError):  # wrong settings, which no stored run needs
+        if path.parent.resolve() == default_folder().resolve():
+            path = Path(path.name)
+    print_short_table(
+        manifest, summaries, means,
+        run=str(path) if rest else None, sheets=sheets,
+    )  # fmt: skip
+
+
+def print_everything(
+    folder: RunFolder,
+    manifest: Manifest,
+    summaries: Sequence[TaskSummary],
+    *,
+    groups: bool = True,
+) -> None:
+    """Print all that is known of these tasks of a run, and with `groups` the analyses of its
+    groups."""
+    from harness.reporting.grid import print_report
+    from harness.reporting.tables import print_summaries
+
+    print_summaries(summaries)
+    for report in _group_reports(folder, manifest) if groups else ():
+        print_report(report)
+
+
+def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
+    from harness.registry import load_plugins
+    from harness.registry.task_catalogue import Catalogue
+
+    # Of the groups of a run those whose files are still there.
+    folders = [Path(one) for one in manifest.settings.get("include_path") or ()]
+    found: dict[str, Group] = {}
+    for spec in manifest.settings.get("tasks", ()) if manifest.groups else ():
+        with suppress(HarnessError):
+            selected = Catalogue(load_plugins(), include_path=folders).select([spec])
+            found |= {group.name: group for group in selected.groups}
+    groups = (found[name] for name in manifest.groups if name in found)
+    yield from filter(None, (_group_report(group, folder, manifest) for group in groups))
+
+
+def _group_report(group: Group, folder: RunFolder, manifest: Manifest) -> Report | None:
+    """The analysis of a group for its tasks that the run has finished; None if there is none."""
+    from harness.analysis.report_notes import with_notes
+    from harness.registry import ANY_BENCHMARK, load_plugins, made
+    from harness.registry.data_tools import run_tool
+    from harness.scoring.finished_task import finished_task
+
+    if group.analysis is None:
+        return None
+    with errors_to(print_error):
+        registration = load_plugins().analysis(group.analysis)
+        tasks = []
+        for name, entry in manifest.tasks.items():
+            benchmark = entry.task().benchmark
+            fits = registration.benchmark in (ANY_BENCHMARK, benchmark)
+            if fits and name in group.members and folder.summary(name).exists():
+                found = load_plugins().benchmark(benchmark)
+                tasks.append(finished_task(folder, manifest, name, found, label=manifest.label))
+        if tasks:
+            analysis = made(registration)
+            report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
+            return with_notes(report, tasks)
+    return None

@@ -11,15 +11,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError, UsageError
-from harness.cli.command import PATH, argument, command, option
+from harness.cli.command import PATH, argument, command, errors_to, option, print_error, print_json
 from harness.cli.compare import GATE_FAILED, compare, compared_document
-from harness.cli.kept_runs import kept_runs
-from harness.cli.output import errors_to, print_error, print_json
 from harness.cli.report import check_folder, write_report
-from harness.cli.results import print_result
 from harness.cli.run_options import RunCommand, settings_from
+from harness.cli.runs import kept_runs, open_runs
 from harness.cli.settings import argument as text_of
 from harness.cli.settings import arguments_text, check_no_secrets, named_setting
+from harness.cli.show import print_result
 from harness.runs.manifest import Manifest, TaskEntry, task_definition
 
 if TYPE_CHECKING:
@@ -307,7 +306,6 @@ def _finish(
     suite: Suite, page: Path, runs: Sequence[SuiteRun], bases: Mapping[int, str], *, json: bool
 ) -> int:
     """Compare the runs, write the report and print how the runs ended; the exit code of all."""
-    from harness.cli.kept_runs import open_runs
     from harness.pipeline.suite import exit_code_of
     from harness.reporting.forecast_tables import ending_report
     from harness.reporting.text import clean_text

@@ -1,38 +1,221 @@
-"""The commands whose subcommands plugins bring, and how their reports are printed and drawn."""
+"""Commands whose subcommands plugins bring: `harness analyse`, `harness data` and tools."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 import msgspec
+from msgspec import inspect
+from msgspec.structs import FieldInfo
 
 from harness.analysis.analysis import no_progress
-from harness.base.errors import DataError, PluginError
+from harness.base.errors import (
+    DataError,
+    HarnessError,
+    PluginError,
+    UsageError,
+    did_you_mean,
+    one_of,
+)
 from harness.cli.command import (
     PATH,
+    Argument,
     Command,
     CommandGroup,
     Option,
+    Row,
+    argument,
+    command,
     epilog,
+    errors_to,
+    json_option,
+    print_error,
+    print_json,
+    print_rows,
 )
-from harness.cli.output import print_error, print_json, print_rows
-from harness.cli.struct_options import options_of, struct_from
+from harness.cli.run_options import include_path_option, task_folders
+from harness.cli.runs import NamedRun, open_runs, opened
 from harness.data.build import ProgressLines
-from harness.registry import load_plugins, made
+from harness.registry import ANY_BENCHMARK, load_plugins, made
 from harness.registry.data_tools import run_tool
+from harness.registry.registrations import TAKEN_TOOLS
 from harness.reporting.text import clean_text
+from harness.tasks.shapes import LISTS, choices, in_words
 
 if TYPE_CHECKING:
-    from harness.analysis.analysis import Progress
+    from pathlib import Path
+
+    from harness.analysis.analysis import Analysis, Progress
     from harness.contracts.report import Report
-    from harness.registry import Registration, Registry
+    from harness.contracts.task import Task
+    from harness.data import TaskData
+    from harness.data.fetch import Fetching
+    from harness.registry import AnalysisRegistration, Registration, Registry
+    from harness.runs.manifest import Manifest
+    from harness.runs.run_folder import RunFolder
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+PREFIX = "option_"
+"""The prefix of these options among the parameters of a command."""
+
+_NOT_A_WORD = (
+    *LISTS,
+    inspect.TupleType,
+    inspect.DictType,
+    inspect.StructType,
+    inspect.TypedDictType,
+    inspect.DataclassType,
+    inspect.NamedTupleType,
+)
+"""Types that no single word on a command line can give."""
+
+
+def options_of(kind: type[msgspec.Struct], *, own: Sequence[click.Parameter] = ()) -> list[Option]:
+    """An option for each field of a struct, under the field's encoded name.
+
+    A list is given by repetition, a bool as a flag. Descriptions come from `msgspec.Meta`.
+    PluginError for a field of a type that no word can give, or with the name of an option in
+    `own`, the other options of the command.
+
+        params = [*own, *options_of(tool.options, own=own)]
+    """
+    options: list[Option] = []
+    for field, shape, text in fields_of(kind):
+        inner = _inner(shape)
+        path = isinstance(inner, inspect.CustomType) and inner.cls is Path
+        if isinstance(inner, _NOT_A_WORD) or (isinstance(inner, inspect.CustomType) and not path):
+            raise PluginError(
+                f"the field {field.name!r} of {kind.__name__} cannot be an option",
+                found=f"the type {field.type}",
+                expected="a bool, int, float, str, Path, Literal or Enum, or a list of one of "
+                "these",
+            )
+        options += _options(field, shape, text)
+    taken = {name for param in own for name in param.opts} | {"--help"}
+    for option in options:
+        if not taken.isdisjoint(option.opts):
+            raise PluginError(
+                f"the field {str(option.name).removeprefix(PREFIX)!r} of {kind.__name__} has the "
+                "name of an option of the command itself",
+                expected="a field with a name that no option of the command has",
+            )
+    return options
+
+
+def struct_from(given: Mapping[str, Any], kind: type[S]) -> S:
+    """The struct with the values of a command; UsageError names the option that is wrong."""
+    values = {}
+    for field, shape, _ in fields_of(kind):
+        value = given[PREFIX + field.name]
+        if value is not None and value != ():
+            values[field.name] = _converted(field, shape, value)
+    try:
+        return kind(**values)
+    except (TypeError, ValueError) as error:
+        raise UsageError("these options cannot be combined", found=str(error)) from error
+
+
+def fields_of(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.Type, str]]:
+    """Each field with its type (without None, if it is optional) and its description."""
+    for field in msgspec.structs.fields(kind):
+        shape = inspect.type_info(field.type)
+        help_text = ""
+        if isinstance(shape, inspect.Metadata):
+            help_text = (shape.extra_json_schema or {}).get("description", "")
+            shape = shape.type
+        if isinstance(shape, inspect.UnionType):
+            others = [one for one in shape.types if not isinstance(one, inspect.NoneType)]
+            shape = others[0] if len(others) == 1 else shape
+        yield field, shape, help_text
+
+
+def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Option]:
+    name, dest = _option(field), PREFIX + field.name
+    make = partial(Option, section="Its own options")
+    if isinstance(shape, inspect.BoolType):
+        switch = partial(make, is_flag=True, default=None)
+        if field.default is not True:
+            yield switch([f"--{name}", dest], flag_value=True, help=text)
+        if field.default is not False:
+            opposite = text if field.default is True else "the opposite"
+            yield switch([f"--no_{name}", dest], flag_value=False, help=opposite)
+        return
+    several = isinstance(shape, LISTS)
+    parts = [text, "may be given again" if several else "", _default(field)]
+    inner = _inner(shape)
+    plain = {inspect.CustomType: "FILE", inspect.IntType: "N", inspect.FloatType: "X"}
+    yield make(
+        [f"--{name}", dest],
+        metavar="|".join(choices(inner)) or plain.get(type(inner), "TEXT"),
+        multiple=several,
+        required=field.required,
+        help="; ".join(part for part in parts if part),
+    )
+
+
+def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
+    try:
+        # Path is the only accepted type that msgspec cannot convert.
+        value = msgspec.convert(
+            _numbers(given) if isinstance(_inner(shape), inspect.FloatType) else given,
+            field.type, strict=False, dec_hook=lambda kind, value: kind(value),
+        )  # fmt: skip
+        for one in value if isinstance(value, (list, tuple, set, frozenset)) else (value,):
+            if isinstance(one, float) and not math.isfinite(one):
+                raise ValueError("a finite number")
+    except ValueError as error:
+        words = given if isinstance(given, tuple) else (given,)
+        known = choices(_inner(shape))
+        wrong = [one for one in words if one not in known]
+        raise UsageError(
+            f"the value of --{_option(field)} is not valid",
+            found=", ".join(map(str, words)),
+            expected=in_words(_inner(shape))
+            if isinstance(error, msgspec.ValidationError)
+            else str(error),
+            hint=did_you_mean(str(wrong[0]), known) if wrong else None,
+        ) from error
+    return value
+
+
+def _numbers(given: Any) -> Any:
+    """The texts as numbers, such as `.5`; a text that is none stays."""
+    if isinstance(given, tuple):
+        return tuple(map(_numbers, given))
+    try:
+        return float(given)
+    except ValueError:
+        return given
+
+
+def _inner(shape: inspect.Type) -> inspect.Type:
+    inner: inspect.Type = shape.item_type if isinstance(shape, LISTS) else shape
+    return inner.type if isinstance(inner, inspect.Metadata) else inner
+
+
+def _option(field: FieldInfo) -> str:
+    return field.encode_name.replace("-", "_")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.required or field.default in (None, "", (), msgspec.NODEFAULT):
+        return ""
+    value = field.default
+    values = value if isinstance(value, tuple) else (value,)
+    return f"default: {', '.join(str(getattr(one, 'value', one)) for one in values)}"
+
 
 R = TypeVar("R", bound="Registration[Any]")
 
@@ -212,3 +395,231 @@ def _bars() -> Iterator[Progress]:
             bars.update(known[what], completed=done, total=of)
 
         yield progress
+
+
+class Analyses(CommandGroup):
+    """A command whose subcommands are the analyses of plugins."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the analyses."""
+        return list(load_plugins().analyses)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """The command of an analysis, with the options that the analysis declares."""
+        registration = load_plugins().analysis(cmd_name)
+        analysis = made(registration)
+        arguments = [
+            Argument(
+                ["runs"], metavar="RUN", nargs=-1, required=True, help="the folder of a run",
+                candidates="runs",
+            ),
+            Option(
+                ["--task"], metavar="NAME", multiple=True,
+                help="this task only; may be given again",
+            ),
+        ]  # fmt: skip
+        of = _describe_benchmark(registration.benchmark)
+        return report_command(
+            ctx,
+            cmd_name,
+            partial(_analyse, registration, analysis),
+            options=analysis.options,
+            help=f"{analysis.description.rstrip('.')}; for runs of {of}.",
+            arguments=arguments,
+        )
+
+
+@command(
+    "harness analyse gist-failure-modes RUN --plot modes.svg",
+    cls=Analyses,
+    subcommand_metavar="NAME RUN… [OPTION…]",
+)
+@json_option
+def analyse(json: bool) -> int:
+    """Analyse stored runs; no model is called. `harness list analyses` lists the analyses, `harness
+    analyse NAME --help` shows the options of one.
+    """
+    if click.get_current_context().invoked_subcommand is None:
+        raise UsageError("NAME is missing", hint="`harness list analyses` lists the analyses")
+    return 0
+
+
+class Copied(DataError):
+    """The run is another copy of a run that is analysed."""
+
+
+def _analyse(
+    registration: AnalysisRegistration,
+    analysis: Analysis,
+    options: Any,
+    json: bool,
+    *,
+    runs: Sequence[str],
+    task: Sequence[str],
+) -> Work:
+    from harness.analysis.report_notes import told_apart, with_notes
+    from harness.scoring.score_run import Unfinished
+
+    of = _describe_benchmark(registration.benchmark)
+    chosen = open_runs(runs, None, {}, of=registration.benchmark)
+    first: dict[str, Path] = {}
+    for run, folder, manifest in opened(chosen):
+        place = first.setdefault(manifest.run_id, folder.path.resolve())
+        if place != folder.path.resolve():
+            problem = f"this run is left out: it is a copy of {place}"
+            run.errors.append(Copied(problem, where=str(folder.path)))
+            run.benchmarks = {}
+        run.label = manifest.label  # `told_apart` sees only the runs with a task in the analysis
+        _read_tasks(run, folder, manifest, task)
+    names = dict.fromkeys(name for run in chosen for name in run.benchmarks)
+    for name in task if names else ():
+        one_of(name, names, f"the run has no task of {of} named {name!r}")
+    left_out = [error for run in chosen for error in run.errors]
+    last = None if any(run.opened for run in chosen) else left_out.pop()
+    print_error(*left_out)
+    if last is not None:
+        raise last
+    tasks = told_apart([one for run in chosen for one in run.kept])
+    if not tasks:
+        raise DataError(
+            f"the runs have no task that {registration.name!r} can analyse",
+            found=f"unusable tasks: {', '.join(names)}" if names else "no task of that benchmark",
+            expected=f"runs with a finished task of {of}",
+        )
+    report = with_notes(run_tool(registration, lambda: analysis.run(tasks, options)), tasks)
+    document = {
+        "analysis": registration.name,
+        "tasks": [{"task": one.task.name, "run": one.run, "label": one.label} for one in tasks],
+        "left_out": [str(problem) for problem in left_out],
+    }
+    codes = [one.exit_code for one in left_out if not isinstance(one, (Copied, Unfinished))]
+    return report, document, codes[-1] if codes else 0
+
+
+def _read_tasks(run: NamedRun, folder: RunFolder, manifest: Manifest, only: Sequence[str]) -> None:
+    """Add the finished tasks of a run that an analysis is given, and an error for each other."""
+    from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
+    from harness.tasks.repeats import task_and_repeat
+
+    for name in run.benchmarks:
+        # Repeats of a task are not tasks of their own: without --task, the first is analysed.
+        if name not in only if only else task_and_repeat(name)[1] > 1:
+            continue
+        with errors_to(run.errors.append):
+            if open_stages := unfinished_stages(manifest.tasks[name]):
+                raise Unfinished(
+                    f"task {name!r} is left out: it is not finished",
+                    where=str(folder.path),
+                    found=f"stages with items that have no record: {', '.join(open_stages)}",
+                    hint=how_to_finish(manifest),
+                )
+            run.read(name)
+
+
+def _describe_benchmark(benchmark: str) -> str:
+    return "any benchmark" if benchmark == ANY_BENCHMARK else f"the benchmark {benchmark!r}"
+
+
+names_of_tasks = argument(
+    "names", metavar="TASK", nargs=-1, required=True, help="tasks, groups, globs or YAML files",
+    candidates="tasks",
+)  # fmt: skip
+
+
+@command(
+    "harness data fetch my_task.yaml",
+    short_help="fetch the data of tasks, for runs without a network",
+    params=[
+        Option(
+            ["--download/--offline"], is_flag=True, default=None,
+            help="fetch data above 1 GB without asking, or check what is in the caches",
+        ),
+    ],
+)  # fmt: skip
+@names_of_tasks
+@include_path_option
+def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool | None) -> int:
+    """Fetch the data of tasks from their sources, so that a run needs no network for it.
+
+    Prints the files of each task.
+    """
+    failed = 0
+    fetching = replace(_fetching(), offline=download is False, download=download is True)
+    for task in _tasks(names, include_path):
+        try:
+            data = _opened(task, fetching)
+        except HarnessError as error:
+            print_error(error)
+            failed += 1
+        else:
+            print_rows([*_files(task, data)])
+    return 1 if failed else 0
+
+
+@command("harness data where my_task.yaml", short_help="print where the data of tasks lies")
+@names_of_tasks
+@include_path_option
+def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
+    """Print where the data of tasks lies on this machine; fetches nothing."""
+    from harness.data.files import patterns
+
+    absent: dict[bytes, tuple[DataError, list[Task]]] = {}
+    fetching = replace(_fetching(), offline=True, look=True, say=lambda line: None)
+    for task in _tasks(names, include_path):
+        shared = msgspec.json.encode(task.data)
+        if shared not in absent:
+            try:
+                print_rows([*_files(task, _opened(task, fetching))])
+                continue
+            except DataError as error:
+                absent[shared] = error, []
+        absent[shared][1].append(task)
+    for reason, tasks in absent.values():
+        rows = [(task.name, "not on this machine") for task in tasks]
+        tables = tasks[0].data.tables.items()
+        print_rows([*rows, *((f"  {table}", patterns(table, spec)[0]) for table, spec in tables)])
+        print_error(reason)
+    return 1 if absent else 0
+
+
+def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ...]:
+    from harness.registry.task_catalogue import Catalogue
+
+    catalogue = Catalogue(load_plugins(), include_path=task_folders(include_path))
+    return catalogue.select([part for name in names for part in name.split(",") if part]).tasks
+
+
+def _fetching() -> Fetching:
+    from harness.data.fetch import Fetching
+    from harness.registry.data_tools import build_tool
+
+    return Fetching(tools=partial(build_tool, load_plugins()))
+
+
+def _opened(task: Task, fetching: Fetching) -> TaskData:
+    """A task's own data, as a run without --data opens it."""
+    from harness.data import open_dataset
+
+    return open_dataset(
+        task.data, data=task.data.folder, limit=None, seed=0, package=None, task=task.name,
+        fetching=fetching,
+    )  # fmt: skip
+
+
+def _files(task: Task, data: TaskData) -> Iterator[Row]:
+    from harness.reporting.tables import data_name
+
+    digest = data.about.get("digest")
+    name = data_name({"origin": data.origin, **data.about})
+    yield task.name, f"{name}, {digest}" if digest else name
+    for table in data.tables:
+        if table in data.files:
+            for path in data.paths(table):
+                yield f"  {table}", str(path)
+
+
+data = Tools(
+    "data", "harness data", "harness data describe --data sample",
+    own=dict(zip(TAKEN_TOOLS, (fetch, where), strict=True)),
+    about=" `fetch TASK…` fetches the data of tasks; `where TASK…` finds it.",
+)  # fmt: skip

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.testing.checks import CHECKS as CHECKS
-    from harness.testing.conformance import NotConforming as NotConforming
-    from harness.testing.conformance import check_plugin as check_plugin
+    from harness.testing.checks import NotConforming as NotConforming
+    from harness.testing.checks import check_plugin as check_plugin
     from harness.testing.faults import Asked as Asked
     from harness.testing.faults import Fault as Fault
-    from harness.testing.running import run_tasks as run_tasks
     from harness.testing.scripted import ScriptedModel as ScriptedModel
+    from harness.testing.scripted import run_tasks as run_tasks
     from harness.testing.server import FaultyServer as FaultyServer
     from harness.testing.trial import Finding as Finding
 
 _HOME = {
     "CHECKS": "harness.testing.checks",
     "Finding": "harness.testing.trial",
-    "NotConforming": "harness.testing.conformance",
-    "check_plugin": "harness.testing.conformance",
+    "NotConforming": "harness.testing.checks",
+    "check_plugin": "harness.testing.checks",
     "Asked": "harness.testing.faults",
     "Fault": "harness.testing.faults",
-    "run_tasks": "harness.testing.running",
+    "run_tasks": "harness.testing.scripted",
     "ScriptedModel": "harness.testing.scripted",
     "FaultyServer": "harness.testing.server",
 }

@@ -1,21 +1,29 @@
-"""The checks of a plugin: first of its registrations and texts, then of runs over its samples."""
+"""`check_plugin` and its checks: of registrations and texts, then of runs over the samples."""
 
 from __future__ import annotations
 
+import functools
+import gzip
 import json
 import math
+import re
+import shutil
+import tempfile
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from harness.base.errors import BudgetSpent, TooManyFailures
+from harness.base.errors import BudgetSpent, HarnessError, TooManyFailures, one_of
 from harness.contracts.benchmark import Benchmark, Metric
 from harness.contracts.model import Reply, Request
 from harness.contracts.outcomes import Broken
 from harness.contracts.records import Record, record_type
+from harness.contracts.task import Task
 from harness.pipeline.run import RunResult
 from harness.registry import CHOSEN, BrokenPlugin
 from harness.runs.journal import Head, JournalRecords, scan
@@ -24,18 +32,89 @@ from harness.scoring.aggregate import NOT_FINITE
 from harness.scoring.score_run import score_into
 from harness.scoring.summary import TaskSummary
 from harness.tasks.load import shown
-from harness.testing.damages import DAMAGES, NONSENSE, damaged, moved
-from harness.testing.rows import rows
 from harness.testing.scripted import Answer, ScriptedModel
 from harness.testing.trial import (
     ANY_MODEL,
     BASELINE,
+    DAMAGES,
+    NONSENSE,
     Finding,
     SampledTasks,
+    SampleRunFailed,
     SampleRuns,
+    damaged,
+    moved,
+    plugin_under_test,
     right_players,
     scores_of,
 )
+
+Damage = Callable[[list[bytes]], bytes]
+"""The content of a file after the damage; given are its lines."""
+
+
+def _in_the_middle(change: Callable[[bytes], bytes]) -> Damage:
+    def changed(lines: list[bytes]) -> bytes:
+        middle = len(lines) // 2
+        return b"".join(change(row) if at == middle else row for at, row in enumerate(lines))
+
+    return changed
+
+
+FILE_DAMAGES: dict[str, Damage] = {
+    "is empty": lambda lines: b"",
+    "ends within a row": lambda lines: b"".join(lines)[: -max(2, len(lines[-1]) // 2)],
+    "has a row with words for numbers": _in_the_middle(lambda row: re.sub(rb"\d+", b"many", row)),
+    "has a row with half of its values": _in_the_middle(lambda row: row[: len(row) // 2] + b"\n"),
+    "has a row that is no text": _in_the_middle(lambda row: row[:1] + b"\xff\xfe\x00" + row[1:]),
+}
+
+
+def rows(trial: SampleRuns) -> Iterator[Finding]:
+    """Damaged data is read or is an error that names its file."""
+    seen: set[Path] = set()
+    for task in trial.tasks:
+        sample, folder = trial.sample(task), trial.folder / "rows" / task.name
+        if sample in seen:
+            continue
+        seen.add(sample)
+        for file, what in _damaged_copies(sample, folder):
+            if problem := _problem_of(trial, task, folder):
+                yield Finding(
+                    f"{task.name}, where {file.relative_to(folder)} {what}", problem,
+                    "declare the types of the columns in the task, and raise DataError for what "
+                    "they do not say",
+                )  # fmt: skip
+
+
+def _damaged_copies(sample: Path, folder: Path) -> Iterator[tuple[Path, str]]:
+    """A copy of a sample in `folder` for each file and damage, in place of the one before."""
+    root = sample if sample.is_dir() else sample.parent
+    for file in sorted(path for path in sample.rglob("*") if path.is_file()) or [sample]:
+        packed = file.suffix == ".gz"
+        whole = gzip.decompress(file.read_bytes()) if packed else file.read_bytes()
+        for what, damage in FILE_DAMAGES.items():
+            shutil.rmtree(folder, ignore_errors=True)
+            if sample.is_dir():
+                shutil.copytree(sample, folder)
+            else:
+                folder.mkdir(parents=True)
+            damaged = damage(whole.splitlines(keepends=True))
+            copy = folder / file.relative_to(root)
+            copy.write_bytes(gzip.compress(damaged) if packed else damaged)
+            yield copy, what
+
+
+def _problem_of(trial: SampleRuns, task: Task, folder: Path) -> str | None:
+    """What is wrong with how a task's benchmark loads a folder, if anything is."""
+    try:
+        trial.load(task, data=str(folder))
+    except HarnessError as error:
+        return None if str(folder) in str(error) else f"an error without a file: {error}"
+    except Exception:  # foreign code: the other files are still damaged
+        return traceback.format_exc().strip()
+    return None
+
 
 Check = Callable[[SampleRuns], Iterator[Finding]]
 """A function that yields a finding for each problem of the plugin in a trial."""
@@ -88,7 +167,7 @@ def _factories(trial: SampleRuns) -> Iterator[Finding]:
 
 def tasks(trial: SampleRuns) -> Iterator[Finding]:
     """`harness validate` accepts every task, and every benchmark has a task with a sample."""
-    from harness.cli.validate import Checker
+    from harness.cli.tasks import Checker
 
     one = trial.plugin
     folder = one.plugins.package_of(one.benchmarks[0]) if one.benchmarks else None
@@ -527,3 +606,90 @@ _ALL = (
 
 CHECKS: dict[str, Check] = {check.__name__: check for check in _ALL}
 """Every check by name; the checks that run no task come first."""
+
+
+class NotConforming(AssertionError):
+    """A plugin has problems; `findings` holds all of them."""
+
+    def __init__(self, plugin: str, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        count = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
+        lines = "\n\n".join(str(finding) for finding in findings)
+        super().__init__(f"the plugin {plugin!r} has {count}:\n\n{lines}")
+
+
+def check_plugin(
+    name: str,
+    *,
+    tasks: Sequence[str] = (),
+    checks: Sequence[str] = (),
+    without_answers: Sequence[str] = (),
+    limit: int | None = None,
+    data: str = "sample",
+    folder: Path | None = None,
+    versions: str | Path | None = None,
+) -> None:
+    """Raise NotConforming with all problems of an installed plugin.
+
+        def test_the_plugin_conforms():
+            check_plugin("films", versions="tests/versions.json")
+
+    `name` is the name of its entry point or package. `tasks` are the tasks to run, by default all
+    tasks with a sample. `checks` are names in `CHECKS`, by default all. `without_answers` names
+    metrics that have a value even if no question was answered, such as a share of unreadable
+    replies. `limit` is how many users of a large sample are asked about, by default all; `data` is
+    a folder that is asked about in place of the sample. Calls with the same `folder` share their
+    runs: the pytest fixture `harness_checks` has one for all tests. `versions` is the file that
+    pins the versions of stages; `python -m harness.testing.versions` writes it.
+    """
+    for check in checks:
+        one_of(check, CHECKS, f"no check is named {check!r}")
+    chosen = {check: CHECKS[check] for check in CHECKS if check in (checks or CHECKS)}
+    with tempfile.TemporaryDirectory(prefix="harness-check-") as temporary:
+        trial = _trial(
+            name, folder or Path(temporary), tasks=tuple(tasks),
+            without_answers=tuple(without_answers), limit=limit, data=data,
+        )  # fmt: skip
+        if trial.plugin.loaded is None:
+            chosen = {"loads": CHECKS["loads"]}  # without a plugin, all other checks would pass
+        elif versions is not None:
+            chosen["versions"] = functools.partial(_unpinned, file=Path(versions))
+        findings = [
+            finding for check, found in chosen.items() for finding in _made(check, found, trial)
+        ]
+    if findings:
+        raise NotConforming(name, findings)
+
+
+@functools.lru_cache(maxsize=8)
+def _trial(name: str, folder: Path, **asked: Any) -> SampleRuns:
+    """The runs of a plugin, which are made once in a folder."""
+    return SampleRuns(plugin_under_test(name), folder / name, **asked)
+
+
+def _made(name: str, check: Check, trial: SampleRuns) -> Iterator[Finding]:
+    """The findings of one check; an error of the check is a finding as well."""
+    try:
+        for finding in check(trial):
+            yield replace(finding, check=name)
+    except SampleRunFailed as reason:
+        problem, to_do = f"this check cannot run: {reason}", "correct that first"
+    except HarnessError as error:
+        problem, to_do = str(error), "correct the cause of the error"
+    except Exception:  # foreign code: the other checks still run
+        problem = traceback.format_exc().strip()
+        to_do = "correct the error at the end of the traceback"
+    else:
+        return
+    yield Finding(f"plugin {trial.plugin.name}", problem, to_do, check=name)
+
+
+def _unpinned(trial: SampleRuns, file: Path) -> Iterator[Finding]:
+    from harness.testing.versions import command_for, pin_problems, pins_of, read_pins
+
+    place = shown(file)
+    command = command_for(trial.plugin.name, place)
+    pinned, now = read_pins(file), pins_of(trial.plugin)
+    for line in pin_problems(pinned, now, command=command):
+        problem, _, to_do = line.partition(": ")
+        yield Finding(place, problem, to_do)

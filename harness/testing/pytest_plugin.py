@@ -29,7 +29,7 @@ def harness_server() -> Iterator[FaultyServer]:
 @pytest.fixture
 def harness_run(tmp_path: Path) -> Callable[..., RunResult]:
     """Runs tasks over their sample in `tmp_path`: `harness_run("films", model=…)`."""
-    from harness.testing.running import run_tasks
+    from harness.testing.scripted import run_tasks
 
     return functools.partial(run_tasks, folder=tmp_path)
 
@@ -37,6 +37,6 @@ def harness_run(tmp_path: Path) -> Callable[..., RunResult]:
 @pytest.fixture(scope="session")
 def harness_checks(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None]:
     """`check_plugin` whose calls share their runs, so that each check may be a test of its own."""
-    from harness.testing.conformance import check_plugin
+    from harness.testing.checks import check_plugin
 
     return functools.partial(check_plugin, folder=tmp_path_factory.mktemp("checks"))

@@ -114,26 +114,23 @@ def _modules_of(part: Any, package: str) -> Iterator[str]:
 def pin_problems(before: Pins, now: Pins, *, command: str) -> list[str]:
     """The problems of pinned versions, one line for each version; `command` pins them."""
     lines = []
-    for owner, parts in sorted(now.items()):
-        for part, pin in sorted(parts.items()):
-            old = before.get(owner, {}).get(part)
-            if old is None:
-                lines.append(f"{owner}/{part} is not pinned: run `{command}`")
-            elif old["version"] != pin["version"]:
-                lines.append(f"{owner}/{part} has a new version: run `{command}`")
-            elif old["code"] != pin["code"]:
-                lines.append(
-                    f"{owner}/{part} changed and is still version {pin['version']}: raise its "
-                    "version, so that records of the old code are made again; where no record can "
-                    f"differ, keep the version. Then run `{command}`"
-                )
-    gone = [
-        f"{owner}/{part} is pinned and no longer there: run `{command}`"
-        for owner, parts in sorted(before.items())
-        for part in sorted(parts)
-        if part not in now.get(owner, {})
-    ]
-    return lines + gone
+    parts = {(owner, part) for pins in (before, now) for owner in pins for part in pins[owner]}
+    for owner, part in sorted(parts):
+        old, new = (pins.get(owner, {}).get(part) for pins in (before, now))
+        name = f"{owner}/{part}"
+        if old is None:
+            lines.append(f"{name} is not pinned: run `{command}`")
+        elif new is None:
+            lines.append(f"{name} is pinned and no longer there: run `{command}`")
+        elif old["version"] != new["version"]:
+            lines.append(f"{name} has a new version: run `{command}`")
+        elif old["code"] != new["code"]:
+            lines.append(
+                f"{name} changed and is still version {new['version']}: raise its version, so "
+                "that records of the old code are made again; where no record can differ, keep "
+                f"the version. Then run `{command}`"
+            )
+    return lines
 
 
 def read_pins(file: Path) -> Pins:

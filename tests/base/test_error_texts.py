@@ -14,7 +14,7 @@ from inline_snapshot import snapshot
 import harness
 from harness.base.errors import HarnessError, PluginError, TaskError, UsageError
 from harness.cli.command import Option
-from harness.cli.struct_options import options_of
+from harness.cli.tools import options_of
 from harness.contracts.stage import Stage
 from harness.parsing import JsonReader
 from harness.parsing.ladder import SchemaCheck

@@ -5,6 +5,7 @@ import shutil
 
 import msgspec
 import pytest
+from builders.runs import make_entry, make_task
 
 from harness import registry as plugin_manager
 from harness.cli.main import main
@@ -127,6 +128,22 @@ def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
     said = printed("analyse", "toy-long", str(tmp_path / "no"), str(scored_run.path), code=1)
     assert "this run does not exist" in said.err
     assert "m-1    toy        1" in said.out
+
+
+def test_a_run_counts_once_and_its_copy_is_left_out(scored_run, printed):
+    copy = shutil.copytree(scored_run.path, scored_run.path.with_name("copy"))
+    said = printed("analyse", "toy-long", *map(str, (scored_run.path, copy, scored_run.path)))
+    assert said.out.count("m-1    toy        1") == 1
+    assert f"{copy}: this run is left out: it is a copy of {scored_run.path}" in said.err
+
+
+def test_a_task_of_another_benchmark_is_not_looked_at(scored_run, printed):
+    manifest = scored_run.manifest()
+    other = make_entry(make_task("odd", benchmark="of nobody"))
+    tasks = {"toy": manifest.tasks["toy"], "odd": other}
+    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
+    said = printed("analyse", "toy-long", str(scored_run.path))
+    assert "odd" not in said.out + said.err
 
 
 def test_tasks_that_cannot_be_used_are_an_error_that_names_what_there_was(kept_run, printed):

@@ -86,10 +86,6 @@ expected: --model KIND --model_args …\
 expected: TASK=PLACE with one of: interests
 to do: write a path with = in its name as --data ./zork=…\
 """)),
-    "score --oracle x.json": (2, UsageError, None, None, snapshot("""\
-no option '--oracle'
-to do: `harness compare RUN…` compares runs, and takes the options of comparisons\
-""")),
     "new-plugin My_Bench": (2, UsageError, None, "'My_Bench'", snapshot("""\
 this name cannot be the name of a plugin
 expected: lower-case letters, digits and single dashes, a letter first, as my-bench

@@ -1,6 +1,8 @@
-"""The entry of the command: which subcommand is meant, what is printed of errors, exit codes."""
+"""The entry of the command: which command is meant, its help, errors, exit codes, old spellings."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -16,8 +18,9 @@ from harness.base.errors import (
     UsageError,
 )
 from harness.cli import main as entry
-from harness.cli.command import command
-from harness.cli.main import main, with_underscores
+from harness.cli.command import FORMER, command
+from harness.cli.main import COMMANDS, harness, main, with_command, with_underscores
+from harness.registry import load_plugins
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -121,3 +124,75 @@ def test_a_reader_that_goes_away_leaves_no_traceback():
 )
 def test_only_names_of_options_are_respelt(written, meant):
     assert with_underscores(written) == meant
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_page_fits_eighty_columns_and_has_examples(printed, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = printed(command, "--help").out
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "\nexamples:\n  harness " in text or "\nexamples:\n  source " in text
+
+
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_the_first_page_names_every_command_on_one_small_screen(printed, word):
+    lines = printed(word).out.splitlines()
+    assert len(lines) <= 22  # of 24, beside the command itself and the prompt
+    assert max(map(len, lines)) <= 80
+    named = {name for line in lines for name in re.findall(r"^  harness ([\w|-]+)", line)}
+    assert {*COMMANDS, "run"} <= {name for names in named for name in names.split("|")}
+
+
+def examples():
+    for name in COMMANDS:
+        text = harness.get_command(None, name).epilog.partition("examples:")[2]
+        for line in text.partition("\n\n")[0].replace("\\\n", " ").splitlines()[1:]:
+            command = re.search(r"harness (?:'[^']*'|[^)>])+", line.partition("#")[0])
+            assert command, line
+            yield command[0].partition("  see ")[0]
+
+
+@pytest.mark.parametrize("line", list(examples()))
+def test_an_example_is_a_command_that_there_is(line):
+    name, *words = with_command([word for word in shlex.split(line)[1:] if word != "…"])
+    command = harness.get_command(None, name)
+    assert command.make_context(name, words, resilient_parsing=False)
+    if name == "analyse" and words:
+        assert words[0] in load_plugins().analyses
+    if name == "data" and words:
+        assert ("data", words[0]) in load_plugins().data_tools
+
+
+SAID = {
+    "batch": "batch=true", "config": "harness doctor --settings", "ls": "harness tasks",
+    "leaderboard": "--rank", "replies": "--answers", "requests": "--write_requests",
+    "report --max_size": "--samples N", "--fresh": "--reuse none", "--no_offline": "--download",
+    "--no_store": "--reuse run",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("old", FORMER)
+def test_an_old_spelling_is_refused_with_the_new_one(old, printed):
+    kinds = {"models", "judges", "embedders", "prompts", "plugins"}
+    new = f"harness list {old}" if old in kinds else SAID.get(old, "harness compare")
+    said = printed(*old.split(), code=2)
+    assert said.out == ""
+    assert new in said.err.partition("to do:")[2]
+
+
+@pytest.mark.parametrize("old", ["--fresh", "--no-store", "--no_offline"])
+def test_an_old_option_is_refused_however_the_run_is_spelled(old, printed):
+    for words in ([old, "--model", "baseline"], ["doctor", old]):
+        assert "to do:    `--" in printed(*words, code=2).err
+
+
+@pytest.mark.parametrize("hint", FORMER.values())
+def test_a_hint_names_a_command_that_there_is(hint):
+    spelled = hint.split("`")[1]
+    first = with_command(shlex.split(spelled.removeprefix("harness ")))[0]
+    assert first in COMMANDS
+
+
+def test_an_analysis_without_a_name_is_refused_with_where_they_are_listed(capsys):
+    assert main(["analyse"]) == 2
+    assert "`harness list analyses`" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from builders.runs import make_manifest, write_sealed
 
 from harness.base import clock
 from harness.base.errors import DataError
-from harness.cli.kept_runs import named_runs, open_run
+from harness.cli.runs import named_runs, open_run
 from harness.runs.manifest import Session, now, session_started
 from harness.runs.run_folder import RunFolder
 

@@ -22,8 +22,8 @@ from harness.base.hashing import stable_int
 from harness.contracts.model import CallError, Reply, Request
 from harness.pipeline.run import RunResult
 from harness.runs.run_folder import RunFolder
-from harness.testing.damages import moved, right
 from harness.testing.scripted import Answer, ScriptedModel, offered
+from harness.testing.trial import moved, right
 
 GIST_ROLES = ("candidate", "judge", "taxonomist", "overlap_judge", "retrieval_judge")
 TASKS: dict[str, tuple[int, tuple[str, ...]]] = {

@@ -14,16 +14,7 @@ from typing import Any
 
 import pytest
 from builders.commands import run_cli
-from freeze.record import (
-    HERE,
-    NARROW,
-    World,
-    differences,
-    expected,
-    record,
-    said,
-    write_files,
-)
+from freeze.record import HERE, NARROW, World, differences, expected, record, said, write_files
 
 SEED, DRAWN = 36, 15
 RUNS = ("interests_repeats", "gist_structured", "perrec_short")

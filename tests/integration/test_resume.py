@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -40,6 +41,23 @@ def test_kill_9_in_any_stage_and_the_same_command_goes_on(harness, serve):
     assert all(first.get(one.digest, written_by) >= written_by for one in asked[before:])
     assert len(harness.folders) == 1
     assert [one["status"] for one in harness.manifest()["sessions"]] == ["running", "done"]
+
+
+def test_the_first_ctrl_c_lets_calls_in_flight_finish(harness, serve):
+    server = serve(harness, latency=0.3)
+    process = harness.start("--concurrency", "8")
+    harness.wait_until(lambda: server.count >= 8)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "the same command resumes" in err
+    assert json.loads(out)["status"] == "interrupted"
+    answered = sum(server.answered.values())
+    assert answered == server.count
+    before = server.count
+    assert harness.run("--concurrency", "8").code == 0
+    assert all(count == 1 for count in server.counts.values())
+    assert server.count > before
 
 
 def test_weights_that_are_pinned_by_a_revision_are_asked_once_unless_a_run_is_fresh(harness, serve):

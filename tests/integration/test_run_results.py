@@ -41,6 +41,14 @@ def test_the_means_are_in_the_json_of_the_run_and_of_show(ended):
     assert run["means"] == [mean]
 
 
+def test_a_run_that_stops_says_what_is_not_finished(harness):
+    options = ("--max_calls", "20", "--reuse", "run")
+    done = harness.here("--tasks", "perrec_hard", *FROM_RULES, *options)
+    assert done.code != 0
+    assert "0 of 1 stages done" in done.out
+    assert "harness: " in done.err
+
+
 def test_scores_that_no_run_keeps_are_printed_whole(harness, recorded):
     changed = harness.here("score", str(recorded / "interests"), "--set", "min_support=1").ok().out
     assert "scored with min_support 3 → 1" in changed

@@ -55,6 +55,9 @@ def test_the_data_of_a_task_comes_by_itself_and_stays(harness, task, web):
     assert refused.code == 1
     told = ("'people.zip'", digest(web), "nothing was fetched, because of --offline", "--data")
     assert [part for part in told if part not in refused.err] == []
+    absent = harness.here("data", "where", str(task))
+    assert absent.code == 1
+    assert "not in the cache" in absent.err and "offline" not in absent.err
     ended = run(harness, task).ok()
     assert "/people.zip; terms: for research only" in ended.err
     assert ended.err.count("fetching") == 1

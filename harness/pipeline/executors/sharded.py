@@ -113,7 +113,8 @@ def join(machines: Machines, settings: RunSettings, models: Sequence[Model]) -> 
 @dataclass(eq=False, kw_only=True)
 class _Seat:
     """A worker: the shards that it has in hand, and whether one is to be worked alone. A worker is
-    `late` that others did not wait for."""
+    `late` that others did not wait for. `given_up` has the shards that each of its lives was told to
+    give up."""
 
     worker: Worker
     begun: bool = False
@@ -123,6 +124,7 @@ class _Seat:
     engines: int = 0
     life: str = ""
     node: str = ""
+    given_up: set[tuple[str, str, str, int]] = field(default_factory=set)
 
     def has_room(self, shard: Shard) -> bool:
         most = 1 if shard.exclusive else IN_HAND
@@ -418,7 +420,10 @@ class RemoteWorkers:
         for (task, name, number), counts in news.counts.items():
             stage = self._stages[task, name]
             self._count(stage, number, counts)
-            if stage.queue.run.state is not State.RUNNING:  # as for one that was started again
+            # A shard may have begun after all were told, or in a process that was started again.
+            given_up = (news.life, task, name, number)
+            if stage.queue.run.state is not State.RUNNING and given_up not in seat.given_up:
+                seat.given_up.add(given_up)
                 self._begin(_tell_worker(seat.worker, "give_up", task, name))
         for line, problem in news.lines:
             self._announce(line, problem=problem)

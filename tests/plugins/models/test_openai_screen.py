@@ -117,7 +117,8 @@ GIVEN = "X-Gateway-Key: gateway-secret\nCookie: a=b; session=abcdef123\nAccept: 
         ),
         (
             {"OPENAI_CUSTOM_HEADERS": GIVEN}, "",
-            status(400, message="gateway-secret abcdef123 text/html"), "HTTP 400: *** *** text/html",
+            status(400, message="gateway-secret abcdef123 text/html"),
+            "HTTP 400: *** *** text/html",
         ),
         # What an error means is read before.
         (

@@ -3,15 +3,12 @@
 import json
 import math
 import sys
-from pathlib import Path
 
 import pytest
 from builders.runs import make_task
 from builders.stages import make_benchmark, make_stage
 from harness_models.server.gpus import parallelism
-from harness_models.server.weights import weights_bytes
 from harness_models.vllm import make
-from harness_models.vllm_args import gpu_numbers
 
 from harness.base.errors import UsageError
 from harness.contracts.model import ModelSettings
@@ -137,17 +134,6 @@ def test_all_gpus_are_used_and_that_is_said_and_what_only_fills_the_node_is_not_
     assert model.gpus == needed
 
 
-def test_requests_in_flight_fill_all_engines_and_an_eighth_more_waits(node):
-    assert node().concurrency == 8 * 256 + 256
-    assert node(max_num_seqs="64").concurrency == 8 * 64 + 64
-    assert node(concurrency=5).concurrency == 5
-
-
-def test_how_many_gpus_answer_decides_no_answer(node):
-    assert node().identity == node(count=1).identity == node(preset="h100").identity
-    assert node(gpus="0-3").identity == node().identity
-
-
 def test_chosen_gpus_are_shown_to_the_server_alone_and_held_alone(node):
     model = node(gpus="4-7")
     assert model.occupies == "gpu:4,5,6,7"
@@ -156,16 +142,32 @@ def test_chosen_gpus_are_shown_to_the_server_alone_and_held_alone(node):
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     }
     assert [gpu.index for gpu in model.engine.memory.look().gpus] == ["4", "5", "6", "7"]
+    for text, numbers in (("0-3", "0,1,2,3"), ("4", "4"), ("0,2-3", "0,2,3"), ("1,1", "1")):
+        assert node(gpus=text).occupies == f"gpu:{numbers}"
+
+
+def test_all_engines_are_filled_and_how_many_there_are_decides_no_answer(node):
     assert node().occupies == "gpu"
+    assert node().concurrency == 8 * 256 + 256
+    assert node(max_num_seqs="64").concurrency == 8 * 64 + 64
+    assert node(concurrency=5).concurrency == 5
+    for other in ({"count": 1}, {"preset": "h100"}, {"gpus": "0-3"}):
+        assert node(**other).identity == node().identity
 
 
-def test_gpus_that_the_environment_hides_cannot_be_chosen(node, monkeypatch):
+def test_gpus_that_the_environment_hides_or_a_vllm_for_cpus_has_not_cannot_be_chosen(
+    node, package, monkeypatch
+):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     assert flags(node()) == {"data": "2"}
     with pytest.raises(UsageError, match="names a GPU that this run cannot use") as caught:
         node(gpus="3-4")
     assert caught.value.found == "gpus=3,4"
     assert caught.value.expected == "some of 2, 3, which CUDA_VISIBLE_DEVICES=2,3 shows"
+    (package.parent / "torch" / "version.py").write_text("cuda: Optional[str] = None\n")
+    with pytest.raises(UsageError) as caught:
+        node(gpus="2")
+    assert caught.value.found == "gpus=2"
 
 
 def test_a_judge_named_by_its_weights_takes_the_candidates_place_and_none_of_its_flags(
@@ -202,51 +204,3 @@ def test_a_judge_named_by_its_weights_takes_the_candidates_place_and_none_of_its
     assert "--gpu-memory-utilization 0.9" in command
     assert flags(bound["candidate"].model) == {"tensor": "1", "data": "8"}
     assert flags(bound["judge"].model) == {"tensor": "4", "data": "2"}
-
-
-@pytest.mark.usefixtures("package")
-def test_a_vllm_for_cpus_has_no_gpus_to_choose(folder):
-    given = {"pretrained": str(folder), "python": sys.executable, "gpus": "0"}
-    with pytest.raises(UsageError) as caught:
-        make(ModelSettings(args=given))
-    assert caught.value.found == "gpus=0"
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"), [("0-3", "0123"), ("4", "4"), ("0,2-3", "023"), ("1,1", "1")]
-)
-def test_gpus_are_named_by_number_and_range(text, numbers):
-    assert gpu_numbers(text) == tuple(numbers)
-
-
-@pytest.mark.parametrize("text", ["all", "3-1", "0;1", "", "-1"])
-def test_other_names_of_gpus_are_refused(text):
-    with pytest.raises(UsageError):
-        gpu_numbers(text)
-
-
-def test_weights_are_as_large_as_their_index_or_their_files_say(folder):
-    def size():
-        return weights_bytes(str(folder), folder=folder, revision=None)
-
-    assert size() is None
-    (folder / "one.safetensors").write_bytes(b"12345")
-    (folder / "two.safetensors").write_bytes(b"123")
-    (folder / "pytorch_model.bin").write_bytes(b"1")
-    assert size() == 8
-    weigh(folder, 7)
-    assert size() == 7
-    file = Path(folder, "small.gguf")
-    file.write_bytes(b"12")
-    assert weights_bytes(str(file), folder=file, revision=None) == 2
-
-
-@pytest.mark.usefixtures("package")
-def test_the_size_of_weights_on_the_hub_is_in_the_cache(tmp_path):
-    commit = "ab12" * 10
-    assert weights_bytes("org/name", folder=None, revision=commit) is None
-    snapshot = tmp_path / "hub" / "models--org--name" / "snapshots" / commit
-    snapshot.mkdir(parents=True)
-    (snapshot / "config.json").write_text("{}")
-    (snapshot / "model.safetensors").write_bytes(b"1234")
-    assert weights_bytes("org/name", folder=None, revision=commit) == 4

@@ -19,10 +19,6 @@ from harness.contracts.model import ModelSettings
 from harness.pipeline.settings import parse_args
 
 CASES = {
-    ("openai", ""): (UsageError, "--model_args", "nothing", snapshot("""\
-an openai model needs the model's name on its server
-expected: model=NAME\
-""")),
     ("openai", "model=a,api_key_env=MINE,api_key_file=f"): (
         UsageError, "--model_args", "api_key_env and api_key_file",
         snapshot("""\
@@ -57,12 +53,6 @@ to do: did you mean 'run'?\
 an openai model has no argument 'zork'
 expected: one of model, base_url, api_key_env, api_key_file, revision, identity, immutable, concurrency, batch, max_tokens_field, seed, system_role, endpoint, chat_template, chat_template_kwargs, stop, logprobs, top_logprobs, thinking, azure_endpoint, azure_deployment, api_version, max_answer_bytes, extra_body
 to do: `harness list models openai` describes each\
-""")),
-    ("openai", "model=a,base_url=http://a,azure_endpoint=http://b"): (
-        UsageError, "--model_args", "base_url and azure_endpoint",
-        snapshot("""\
-an openai model has two addresses
-expected: base_url or azure_endpoint, not both\
 """)),
     ("openai", "model=a,top_logprobs=3"): (UsageError, "--model_args", "top_logprobs=3",
         snapshot("""\

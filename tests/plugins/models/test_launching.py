@@ -241,17 +241,12 @@ async def test_new_lines_come_once_and_whole(started):
     with launched.log.open("a") as log:
         log.write("ing\n\nunfinished")
     assert launched.new_lines() == ["loading"]
-    await launched.stop()
-    assert launched.new_lines() == ["unfinished"]
-    assert launched.new_lines() == []
-
-
-async def test_a_progress_bar_is_followed_before_its_line_ends_and_the_log_is_removed(started):
-    launched = await started(WAITS)
-    await until(launched.new_lines)
+    # A progress bar is followed before its line ends.
     with launched.log.open("ab") as log:
-        log.write(b"weights: 25%\rweights: 50%\rweig")
-    assert launched.new_lines() == ["weights: 50%"]
+        log.write(b"\nweights: 25%\rweights: 50%\rweig")
+    assert launched.new_lines() == ["unfinished", "weights: 50%"]
+    await launched.stop()
+    assert launched.new_lines() == ["weig"]
     launched.log.unlink()
     assert launched.log_tail() == []
     assert launched.new_lines() == []

@@ -7,6 +7,7 @@ from harness_models.openai_args import (
     address_of,
     check_sampling,
     identity_of,
+    models_url_of,
     read_each,
     tokens_field_of,
 )
@@ -87,25 +88,17 @@ def test_identity_is_what_was_given_and_the_host_only_where_nothing_was(
     assert found == Identity(kind="openai", name="m", details=details, scope=scope)
 
 
-def test_an_address_is_shown_without_credentials():
-    assert address_of(args(base_url="http://me:pw@host:8000/v1")) == "http://host:8000/v1"
-
-
 def test_without_an_address_the_environment_and_then_openai_is_asked(monkeypatch):
+    assert address_of(args(base_url="http://me:pw@host:8000/v1")) == "http://host:8000/v1"
     assert address_of(args()) == "https://api.openai.com/v1"
     assert tokens_field_of(args()) == "max_completion_tokens"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://env:1/v1")
     assert address_of(args()) == "http://env:1/v1"
     assert tokens_field_of(args()) == "max_tokens"
     assert tokens_field_of(args(max_tokens_field="n_predict")) == "n_predict"
-
-
-@pytest.mark.parametrize(
-    ("own", "general", "expected"), [(None, None, 64), (None, 8, 8), ("3", 8, 3)]
-)
-def test_concurrency_of_the_model_goes_before_that_of_the_run(own, general, expected):
-    given = {"model": "m"} | ({"concurrency": own} if own else {})
-    assert make(ModelSettings(args=given, concurrency=general)).concurrency == expected
+    for own, general, expected in (({}, None, 64), ({}, 8, 8), ({"concurrency": "3"}, 8, 3)):
+        given = ModelSettings(args={"model": "m", **own}, concurrency=general)
+        assert make(given).concurrency == expected
 
 
 @pytest.mark.parametrize(
@@ -129,9 +122,9 @@ def test_the_usual_key_is_for_hosts_that_the_user_named(monkeypatch, url, own, m
     monkeypatch.setenv("OPENAI_BASE_URL", own)
     given = {"model": "m", "base_url": url}
     hosts = frozenset({"mine:1"})
-    assert read_args(ModelSettings(args=given, given_hosts=hosts)).api_key_env == (
-        "OPENAI_API_KEY" if may else None
-    )
+    two = ModelSettings(args={**given, "base_url": f"http://Mine:1/v2;{url}"}, given_hosts=hosts)
+    sent = ["OPENAI_API_KEY", "OPENAI_API_KEY" if may else None]
+    assert [one.api_key_env for one in read_each(two)] == sent
     named = read_args(ModelSettings(args={**given, "api_key_env": "MINE"}, given_hosts=hosts))
     assert named.api_key_env == "MINE"
     anywhere = read_args(ModelSettings(args=given))
@@ -281,6 +274,10 @@ async def test_azure_is_asked_at_its_addresses_with_its_header(server, monkeypat
     assert server.asked[0].target == expected
     assert server.asked[0].headers["api-key"] == "azure-1"
     assert "authorization" not in server.asked[0].headers
+    version = "2024-06-01" if more else None
+    args = OpenAIArgs(model="small", azure_endpoint="http://here", api_version=version)
+    listed = "models?api-version=2024-06-01" if more else "v1/models"
+    assert models_url_of(args) == f"http://here/openai/{listed}"
 
 
 @pytest.mark.parametrize(

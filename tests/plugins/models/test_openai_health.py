@@ -4,7 +4,6 @@ import msgspec
 import pytest
 from harness_models import openai
 from harness_models.openai import make
-from harness_models.openai_args import OpenAIArgs, models_url_of
 
 from harness.contracts.finding import bad, doubtful, good
 from harness.contracts.model import ModelSettings
@@ -125,15 +124,6 @@ async def test_a_key_in_a_file(tmp_path):
         f"--model_args, api_key_file={file}: the key file cannot be used; "
         "found an empty file; expected a file that contains the key and nothing else",
     )
-
-
-@pytest.mark.parametrize(
-    ("version", "target"),
-    [(None, "/openai/v1/models"), ("2026-01-01", "/openai/models?api-version=2026-01-01")],
-)
-def test_where_azure_lists_its_models(version, target):
-    args = OpenAIArgs(model="small", azure_endpoint="http://here", api_version=version)
-    assert models_url_of(args) == f"http://here{target}"
 
 
 async def test_a_model_of_azure_that_may_or_may_not_be_deployed(monkeypatch):

@@ -14,8 +14,6 @@ from harness.registry import load_plugins
 from harness.testing import FaultyServer
 from harness.testing.faults import SILENCE, status
 
-KEY = "key-3f2a9c71b8d0"
-
 
 @pytest.fixture
 def two():
@@ -29,10 +27,10 @@ async def spread():
     """Makes models over servers or addresses, which are open; all are closed after the test."""
     made = []
 
-    async def opened(*servers, hosts=None, embeds=False, ceiling=None, **given):
+    async def opened(*servers, embeds=False, ceiling=None, **given):
         urls = [getattr(server, "url", server) for server in servers]
         args = {"model": "m", "base_url": ";".join(urls), **given}
-        settings = ModelSettings(args=args, given_hosts=hosts, embeds=embeds, concurrency=ceiling)
+        settings = ModelSettings(args=args, embeds=embeds, concurrency=ceiling)
         model = load_plugins().model("openai").factory(settings)
         made.append(model)
         await model.open()
@@ -115,47 +113,13 @@ async def test_a_failure_is_not_asked_elsewhere_and_one_that_fails_at_once_does_
         assert (one.count, other.count) == (1, 9)
 
 
-@pytest.fixture
-def no_loopback(monkeypatch):
-    """This machine's own addresses count as those of others, which get a key only if named."""
-
-    def ip_address(host):
-        raise ValueError(host)
-
-    monkeypatch.setattr("harness_models.openai_args.ip_address", ip_address)
-    for name in ("OPENAI_API_KEY", "MINE"):
-        monkeypatch.setenv(name, KEY)
-
-
-@pytest.mark.usefixtures("no_loopback")
-@pytest.mark.parametrize(
-    ("named", "given", "sent"),
-    [
-        ((), {}, (False, False)),
-        ((1,), {}, (False, True)),
-        ((0, 1), {}, (True, True)),
-        ((), {"api_key_env": "MINE"}, (True, True)),
-    ],
-)
-async def test_each_host_gets_only_the_key_that_it_may_have(two, spread, named, given, sent):
-    hosts = hosts_in(two[number].url for number in named)
-    model = await spread(*two, hosts=hosts, **given)
-    await asyncio.gather(*(model.ask(make_request(f"{n}")) for n in range(2)))
-    got = [server.asked[0].headers["authorization"].endswith(KEY) for server in two]
-    assert tuple(got) == sent
-
-
 def test_the_identity_knows_no_order_and_with_a_pin_no_address():
-    a, b, c = "http://a:1/v1", "http://b:2/v1", "http://c/v1"
+    a, b = "http://a:1/v1", "http://b:2/v1"
     assert described(a, b) == described(b, a)
     assert described(a, b).details == {"host": ["a:1", "b:2"]}
     assert described(a).details == described(f"{a}/x", f"{a}/y").details == {"host": "a:1"}
     for pin in ("revision", "identity"):
         assert described(a, b, **{pin: "r"}) == described(a, **{pin: "r"})
-    # A model at one of the hosts may be the same.
-    assert described(a, b).may_be(described(b)) and described(b).may_be(described(a, b))
-    assert described(a, b).may_be(described(b, c))
-    assert not described(a, b).may_be(described(c))
     named = hosts_in(["base_url=http://a:1;http://b/v1;https://me:pw@c.d:3/v1,model=m"])
     assert named == {"a:1", "b", "c.d:3"}
 

@@ -378,27 +378,20 @@ async def test_nothing_is_left_after_close_and_it_opens_again(on_port):
     assert (await model.ask(make_request())).text.startswith("tiny, start 2")
 
 
-async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(
+async def test_a_stranger_at_the_port_is_not_asked_and_two_other_ports_are_tried(
     on_port, stranger, monkeypatch
 ):
-    ports = [stranger.port]
-    monkeypatch.setattr(
-        "harness_models.server.served.free_port", lambda: ports.pop() if ports else free_port()
-    )
-    told = []
+    ports, told = [stranger.port], []
+    monkeypatch.setattr(f"{SERVED}.free_port", lambda: ports.pop() if ports else free_port())
     model = on_port(tell=told.append)
     await model.open()
     assert (await model.ask(make_request())).text.startswith("tiny, start")
-    assert (stranger.count, stranger.asked_if_thinking) == (0, 0)
     assert "fake:tiny: another process took the server's port first; trying another port" in told
-
-
-async def test_a_server_that_finds_no_port_says_so(on_port, stranger, monkeypatch):
-    monkeypatch.setattr("harness_models.server.served.free_port", lambda: stranger.port)
+    ports += [stranger.port] * 3
     with pytest.raises(ModelError, match="its server finds no port") as caught:
         await on_port().open()
     assert caught.value.found == "3 free ports, each taken by another process before the server"
-    assert (stranger.count, stranger.asked_if_thinking) == (0, 0)
+    assert (stranger.count, stranger.asked_if_thinking, ports) == (0, 0, [])
 
 
 async def test_an_answer_that_comes_after_the_end_of_the_server_is_not_taken(on_port, stranger):

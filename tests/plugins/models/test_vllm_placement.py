@@ -180,27 +180,17 @@ def test_a_judge_named_by_its_weights_takes_the_candidates_place_and_none_of_its
     (judge / "config.json").write_text("{}")
     (judge / "chat_template.jinja").write_text("{{ messages }}")
     weigh(judge, LLAMA_70B)
-    asked = RunSettings(
-        tasks=("t",),
-        model="vllm",
-        model_args={
-            "pretrained": str(tmp_path / "tiny"),
-            "python": sys.executable,
-            "quantization": "awq",
-            "trust_remote_code": "true",
-            "kv_cache_dtype": "fp8",
-            "seed": "3",
-            "tensor_parallel_size": "1",
-            "gpu_memory_utilization": "0.9",
-        },
-    )
+    own = {"quantization": "awq", "trust_remote_code": "true", "kv_cache_dtype": "fp8", "seed": "3"}
+    place = {"python": sys.executable, "gpu_memory_utilization": "0.9"}
+    given = {"pretrained": str(tmp_path / "tiny"), "tensor_parallel_size": "1", **place, **own}
+    asked = RunSettings(tasks=("t",), model="vllm", model_args=given)
     bench = make_benchmark(make_stage("mark", roles=("candidate",), judges=("judge",)))
     wanted = make_task(roles={"judge": RoleSpec(default=str(judge))})
     bound = RoleBinder(asked, load_plugins()).bind(wanted, bench, bench.stages, bound={})
-    command = " ".join(bound["judge"].model.server_command())
-    for flag in ("--quantization", "--trust-remote-code", "--kv-cache-dtype", "--seed"):
-        assert flag in " ".join(bound["candidate"].model.server_command())
-        assert flag not in command
-    assert "--gpu-memory-utilization 0.9" in command
-    assert flags(bound["candidate"].model) == {"tensor": "1", "data": "8"}
-    assert flags(bound["judge"].model) == {"tensor": "4", "data": "2"}
+    candidate, second = (bound[role].model for role in ("candidate", "judge"))
+    for name in own:
+        flag = f"--{name.replace('_', '-')}"
+        assert flag in candidate.server_command() and flag not in second.server_command()
+    assert "--gpu-memory-utilization 0.9" in " ".join(second.server_command())
+    assert flags(candidate) == {"tensor": "1", "data": "8"}
+    assert flags(second) == {"tensor": "4", "data": "2"}

@@ -1,4 +1,4 @@
-"""Workers, drivers and nodes that die: others do what they left, and little is asked again."""
+"""Workers, drivers, nodes and engines that die: others do what they left, and little twice."""
 
 from __future__ import annotations
 

@@ -62,6 +62,13 @@ OPTION = re.compile(
 )
 """A line of the server's help: `--on / --no-on`, `--name TYPE` or `--name [one|two]`."""
 
+TYPES = {
+    "off": ("true|false", "true or false"),
+    "INTEGER": (r"-?\d+", "a whole number"),
+    "FLOAT": (r"-?\d*\.?\d+", "a number"),
+}
+"""What an option takes → the values that fit, and what they are."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class HfArgs(WeightsArgs):
@@ -103,24 +110,13 @@ def check_with_help(help_text: str, engine: Mapping[str, str]) -> None:
         if name not in known:
             free = [each for each in known if each not in RESERVED]
             raise unknown_argument(name, PROGRAM, of=f"`{PROGRAM}`", own=OWN, known=free)
-        expected = _unmet(known[name], value)
-        if expected is not None:
+        takes = "off" if known[name]["off"] else (known[name]["takes"] or "").strip()
+        pattern, expected = TYPES.get(takes, (".*", ""))
+        if takes.startswith("["):
+            choices = takes.strip("[]").split("|")
+            pattern, expected = "|".join(map(re.escape, choices)), f"one of {', '.join(choices)}"
+        if not re.fullmatch(pattern, value, re.DOTALL):
             raise bad(KIND, f"{name}={value}", expected)
-
-
-def _unmet(option: re.Match[str], value: str) -> str | None:
-    """What an option expects; None if the value fits."""
-    takes = (option["takes"] or "").strip()
-    if option["off"]:
-        return None if value in ("true", "false") else "true or false"
-    if takes == "INTEGER":
-        return None if re.fullmatch(r"-?\d+", value) else "a whole number"
-    if takes == "FLOAT":
-        return None if re.fullmatch(r"-?\d*\.?\d+", value) else "a number"
-    if takes.startswith("["):
-        choices = takes.strip("[]").split("|")
-        return None if value in choices else "one of " + ", ".join(choices)
-    return None
 
 
 def _concurrency(given: Mapping[str, str], settings: ModelSettings, *, batching: bool) -> int:

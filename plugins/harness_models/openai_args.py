@@ -134,8 +134,9 @@ def read_each(settings: ModelSettings) -> tuple[OpenAIArgs, ...]:
             expected="model=NAME",
         )
     _check_combinations(values)
-    if not values.keys() & {"base_url", "azure_endpoint"} and os.environ.get(BASE_URL_ENV):
-        _address(BASE_URL_ENV, os.environ[BASE_URL_ENV])
+    of_environment = os.environ.get(BASE_URL_ENV)
+    if of_environment and not values.keys() & {"base_url", "azure_endpoint"}:
+        _address(BASE_URL_ENV, of_environment)
     if "azure_endpoint" in values and "api_key_file" not in values:
         values.setdefault("api_key_env", AZURE_KEY_ENV)
     each = [OpenAIArgs(**values, base_url=url) for url in values.pop("base_url", (None,))]
@@ -176,12 +177,8 @@ def _check_combinations(values: Mapping[str, Any]) -> None:
         ("base_url", "azure_endpoint", "an openai model has two addresses"),
     ):
         if one in values and other in values:
-            raise UsageError(
-                problem,
-                where="--model_args",
-                found=f"{one} and {other}",
-                expected=f"{one} or {other}, not both",
-            )
+            found, expected = f"{one} and {other}", f"{one} or {other}, not both"
+            raise UsageError(problem, where="--model_args", found=found, expected=expected)
     completions = values.get("endpoint") == "completions"
     for name, needed, there in (
         ("azure_deployment", "azure_endpoint=URL", "azure_endpoint" in values),
@@ -258,45 +255,27 @@ def identity_of(
     `identity` pins the weights, so that models of one name on two servers differ. Pinned weights
     are the same on every server.
     """
-    details: dict[str, Any] = {}
-    if args.revision is not None:
-        details["revision"] = args.revision
-    if args.identity is not None:
-        details["identity"] = args.identity
-    pinned = bool(details)
-    if not pinned:
-        details["host"] = host_of(args)
-        if args.azure_deployment is not None:
-            details["deployment"] = args.azure_deployment
-    if not args.seed:
-        details["seed"] = False
-    details |= request_details(args, form)
-    if structured:
-        details["structured"] = True
-    return Identity(
-        kind="openai",
-        name=args.model,
-        details=details,
-        scope="everywhere" if pinned or args.immutable else "run",
-    )
+    pins: dict[str, Any] = {"revision": args.revision, "identity": args.identity}
+    pinned = any(one is not None for one in pins.values())
+    place = {"host": host_of(args), "deployment": args.azure_deployment}
+    scope = "everywhere" if pinned or args.immutable else "run"
+    found = {name: one for name, one in (pins if pinned else place).items() if one is not None}
+    found |= {} if args.seed else {"seed": False}
+    found |= request_details(args, form) | ({"structured": True} if structured else {})
+    return Identity(kind="openai", name=args.model, details=found, scope=scope)
 
 
 def request_details(args: OpenAIArgs, form: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The details of an identity that say how requests are made; `form` as in `identity_of`."""
-    details: dict[str, Any] = {}
-    if args.system_role is not True:
-        details["system_role"] = args.system_role
-    if args.endpoint != "chat":
-        details["endpoint"] = args.endpoint
-    if form is not None:
-        details["form"] = dict(form)
-    if args.stop:
-        details["stop"] = list(args.stop)
-    if args.logprobs:
-        details["logprobs"] = args.top_logprobs
-    if args.extra_body:
-        details["extra_body"] = args.extra_body
-    return details
+    decides: dict[str, tuple[Any, bool]] = {
+        "system_role": (args.system_role, args.system_role is not True),
+        "endpoint": (args.endpoint, args.endpoint != "chat"),
+        "form": (form and dict(form), form is not None),
+        "stop": (list(args.stop), bool(args.stop)),
+        "logprobs": (args.top_logprobs, args.logprobs),
+        "extra_body": (args.extra_body, bool(args.extra_body)),
+    }
+    return {name: one for name, (one, is_given) in decides.items() if is_given}
 
 
 def wants_key(args: OpenAIArgs) -> bool:
@@ -380,27 +359,23 @@ def host_of(args: OpenAIArgs) -> str:
 
 def read_key(named: str) -> str:
     """The key in a file; from now on it is redacted from all output."""
+    key, wrong = "", None
     try:
         key = key_text(named).strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise _unusable(named, f"{reason}") from error
-    if not key:
-        raise _unusable(named, "an empty file")
+        wrong = str(error.strerror) if isinstance(error, OSError) else "not a text file"
     # A header is one line of ASCII. The message does not repeat the content: it may be a secret.
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise _unusable(named, "several words, or characters that keys never contain")
+        wrong = "several words, or characters that keys never contain"
+    if wrong or not key:
+        raise UsageError(
+            "the key file cannot be used",
+            where=f"--model_args, api_key_file={named}",
+            found=wrong or "an empty file",
+            expected="a file that contains the key and nothing else",
+        )
     keep_out(key)
     return key
-
-
-def _unusable(named: str, found: str) -> UsageError:
-    return UsageError(
-        "the key file cannot be used",
-        where=f"--model_args, api_key_file={named}",
-        found=found,
-        expected="a file that contains the key and nothing else",
-    )
 
 
 def is_extra(name: str) -> bool:
@@ -412,13 +387,20 @@ def read_extra(args: Mapping[str, str]) -> dict[str, Any]:
     """The fields that `extra_body={…}` and `extra_body.NAME=VALUE` add to every request."""
     found: dict[str, Any] = {}
     for name, text in args.items():
+        if not is_extra(name):
+            continue
+        below: Any = json_or_text(text)
         if name == EXTRA:
-            _merge(found, _json_object(text), written=f"{name}={text}")
-        elif is_extra(name):
-            below: Any = json_or_text(text)
-            for part in reversed(name.split(".")[1:]):
-                below = {part: below}
-            _merge(found, below, written=f"{name}={text}")
+            try:
+                below = json.loads(text, parse_constant=reject_constant)
+            except ValueError as error:
+                hint = f"{EXTRA}.NAME=VALUE gives one field"
+                raise _bad_extra(f"{EXTRA}={text}", f"a JSON object ({error})", hint=hint) from None
+            if not isinstance(below, dict):
+                raise _bad_extra(f"{EXTRA}={text}", "a JSON object")
+        for part in reversed(name.split(".")[1:]):
+            below = {part: below}
+        _merge(found, below, written=f"{name}={text}")
     for field in found:
         if field in SET_BY:
             expected = "fields that the harness does not send itself"
@@ -434,17 +416,6 @@ def _merge(into: dict[str, Any], more: Mapping[str, Any], *, written: str) -> No
             _merge(into[name], value, written=written)
         else:
             raise _bad_extra(written, f"each field once: {name!r} was given before")
-
-
-def _json_object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text, parse_constant=reject_constant)
-    except ValueError as error:
-        hint = f"{EXTRA}.NAME=VALUE gives one field"
-        raise _bad_extra(f"{EXTRA}={text}", f"a JSON object ({error})", hint=hint) from None
-    if not isinstance(value, dict):
-        raise _bad_extra(f"{EXTRA}={text}", "a JSON object")
-    return value
 
 
 def _bad_extra(found: str, expected: str, *, hint: str | None = None) -> UsageError:
@@ -478,15 +449,6 @@ def check_sampling(args: OpenAIArgs, sampling: Sampling) -> None:
         )
 
 
-def logprob_fields(args: OpenAIArgs) -> dict[str, Any]:
-    """The request fields for the logprobs of tokens; none unless `logprobs` is set."""
-    if not args.logprobs:
-        return {}
-    if args.endpoint == "completions":
-        return {"logprobs": args.top_logprobs}
-    return {"logprobs": True} | ({"top_logprobs": args.top_logprobs} if args.top_logprobs else {})
-
-
 def _text(name: str, text: str) -> str:
     if not text:
         raise _bad(name, text, f"{name}=VALUE")
@@ -498,12 +460,6 @@ def _choice(choices: Mapping[str, Any], expected: str, name: str, text: str) -> 
     if text.lower() not in choices:
         raise _bad(name, text, expected)
     return choices[text.lower()]
-
-
-def _endpoint(name: str, text: str) -> str:
-    if text not in ENDPOINTS:
-        raise _bad(name, text, " or ".join(ENDPOINTS))
-    return text
 
 
 def _count(name: str, text: str) -> int:
@@ -587,7 +543,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "max_answer_bytes": partial(count_of, KIND),
     "base_url": _addresses,
     "azure_endpoint": _azure_address,
-    "endpoint": _endpoint,
+    "endpoint": partial(_choice, {one: one for one in ENDPOINTS}, " or ".join(ENDPOINTS)),
     "chat_template_kwargs": lambda name, text: template_kwargs(
         KIND, text, form="NAME=VALUE, as in eos_token=</s>", strip=False
     ),

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 import os
-import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -137,19 +136,6 @@ STAGES = (
 )
 
 
-def _lower_share(found: re.Match[str]) -> str:
-    share = max(0.0, float(found["free"]) / float(found["total"]) - 0.02)
-    return (
-        f"end the process that holds it (see nvidia-smi), or set gpu_memory_utilization={share:.2f}"
-    )
-
-
-def _shorter(found: re.Match[str]) -> str:
-    fits = found["fits"]
-    length = f"max_model_len={fits}" if fits else "a smaller max_model_len"
-    return f"set {length}, a higher gpu_memory_utilization, or a larger tensor_parallel_size"
-
-
 TROUBLES = (
     trouble(
         r"(api_server\.py|serve): error: (?P<reason>[^\n]+)",
@@ -161,7 +147,10 @@ TROUBLES = (
         r"\s+is less than desired GPU memory utilization \([\d.]+, (?P<wanted>[\d.]+) GiB\)",
         "another process holds the device's memory: {free} of {total} GiB are free, and {wanted} "
         "GiB are needed",
-        _lower_share,
+        lambda found: (
+            "end the process that holds it (see nvidia-smi), or set gpu_memory_utilization="
+            f"{max(0.0, float(found['free']) / float(found['total']) - 0.02):.2f}"
+        ),
     ),
     trouble(
         r"max seq len\s+\((?P<length>\d+)\), \((?P<needed>[\d.]+) GiB KV\s+cache is needed,"
@@ -169,7 +158,11 @@ TROUBLES = (
         r"(?:.{0,80}?estimated maximum model length is (?P<fits>\d+))?",
         "out of memory: a prompt of {length} tokens takes {needed} GiB, but the weights leave "
         "{free} GiB",
-        _shorter,
+        lambda found: (
+            f"set {'max_model_len=' if found['fits'] else 'a smaller max_model_len'}"
+            f"{found['fits'] or ''}, a higher gpu_memory_utilization, or a larger "
+            "tensor_parallel_size"
+        ),
     ),
     trouble(
         r"No available memory for the cache blocks",
@@ -216,20 +209,6 @@ TROUBLES = (
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Installed:
-    """The vLLM of an interpreter: how its server starts, its version, and if it needs GPUs here."""
-
-    server: Sequence[str]
-    version: str | None
-    on_gpus: bool
-
-    @property
-    def software(self) -> str | None:
-        """Its name and version; None if the latter is unknown."""
-        return f"vllm {self.version}" if self.version else None
-
-
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; raises all errors that need no started server."""
     args = read_args(settings)
@@ -237,11 +216,11 @@ def make(settings: ModelSettings) -> Model:
     if folder is not None:
         check_no_revision(KIND, args.revision)
         check_weights(folder)
-    lora = _adapter(args)
-    installed = _check_environment(args, folder, elsewhere=settings.elsewhere)
+    lora = None if args.lora is None else _rank(args.lora)
+    server, software, on_gpus = _installed(args, folder, elsewhere=settings.elsewhere)
     unsure = {name: value for name, value in args.engine.items() if not is_plain(name, value)}
     if unsure:
-        check_with_parser(args.python, installed.server, unsure)
+        check_with_parser(args.python, server, unsure)
     commit = None if folder else commit_of(args.model, args.revision)
     asked_in_turns = args.chat_template is None and not (args.completions or settings.embeds)
     if asked_in_turns and args.tokenizer is None:
@@ -251,7 +230,7 @@ def make(settings: ModelSettings) -> Model:
         folder=folder,
         commit=commit,
         structured=settings.structured,
-        software=installed.software,
+        software=software,
     )
     notes = [args.note] if args.note else []
     thinks = partial(weights_think, args, commit=commit, tokenizer=args.tokenizer)
@@ -260,24 +239,27 @@ def make(settings: ModelSettings) -> Model:
             "with --structured, its answers are JSON from the first token, so it cannot think "
             "(reasoning_parser=… lets it think first)"
         )
-    gpus_here = installed.on_gpus and not settings.elsewhere
+    gpus_here = on_gpus and not settings.elsewhere
     if gpus_here:
         args, said = _placed(args, settings, folder=folder, revision=commit or args.revision)
         notes += said
-    elif args.gpus and not installed.on_gpus:
+    elif args.gpus and not on_gpus:
         expected = "no gpus=: this vLLM runs on CPUs, or on a Ray cluster, which chooses them"
         raise bad(KIND, f"gpus={','.join(args.gpus)}", expected)
-    memory = _memory(args, identity) if gpus_here else None
+    memory = None
+    if gpus_here:
+        memory = GpuMemory(
+            name=f"{identity.kind}:{identity.name}",
+            count=gpus_needed(args.engine),
+            share=float(args.engine.get("gpu_memory_utilization", DEFAULT_SHARE)),
+            chosen=chosen_by(args.gpus),
+        )
 
     def command(socket: str) -> Sequence[str]:
-        by_name = installed.server == OLD_SERVER
-        weights = (
-            ("--uds", socket, "--model", args.model) if by_name else (args.model, "--uds", socket)
-        )
-        return [
-            *(args.python, *installed.server, *weights),
-            *server_flags(args, commit=commit, lora=lora, structured=settings.structured),
-        ]
+        place = ("--uds", socket)
+        weights = (*place, "--model", args.model) if server == OLD_SERVER else (args.model, *place)
+        flags = server_flags(args, commit=commit, lora=lora, structured=settings.structured)
+        return [args.python, *server, *weights, *flags]
 
     return ServedModel(
         Engine(
@@ -288,7 +270,7 @@ def make(settings: ModelSettings) -> Model:
             requests=args.requests,
             environment=chosen_by(args.gpus),
             occupies=f"gpu:{','.join(args.gpus)}" if args.gpus else "gpu",
-            gpus=least_gpus(args, settings.args) if installed.on_gpus else 0,
+            gpus=least_gpus(args, settings.args) if on_gpus else 0,
             variables=variables_of(settings.args),
             stages=STAGES,
             troubles=TROUBLES,
@@ -410,32 +392,23 @@ def check_with_parser(python: str, server: Sequence[str], engine: Mapping[str, s
         raise bad(KIND, f"{wrong}={engine.get(wrong, '…')}", f"a value that vLLM accepts: {reason}")
 
 
-def _memory(args: VllmArgs, identity: Identity) -> GpuMemory:
-    """The GPU memory that the engine needs on this machine."""
-    return GpuMemory(
-        name=f"{identity.kind}:{identity.name}",
-        count=gpus_needed(args.engine),
-        share=float(args.engine.get("gpu_memory_utilization", DEFAULT_SHARE)),
-        chosen=chosen_by(args.gpus),
-    )
-
-
 def _elsewhere(args: VllmArgs) -> bool:
     """Whether vLLM may have the weights from elsewhere than the hub and its cache."""
     stores = ELSEWHERE.fullmatch(args.model) or "VLLM_USE_MODELSCOPE" in os.environ
     return bool(stores) or not PLACES.isdisjoint(args.engine)
 
 
-def _check_environment(args: VllmArgs, folder: Path | None, *, elsewhere: bool) -> Installed:
-    """The installed vLLM.
+def _installed(
+    args: VllmArgs, folder: Path | None, *, elsewhere: bool
+) -> tuple[Sequence[str], str | None, bool]:
+    """How the server of the installed vLLM starts, its version, and whether it needs GPUs here.
 
     NotReady if vLLM is not installed, or was built for a GPU that this machine lacks, unless the
     engine starts elsewhere.
     """
     python, found = probe_interpreter(args.python, PROBE, program="vLLM", needs="vllm")
-    on_ray = args.engine.get("data_parallel_backend", "") == "ray" or (
-        args.engine.get("distributed_executor_backend", "") == "ray"
-    )
+    backends = ("data_parallel_backend", "distributed_executor_backend")
+    on_ray = any(args.engine.get(one) == "ray" for one in backends)
     obstacles = {}
     no_gpu = not any(Path(each).exists() for each in GPU_DEVICES)
     if no_gpu and (found["cuda"] or not found["vllm"]) and not (on_ray or elsewhere):
@@ -444,21 +417,15 @@ def _check_environment(args: VllmArgs, folder: Path | None, *, elsewhere: bool) 
         obstacles["interpreter"] = f"vLLM is not installed for {python}", OWN_ENVIRONMENT
     if obstacles:
         raise not_ready(args, folder, elsewhere=_elsewhere(args), **obstacles)
-    return Installed(
-        server=SERVE if found["serve"] else OLD_SERVER,
-        version=found["version"],
-        on_gpus=bool(found["cuda"]) and not on_ray,
-    )
+    software = f"vllm {found['version']}" if found["version"] else None
+    return SERVE if found["serve"] else OLD_SERVER, software, bool(found["cuda"]) and not on_ray
 
 
-def _adapter(args: VllmArgs) -> int | None:
-    """The rank to reserve for the adapter; None without one."""
-    if args.lora is None:
-        return None
-    config = Path(args.lora) / "adapter_config.json"
+def _rank(lora: str) -> int:
+    """The rank to reserve for the adapter in a folder."""
     try:
-        rank = int(json.loads(config.read_text("utf-8"))["r"])
+        rank = int(json.loads((Path(lora) / "adapter_config.json").read_text("utf-8"))["r"])
         return next(each for each in LORA_RANKS if each >= rank)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         expected = "a folder with adapter_config.json, and a rank of at most 512"
-        raise bad(KIND, f"lora={args.lora}", expected) from error
+        raise bad(KIND, f"lora={lora}", expected) from error

@@ -114,7 +114,11 @@ def _no_access(model: str, *, elsewhere: bool) -> Finding | None:
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
     finding = doubtful if elsewhere else bad
-    absent = f"{model}{_about_size(model)} is not in the cache"
+    billions = re.search(r"(?<![\w.])(\d+(\.\d+)?)[Bb]\b", model)
+    smaller = re.search(r"awq|gptq|gguf|fp8|int[48]|[48]bit", model, re.IGNORECASE)
+    # By the name, as weights of 16 bits.
+    about = f" (about {2 * float(billions[1]):.0f} GB)" if billions and not smaller else ""
+    absent = f"{model}{about} is not in the cache"
     if constants.HF_HUB_OFFLINE:
         return finding(WEIGHTS, f"{absent}, and HF_HUB_OFFLINE is set", FETCH)
     try:
@@ -129,11 +133,3 @@ def _no_access(model: str, *, elsewhere: bool) -> Finding | None:
     except Exception:  # any other error of the transport: no answer came
         return finding(WEIGHTS, f"{absent}, and the hub cannot be reached", FETCH)
     return None
-
-
-def _about_size(model: str) -> str:
-    """The size of weights of 16 bits by the model's name: " (about 140 GB)"; empty if unknown."""
-    billions = re.search(r"(?<![\w.])(\d+(\.\d+)?)[Bb]\b", model)
-    if billions is None or re.search(r"awq|gptq|gguf|fp8|int[48]|[48]bit", model, re.IGNORECASE):
-        return ""
-    return f" (about {2 * float(billions[1]):.0f} GB)"

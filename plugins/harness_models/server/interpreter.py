@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from contextlib import suppress
 from typing import Any
 
 from harness.base.errors import ModelError
@@ -61,21 +62,12 @@ def probe_interpreter(python: str, probe: str, *, program: str, needs: str) -> t
     ModelError if the interpreter does not exist or does not work.
     """
     path = shutil.which(python)
+    what, where, found = "does not exist", "--model_args", f"python={python}"
+    if path is not None:
+        done = subprocess.run([path, "-c", probe], capture_output=True, text=True, check=False)
+        with suppress(ValueError):
+            return path, json.loads(done.stdout)
+        what, where, found = "does not work", path, last_words(done)
     expected = f"the python of an environment that has {needs}"
-    if path is None:
-        raise ModelError(
-            f"the interpreter for {program} does not exist",
-            where="--model_args",
-            found=f"python={python}",
-            expected=expected,
-        )
-    done = subprocess.run([path, "-c", probe], capture_output=True, text=True, check=False)
-    try:
-        return path, json.loads(done.stdout)
-    except ValueError:
-        raise ModelError(
-            f"the interpreter for {program} does not work",
-            where=path,
-            found=last_words(done),
-            expected=expected,
-        ) from None
+    problem = f"the interpreter for {program} {what}"
+    raise ModelError(problem, where=where, found=found, expected=expected)

@@ -29,8 +29,8 @@ from harness_models.hf_args import (
     read_args,
 )
 from harness_models.server.fits import not_ready, weights_findings
-from harness_models.server.gpus import GPU_DEVICES
-from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
+from harness_models.server.gpus import GPU_DEVICES, gpu_findings
+from harness_models.server.interpreter import interpreter, last_words, probe_interpreter
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
 from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
@@ -163,11 +163,62 @@ def make(settings: ModelSettings) -> Model:
         check_template(args.model, folder=folder, commit=commit)
     revision = commit or args.revision
     served = str(folder) if folder else f"{args.model}@{revision}" if revision else args.model
+    context, ends, notes = _limits(args, revision)
+
+    def command(port: str) -> Sequence[str]:
+        flags = flags_of(args.engine)
+        template = dict[str, Any](args.chat_template_kwargs)
+        if args.chat_template is not None:
+            # The server passes these variables to a function that also accepts a template.
+            template["chat_template"] = args.chat_template.read_text("utf-8")
+        if template:
+            flags += ["--chat-template-kwargs", json.dumps(template)]
+        return [python, *SERVER, served, "--host", HOST, "--port", port, *flags]
+
+    device = args.engine.get("device", "auto")
+    on_gpu = device.isdecimal() or device.startswith("cuda")
+    if device == "auto":
+        on_gpu = any(Path(each).exists() for each in GPU_DEVICES)
+
+    return ServedModel(
+        Engine(
+            identity=weights_identity(
+                KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS, software=software
+            ),
+            model=served,
+            requests=args.requests,
+            command=command,
+            listens_on="port",
+            gpus=int(on_gpu),
+            variables=variables_of(settings.args),
+            concurrency=args.concurrency,
+            environment=ENVIRONMENT,
+            fields=partial(fields, context=context, ends=ends),
+            checked=partial(checked, context=context),
+            final=(FAILED,),
+            stages=STAGES,
+            troubles=TROUBLES,
+            notes=tuple(notes),
+            check=lambda: [
+                interpreter(python, "transformers"),
+                *gpu_findings(None),
+                *weights_findings(args.model, folder=folder, revision=commit or args.revision),
+            ],
+            thinks=partial(weights_think, args, commit=commit),
+        ),
+        settings,
+    )
+
+
+def _limits(
+    args: HfArgs, revision: str | None
+) -> tuple[int | None, list[int] | None, Sequence[str]]:
+    """The tokens that fit into the model's context, None if unknown; those that end an answer, for
+    a server that batches; and notes for the user."""
     context, notes = args.max_model_len, [args.note] if args.note else []
-    if context is None:
-        longest = longest_context(args.model, revision=revision)
-        context = None if longest is None else min(longest, LONGEST_CONTEXT)
-    if context is None:
+    if context is None and (longest := longest_context(args.model, revision=revision)):
+        context = min(longest, LONGEST_CONTEXT)
+    elif context is None:
         notes.append(
             "its configuration does not limit the length of prompts (max_model_len=N does)"
         )
@@ -179,57 +230,7 @@ def make(settings: ModelSettings) -> Model:
             "continuous_batching=false: the checkpoint does not define which token ends an answer",
             hint="or set eos_token_id in the checkpoint's generation_config.json",
         )
-
-    def command(port: str) -> Sequence[str]:
-        return [python, *SERVER, served, "--host", HOST, "--port", port, *server_flags(args)]
-
-    return ServedModel(
-        Engine(
-            identity=weights_identity(
-                KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS, software=software
-            ),
-            model=served,
-            requests=args.requests,
-            command=command,
-            listens_on="port",
-            gpus=gpus_of(args),
-            variables=variables_of(settings.args),
-            concurrency=args.concurrency,
-            environment=ENVIRONMENT,
-            fields=partial(fields, context=context, ends=ends),
-            checked=partial(checked, context=context),
-            final=(FAILED,),
-            stages=STAGES,
-            troubles=TROUBLES,
-            notes=tuple(notes),
-            check=lambda: [
-                *engine_findings(python, "transformers"),
-                *weights_findings(args.model, folder=folder, revision=commit or args.revision),
-            ],
-            thinks=partial(weights_think, args, commit=commit),
-        ),
-        settings,
-    )
-
-
-def gpus_of(args: HfArgs) -> int:
-    """1 if the server is told to use a GPU, or will find one; 0 for any other device."""
-    device = args.engine.get("device", "auto")
-    if device == "auto":
-        return int(any(Path(each).exists() for each in GPU_DEVICES))
-    return int(device.isdecimal() or device.startswith("cuda"))
-
-
-def server_flags(args: HfArgs) -> list[str]:
-    """The server's flags, without weights and address."""
-    flags = flags_of(args.engine)
-    template = dict[str, Any](args.chat_template_kwargs)
-    if args.chat_template is not None:
-        # The server passes these variables to a function that also accepts a template.
-        template["chat_template"] = args.chat_template.read_text("utf-8")
-    if template:
-        flags += ["--chat-template-kwargs", json.dumps(template)]
-    return flags
+    return context, ends, notes
 
 
 def fields(

@@ -23,6 +23,7 @@ from harness.contracts.model import CallError, Model, ModelSettings, Reply, Requ
 from harness_models.chat_template import Form, plain_form, template_form
 from harness_models.openai_args import (
     AZURE_TOKEN_ENV,
+    BASE_URL_ENV,
     DEFAULT_KEY_ENV,
     NO_KEY,
     PATHS,
@@ -38,7 +39,6 @@ from harness_models.openai_args import (
     read_key,
     tokens_field_of,
     url_of,
-    variables_of,
     wants_key,
     without_credentials,
 )
@@ -130,7 +130,9 @@ class OpenAIModel(Model):
         self._own = own
         self._trusted = may_have_key(base_url_of(args), settings.given_hosts)
         if not own:
-            self.variables = variables_of(args, trusted=self._trusted)
+            key = args.api_key_env if args.api_key_file is None else None
+            more = (HEADERS_ENV, *NAMED.values()) if self._trusted else ()
+            self.variables = (*((key,) if key else ()), BASE_URL_ENV, *more)
             self.key_files = (args.api_key_file,) if args.api_key_file else ()
         self._socket = socket
         self._fields = fields
@@ -218,15 +220,11 @@ class OpenAIModel(Model):
     def _connector(self) -> BaseConnector:
         import aiohttp
 
+        limits = {"limit": self.concurrency, "keepalive_timeout": KEEPALIVE_SECONDS}
         if self._socket is not None:
-            return aiohttp.UnixConnector(
-                path=str(self._socket), limit=self.concurrency, keepalive_timeout=KEEPALIVE_SECONDS
-            )
-        return aiohttp.TCPConnector(
-            limit=self.concurrency,
-            keepalive_timeout=KEEPALIVE_SECONDS,
-            ssl=trust() if self._url.startswith("https:") else True,
-        )
+            return aiohttp.UnixConnector(str(self._socket), **limits)
+        secure = self._url.startswith("https:")
+        return aiohttp.TCPConnector(ssl=trust() if secure else True, **limits)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -279,11 +277,11 @@ class OpenAIModel(Model):
         await self.open()
         assert self._session is not None
         try:
-            return [key, await self._listing_finding(self._session)]
+            return [key, await self._server_finding(self._session)]
         finally:
             await self.close()
 
-    async def _listing_finding(self, session: ClientSession) -> Finding:
+    async def _server_finding(self, session: ClientSession) -> Finding:
         import aiohttp
 
         address, _ = without_credentials(models_url_of(self._args))
@@ -292,7 +290,7 @@ class OpenAIModel(Model):
                 address,
                 proxy=self._proxy,
                 timeout=aiohttp.ClientTimeout(
-                    total=LISTING_SECONDS, sock_connect=CONNECT_TO_LIST_SECONDS
+                    LISTING_SECONDS, sock_connect=CONNECT_TO_LIST_SECONDS
                 ),
                 allow_redirects=False,
             ) as response:

@@ -19,8 +19,7 @@ from harness.base.redaction import keep_out
 from harness.contracts.identity import Identity
 from harness.contracts.model import ModelSettings, Sampling
 from harness_models.arguments import bad, count_of, json_or_text, reject_constant, template_kwargs
-from harness_models.openai_screen import HEADERS_ENV
-from harness_models.openai_wire import LARGEST_BODY, NAMED
+from harness_models.openai_wire import LARGEST_BODY
 
 KIND = "openai"
 
@@ -172,6 +171,7 @@ def _host_with_port(url: str) -> str:
 
 
 def _check_combinations(values: Mapping[str, Any]) -> None:
+    """Raise UsageError for arguments that cannot be combined."""
     for one, other, problem in (
         ("api_key_env", "api_key_file", "the key of an openai model has two sources"),
         ("base_url", "azure_endpoint", "an openai model has two addresses"),
@@ -186,12 +186,19 @@ def _check_combinations(values: Mapping[str, Any]) -> None:
         ("azure_deployment", "api_version=VERSION", "api_version" in values),
         ("chat_template", "endpoint=completions", completions),
         ("chat_template_kwargs", "chat_template=FILE", "chat_template" in values),
+        ("top_logprobs", "logprobs=true", values.get("logprobs")),
+        ("system_role", "endpoint=chat", not (completions and values.get("system_role") == "auto")),
     ):
         if name in values and not there:
-            raise _needs(name, needed, values)
-    _check_requests(values)
-    field = values.get("max_tokens_field")
-    if (field in SET_BY and field not in TOKENS_FIELDS) or field in values["extra_body"]:
+            raise UsageError(
+                f"{name} needs {needed}",
+                where="--model_args",
+                found=f"{name}={values[name]}",
+                expected=f"{needed} as well, or no {name}",
+                hint=_INSTEAD.get(needed),
+            )
+    field, extra = values.get("max_tokens_field"), values.get("extra_body", {})
+    if (field in SET_BY and field not in TOKENS_FIELDS) or field in extra:
         raise UsageError(
             "max_tokens_field names a field that has another meaning",
             where="--model_args",
@@ -218,7 +225,7 @@ def request_args(kind: str, given: Mapping[str, str], shared: Mapping[str, Any])
         }
         if extra := read_extra(given):
             values["extra_body"] = extra
-        _check_requests(values)
+        _check_combinations(values)
     except UsageError as error:
         error.problem = error.problem.replace(KIND, kind)
         raise
@@ -226,24 +233,6 @@ def request_args(kind: str, given: Mapping[str, str], shared: Mapping[str, Any])
         values["chat_template"] = str(shared["chat_template"])
         values["chat_template_kwargs"] = dict(shared["chat_template_kwargs"])
     return values
-
-
-def _check_requests(values: Mapping[str, Any]) -> None:
-    """Raise UsageError for arguments of requests that cannot be combined."""
-    if "top_logprobs" in values and not values.get("logprobs"):
-        raise _needs("top_logprobs", "logprobs=true", values)
-    if values.get("endpoint") == "completions" and values.get("system_role") == "auto":
-        raise _needs("system_role", "endpoint=chat", values)
-
-
-def _needs(name: str, needed: str, values: Mapping[str, Any]) -> UsageError:
-    return UsageError(
-        f"{name} needs {needed}",
-        where="--model_args",
-        found=f"{name}={values[name]}",
-        expected=f"{needed} as well, or no {name}",
-        hint=_INSTEAD.get(needed),
-    )
 
 
 def identity_of(
@@ -283,16 +272,6 @@ def wants_key(args: OpenAIArgs) -> bool:
     if args.api_key_env not in (DEFAULT_KEY_ENV, None):
         return True
     return host_of(args) == DEFAULT_HOST and urlsplit(base_url_of(args)).username is None
-
-
-def variables_of(args: OpenAIArgs, *, trusted: bool) -> tuple[str, ...]:
-    """The environment variables that the address, the key and the headers of requests come from.
-
-    Only a `trusted` host gets the headers that the environment adds.
-    """
-    key = args.api_key_env if args.api_key_file is None else None
-    more = (HEADERS_ENV, *NAMED.values()) if trusted else ()
-    return (*((key,) if key else ()), BASE_URL_ENV, *more)
 
 
 def usual_key_env(args: OpenAIArgs) -> str:
@@ -489,6 +468,8 @@ def _address(name: str, text: str) -> str:
         usable = False
     if not usable:
         raise _bad(name, text, "an address such as http://127.0.0.1:8000/v1")
+    if name == "azure_endpoint" and "openai" in parts.path.split("/"):
+        raise _bad(name, text, "the address before /openai: the harness adds the rest")
     if any(sign in text for sign in "?#"):
         base = text.partition("?")[0].partition("#")[0]
         hint = (
@@ -511,12 +492,6 @@ def _addresses(name: str, text: str) -> tuple[str, ...]:
     if len(set(each)) < len(each):
         raise _bad(name, text, "each address once")
     return each
-
-
-def _azure_address(name: str, text: str) -> str:
-    if "openai" in urlsplit(_address(name, text)).path.split("/"):
-        raise _bad(name, text, "the address before /openai: the harness adds the rest")
-    return text
 
 
 def _bad(name: str, text: str, expected: str, *, hint: str | None = None) -> UsageError:
@@ -542,7 +517,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "concurrency": partial(count_of, KIND),
     "max_answer_bytes": partial(count_of, KIND),
     "base_url": _addresses,
-    "azure_endpoint": _azure_address,
+    "azure_endpoint": _address,
     "endpoint": partial(_choice, {one: one for one in ENDPOINTS}, " or ".join(ENDPOINTS)),
     "chat_template_kwargs": lambda name, text: template_kwargs(
         KIND, text, form="NAME=VALUE, as in eos_token=</s>", strip=False

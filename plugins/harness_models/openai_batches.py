@@ -97,13 +97,6 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
     ended: Any = None
 
 
-class _Note(msgspec.Struct):
-    """A question that version 0.1 wrote to the file of a job."""
-
-    key: str
-    job: str = ""
-
-
 class _Line(msgspec.Struct):
     custom_id: str
 
@@ -362,16 +355,14 @@ class BatchedModel(OpenAIModel):
         lines = (self._home / f"{job.id}.jsonl").read_bytes().splitlines(keepends=True)
         del self._jobs[job.id]
         for at in range(0, len(lines), self._most):
-            some = lines[at : at + self._most]
-            part = Job(
-                id=secrets.token_hex(6), requests=len(some), endpoint=job.endpoint, again=True
-            )
-            atomic_write(self._home / f"{part.id}.jsonl", b"".join(some))
-            self._jobs[part.id] = part
+            some, name = lines[at : at + self._most], secrets.token_hex(6)
+            part = Job(id=name, requests=len(some), endpoint=job.endpoint, again=True)
+            atomic_write(self._home / f"{name}.jsonl", b"".join(some))
+            self._jobs[name] = part
             parts.append((part, keys[at : at + self._most]))
         self._keep_jobs()
-        for part, of_part in parts:
-            self._start(part, of_part)
+        for each in parts:
+            self._start(*each)
 
     def _keep_jobs(self) -> None:
         jobs = msgspec.json.encode([*self._jobs.values()])
@@ -382,13 +373,13 @@ class BatchedModel(OpenAIModel):
         for job in _jobs_in(self._home.parent / "jobs.json"):
             mine = job.model == self.identity.label and job.id not in self._jobs
             if mine and job.file_id and not job.ended:
-                keys = []
+                lines = b""
                 for line in (self._home.parent / "asked.jsonl").read_bytes().splitlines():
                     with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                        note = msgspec.json.decode(line, type=_Note)
-                        keys += [note.key] if note.job == job.id else []
-                lines = (msgspec.json.encode({"custom_id": key}) + b"\n" for key in keys)
-                atomic_write(self._home / f"{job.id}.jsonl", b"".join(lines))
+                        note = msgspec.json.decode(line, type=dict[str, Any])
+                        if note.get("job") == job.id:
+                            lines += msgspec.json.encode({"custom_id": note["key"]}) + b"\n"
+                atomic_write(self._home / f"{job.id}.jsonl", lines)
                 job.model, job.endpoint, job.again = "", "", True
                 yield job
 

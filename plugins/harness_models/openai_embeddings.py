@@ -26,11 +26,6 @@ def make(settings: ModelSettings) -> Model:
     return spread(read_each(settings), EmbeddingModel, settings)
 
 
-def kind_for(settings: ModelSettings) -> type[OpenAIModel]:
-    """The class of models that answer, or of those that embed."""
-    return EmbeddingModel if settings.embeds else OpenAIModel
-
-
 def read_embeddings(body: object, screen: Screen = NO_SCREEN) -> Reply:
     """The vectors in a server's body as the text of a reply; CallError if it holds none."""
     data = body.get("data") if isinstance(body, dict) else None

@@ -153,12 +153,11 @@ def without_system(messages: Sequence[Message]) -> tuple[Message, ...]:
     """
     system = [turn.content for turn in messages if turn.role == "system"]
     others = [turn for turn in messages if turn.role != "system"]
-    if not system:
-        return tuple(others)
     first = next((place for place, turn in enumerate(others) if turn.role == "user"), None)
-    if first is None:
-        return (Message("user", "\n\n".join(system)), *others)
-    others[first] = Message("user", "\n\n".join([*system, others[first].content]))
+    if system and first is not None:
+        others[first] = Message("user", "\n\n".join([*system, others[first].content]))
+    elif system:
+        others.insert(0, Message("user", "\n\n".join(system)))
     return tuple(others)
 
 
@@ -168,12 +167,10 @@ def is_strict(schema: Any) -> bool:
         return all(is_strict(part) for part in schema)
     if not isinstance(schema, Mapping):
         return True
-    if "properties" in schema or schema.get("type") == "object":
-        named = set(schema.get("properties", {}))
-        if schema.get("additionalProperties") is not False or named != set(
-            schema.get("required", ())
-        ):
-            return False
+    is_object = "properties" in schema or schema.get("type") == "object"
+    whole = set(schema.get("properties", {})) == set(schema.get("required", ()))
+    if is_object and not (whole and schema.get("additionalProperties") is False):
+        return False
     return all(is_strict(part) for part in schema.values())
 
 
@@ -233,7 +230,14 @@ def _reply(body: dict[str, Any], usage: Usage | None, screen: Screen) -> Reply:
         message = {"content": choices[0]["text"]}
     if not isinstance(message, dict):
         raise CallError("bad_response", "the answer's choice holds no message", retryable=True)
-    finish = _finish(choices[0].get("finish_reason"), message, screen)
+    ended = choices[0].get("finish_reason")
+    if ended == "content_filter" or message.get("refusal"):
+        finish: Finish = "refused"
+    elif ended in CUT or ended in ENDED:
+        finish = "length" if ended in CUT else "stop"
+    else:
+        ended = short(ended, screen)
+        raise CallError("bad_response", f"the answer ended with {ended!r}", retryable=True)
     text = _text(message.get("content"))
     if text is None and finish == "stop":
         raise CallError("no_content", "the answer's content is null", retryable=True)
@@ -335,17 +339,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, (until - now).total_seconds())
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _finish(reason: object, message: dict[str, Any], screen: Screen) -> Finish:
-    if reason == "content_filter" or message.get("refusal"):
-        return "refused"
-    if reason in CUT:
-        return "length"
-    if reason in ENDED:
-        return "stop"
-    ended = short(reason, screen)
-    raise CallError("bad_response", f"the answer ended with {ended!r}", retryable=True)
 
 
 def _text(content: object) -> str | None:

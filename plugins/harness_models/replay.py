@@ -325,27 +325,21 @@ class FileRecording(Recording):
 
 def _identity_of(manifest: Manifest, role: str, path: Path) -> dict[str, Any]:
     """The recorded identity of the model that had a role in a run."""
-    models = {
-        name.rpartition("/")[2]: entry.identity["model"]
-        for name, entry in manifest.roles.items()
-        if "model" in entry.identity
-    }
-    several = {
-        msgspec.json.encode(entry.identity.get("model"), order="sorted")
-        for name, entry in manifest.roles.items()
-        if name.rpartition("/")[2] == role
-    }
+    roles = [(name.rpartition("/")[2], one.identity) for name, one in manifest.roles.items()]
     problem = f"no model had the role {role!r} in this run"
-    one_of(role, models, problem, where=str(path), listed="role= one of {}")
-    if len(several) > 1:
+    known = [name for name, identity in roles if "model" in identity]
+    one_of(role, known, problem, where=str(path), listed="role= one of {}")
+    played = [identity.get("model") for name, identity in roles if name == role]
+    each = {msgspec.json.encode(model, order="sorted"): model for model in played}
+    found, *others = each.values()
+    if others:
         raise UsageError(
             f"several models had the role {role!r} in this run",
             where=str(path),
-            found=f"{len(several)} models",
+            found=f"{len(others) + 1} models",
             expected="a run with a single model in this role",
         )
-    found: dict[str, Any] = models[role]
-    return found
+    return dict(found)
 
 
 def _digest_of(*paths: Path) -> bytes:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -24,17 +25,17 @@ from harness_models.arguments import (
     variables_of,
 )
 from harness_models.server.fits import not_ready, weights_findings
-from harness_models.server.gpus import GPU_DEVICES, GpuMemory, chosen_by
-from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
+from harness_models.server.gpus import GPU_DEVICES, GpuMemory, chosen_by, gpu_findings
+from harness_models.server.interpreter import interpreter, last_words, probe_interpreter
 from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
     ELSEWHERE,
-    attention_heads,
     check_template,
     check_weights,
     checked_folder,
     commit_of,
     folder_identity,
+    in_config,
     longest_context,
     weights_bytes,
     weights_identity,
@@ -43,20 +44,15 @@ from harness_models.server.weights import (
 from harness_models.vllm_args import (
     DEFAULT_SHARE,
     KIND,
+    KNOWN,
     OWN,
+    PLAIN,
     SPEED_ARGS,
     VllmArgs,
     concurrency_of,
-    is_plain,
     read_args,
 )
-from harness_models.vllm_placement import (
-    gpus_needed,
-    gpus_of,
-    least_gpus,
-    place,
-    placed_elsewhere,
-)
+from harness_models.vllm_placement import MANUAL, gpus_needed, gpus_of, place
 
 SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
 """The command `vllm serve` of an interpreter."""
@@ -218,7 +214,11 @@ def make(settings: ModelSettings) -> Model:
         check_weights(folder)
     lora = None if args.lora is None else _rank(args.lora)
     server, software, on_gpus = _installed(args, folder, elsewhere=settings.elsewhere)
-    unsure = {name: value for name, value in args.engine.items() if not is_plain(name, value)}
+    unsure = {
+        name: value
+        for name, value in args.engine.items()
+        if name not in KNOWN or not re.fullmatch(PLAIN.get(name, ".*"), value)
+    }
     if unsure:
         check_with_parser(args.python, server, unsure)
     commit = None if folder else commit_of(args.model, args.revision)
@@ -246,6 +246,10 @@ def make(settings: ModelSettings) -> Model:
     elif args.gpus and not on_gpus:
         expected = "no gpus=: this vLLM runs on CPUs, or on a Ray cluster, which chooses them"
         raise bad(KIND, f"gpus={','.join(args.gpus)}", expected)
+    # Engines that are added because there are more GPUs are not needed, unless `gpus` named these.
+    data = "data_parallel_size"
+    added = {} if args.gpus else {data: settings.args.get(data, "1")}
+    least = gpus_needed({**args.engine, **added})
     memory = None
     if gpus_here:
         memory = GpuMemory(
@@ -270,14 +274,15 @@ def make(settings: ModelSettings) -> Model:
             requests=args.requests,
             environment=chosen_by(args.gpus),
             occupies=f"gpu:{','.join(args.gpus)}" if args.gpus else "gpu",
-            gpus=least_gpus(args, settings.args) if on_gpus else 0,
+            gpus=least if on_gpus else 0,
             variables=variables_of(settings.args),
             stages=STAGES,
             troubles=TROUBLES,
             notes=tuple(notes),
             memory=memory,
             check=lambda: [
-                *engine_findings(args.python, "vllm", memory),
+                interpreter(args.python, "vllm"),
+                *gpu_findings(memory),
                 *weights_findings(
                     args.model,
                     folder=folder,
@@ -299,14 +304,13 @@ def _placed(
 ) -> tuple[VllmArgs, Sequence[str]]:
     """The arguments with the GPUs that the engines use, and what the user is told of them."""
     gpus = gpus_of(args, os.environ)
-    if len(gpus) < 2 or placed_elsewhere(args.engine):
+    ours = ("data_parallel_size", "data_parallel_backend")
+    by_hand = any(name.startswith(MANUAL) and name not in ours for name in args.engine)
+    if len(gpus) < 2 or by_hand:
         return args, ()
-    sizes, said = place(
-        args.engine,
-        gpus,
-        weights=weights_bytes(args.model, folder=folder, revision=revision),
-        heads=attention_heads(args.model, revision=revision),
-    )
+    size = weights_bytes(args.model, folder=folder, revision=revision)
+    heads = in_config(args.model, revision, "num_attention_heads")
+    sizes, said = place(args.engine, gpus, weights=size, heads=heads)
     engine = {**args.engine, **sizes}
     concurrency = concurrency_of(settings, engine)
     return dataclasses.replace(args, engine=engine, concurrency=concurrency), (said,)

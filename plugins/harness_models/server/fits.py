@@ -66,11 +66,9 @@ def weights_findings(
     if size is None:
         return [access or doubtful(WEIGHTS, "the size of the weights is not known")]
     text = f"{size / GB:.1f} GB of weights"
-    problem = _does_not_fit(size, memory, shards)
-    if problem is not None:
-        says, to_do = problem
+    if problem := _does_not_fit(size, memory, shards):
         finding = bad if memory is not None and not shrunk else doubtful
-        fits = finding(WEIGHTS, f"{text} {says}", to_do)
+        fits = finding(WEIGHTS, f"{text} {problem[0]}", problem[1])
     else:
         fits = good(WEIGHTS, f"{text} {'on the hub' if folder is None else 'on this machine'}")
     return [fits] if access is None else [fits, access]
@@ -95,7 +93,7 @@ def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str
     says = f"do not fit on {on} {each / GIB:.1f} GiB"
     spread = parallelism(size, len(totals), each, memory.share)
     if spread is not None:
-        return says, f"set tensor_parallel_size={spread.tensor}"
+        return says, f"set tensor_parallel_size={spread}"
     return says, "use quantized weights (FP8, AWQ, GPTQ), or more GPUs"
 
 

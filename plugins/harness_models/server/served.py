@@ -33,7 +33,7 @@ from harness.contracts.model import (
 )
 from harness_models.openai import OpenAIModel
 from harness_models.openai_args import OpenAIArgs
-from harness_models.openai_embeddings import kind_for
+from harness_models.openai_embeddings import EmbeddingModel
 from harness_models.server.ports import HOST, free_port, held_by
 
 if TYPE_CHECKING:
@@ -476,7 +476,7 @@ class ServedModel(Model):
             **self.engine.requests,
         )
         own_socket = socket if port is None else None
-        client = kind_for(self._settings)(
+        client = (EmbeddingModel if self._settings.embeds else OpenAIModel)(
             args, self._settings, own=True, socket=own_socket, fields=self.engine.fields
         )
         client.identity = self.identity  # its messages name this model

@@ -25,26 +25,26 @@ QWEN_8B = 16_381_470_720
 
 
 @pytest.mark.parametrize(
-    ("weights", "gpus", "heads", "tensor_and_data"),
+    ("weights", "gpus", "heads", "tensor"),
     [
         # 141 GB and a share of 0.92 of 85.5 GB, 78.7 GB: two hold it with 8 GB left on each, four
         # with 43 GB.
         (LLAMA_70B, 1, None, None),
-        (LLAMA_70B, 2, None, (2, 1)),
-        (LLAMA_70B, 4, None, (4, 1)),
-        (LLAMA_70B, 8, None, (4, 2)),
-        (QWEN_8B, 1, None, (1, 1)),
-        (QWEN_8B, 8, None, (1, 8)),
+        (LLAMA_70B, 2, None, 2),
+        (LLAMA_70B, 4, None, 4),
+        (LLAMA_70B, 8, None, 4),
+        (QWEN_8B, 1, None, 1),
+        (QWEN_8B, 8, None, 1),
         (QWEN_8B, 0, None, None),
-        (LLAMA_70B, 7, None, (4, 1)),
-        (LLAMA_70B, 8, 64, (4, 2)),
-        (LLAMA_70B, 8, 42, (2, 4)),  # no four divides them
+        (LLAMA_70B, 7, None, 4),
+        (LLAMA_70B, 8, 64, 4),
+        (LLAMA_70B, 8, 42, 2),  # no four divides them
     ],
 )
 def test_weights_are_spread_over_as_few_gpus_as_hold_them_with_room_to_spare(
-    weights, gpus, heads, tensor_and_data
+    weights, gpus, heads, tensor
 ):
-    assert parallelism(weights, gpus, H100, 0.92, heads=heads) == tensor_and_data
+    assert parallelism(weights, gpus, H100, 0.92, heads=heads) == tensor
 
 
 def gpus(count):

@@ -285,7 +285,7 @@ def checked(request: Request, reply: Reply, *, context: int | None) -> Reply:
 def room_of(request: Request, context: int, *, least: int = 1) -> int:
     """The tokens left for a prompt after the longest answer; CallError if there are too few."""
     answer = request.sampling.limit
-    if context - answer < max(least, 1):
+    if context - answer < least:
         raise CallError(
             "overflow",
             f"the prompt and an answer of {answer} tokens do not fit into a context of {context}",

@@ -119,6 +119,12 @@ TWO_BY_TWO = {"tensor_parallel_size": "2", "pipeline_parallel_size": "2"}
             "1 engine with 1 GPU, of 8, and 7 are left idle",
         ),
         ({"gpus": "0,2-3"}, {"data": "3"}, 3, "3 engines with 1 GPU each, of 3"),
+        (
+            {"weights": LLAMA_70B, "pipeline_parallel_size": "2"},
+            {"tensor": "2", "pipeline": "2", "data": "2"},
+            4,
+            "2 engines with 4 GPUs each, of 8",
+        ),
         # A single GPU, and engines that are placed by hand.
         ({"count": 1}, {}, 1, None),
         ({"data_parallel_size": "2", "nnodes": "2"}, {"data": "2"}, 2, None),

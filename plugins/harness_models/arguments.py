@@ -59,7 +59,15 @@ class WeightsArgs:
 
 def shared_of(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
     """The fields of WeightsArgs, without those that each kind reads; UsageError if wrong."""
-    model, note = model_of(kind, given)
+    if "model" in given and "pretrained" in given:
+        expected = "model= or pretrained=, not both: they are synonyms"
+        raise bad(kind, f"model={given['model']}", expected)
+    model, note = given.get("pretrained") or given.get("model"), None
+    if not model:
+        chosen = os.environ.get(DEFAULT_MODEL_ENV)
+        source = f"from {DEFAULT_MODEL_ENV}; " if chosen else ""
+        model = chosen or DEFAULT_MODEL
+        note = f"no model given: using {model} ({source}pretrained=… chooses another)"
     template, variables = given.get("chat_template"), given.get("chat_template_kwargs")
     file = Path(template).expanduser() if template else None
     if file is not None and not file.is_file():
@@ -98,14 +106,19 @@ def bad(
     )
 
 
-def check_given(kind: str, given: Mapping[str, str], refused: Mapping[str, str]) -> None:
-    """Raise UsageError for empty arguments and for the names in `refused`, which hold the hints."""
+def check_given(
+    kind: str, given: Mapping[str, str], refused: Mapping[str, str], switches: Collection[str]
+) -> None:
+    """Raise UsageError for empty arguments, for the names in `refused`, which hold the hints, and
+    for `switches` that are neither true nor false."""
     for name, value in given.items():
         if name in refused:
             expected = f"--model_args without {name}"
             raise bad(kind, f"{name}={value}", expected, hint=refused[name])
         if not value:
             raise bad(kind, f"{name}=", f"{name}=VALUE")
+        if name in switches and value not in ("true", "false"):
+            raise bad(kind, f"{name}={value}", "true or false")
 
 
 def check_no_keys(kind: str, given: Mapping[str, str]) -> None:
@@ -114,7 +127,10 @@ def check_no_keys(kind: str, given: Mapping[str, str]) -> None:
     Arguments are shown, recorded and seen by everybody who lists the processes of a machine.
     """
     for name, value in given.items():
-        inside = secret_member(json_or_text(value)) or _secret_variable(name, value)
+        inside = secret_member(json_or_text(value))
+        if name == "chat_template_kwargs" and not value.lstrip().startswith("{"):
+            names = (part.partition("=")[0].strip() for part in value.split(";"))
+            inside = inside or next((one for one in names if names_a_secret(one)), None)
         named = names_a_secret(name) and value not in ("true", "false")
         if inside is not None or named:
             found = name if inside is None else f"{inside} in {name}"
@@ -130,21 +146,6 @@ def check_no_keys(kind: str, given: Mapping[str, str]) -> None:
         )
 
 
-def _secret_variable(name: str, value: str) -> str | None:
-    """The first secret in the variables of a template, where they are no JSON object."""
-    if name != "chat_template_kwargs" or value.lstrip().startswith("{"):
-        return None
-    names = (part.partition("=")[0].strip() for part in value.split(";"))
-    return next((one for one in names if names_a_secret(one)), None)
-
-
-def check_switches(kind: str, given: Mapping[str, str], names: Collection[str]) -> None:
-    """Raise UsageError for switches that are neither `true` nor `false`."""
-    for name in names:
-        if given.get(name, "true") not in ("true", "false"):
-            raise bad(kind, f"{name}={given[name]}", "true or false")
-
-
 def unknown_argument(
     name: str, program: str, *, of: str, own: Sequence[str], known: Sequence[str]
 ) -> UsageError:
@@ -155,20 +156,6 @@ def unknown_argument(
         expected=f"{', '.join(own)}, or an argument of {of} with underscores",
         hint=did_you_mean(name, [*own, *known]),
     )
-
-
-def model_of(kind: str, given: Mapping[str, str]) -> tuple[str, str | None]:
-    """The weights to serve, and a note for the user where they are the default."""
-    if "model" in given and "pretrained" in given:
-        expected = "model= or pretrained=, not both: they are synonyms"
-        raise bad(kind, f"model={given['model']}", expected)
-    named = given.get("pretrained") or given.get("model")
-    if named:
-        return named, None
-    chosen = os.environ.get(DEFAULT_MODEL_ENV)
-    source = f"from {DEFAULT_MODEL_ENV}; " if chosen else ""
-    default = chosen or DEFAULT_MODEL
-    return default, f"no model given: using {default} ({source}pretrained=… chooses another)"
 
 
 def variables_of(given: Mapping[str, str]) -> tuple[str, ...]:

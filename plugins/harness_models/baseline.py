@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -22,15 +23,21 @@ class BaselineModel(Model):
 
     def __init__(self, *, name: str, concurrency: int | None, plugins: Plugins) -> None:
         self.concurrency = concurrency or self.concurrency
-        self.identity = Identity(
-            kind="baseline", name=name, details=versions(plugins, name), scope="call"
-        )
+        versions = {}
+        for key in plugins.respondents:
+            # Registered twice: only the benchmark that uses it fails, and not here.
+            with suppress(PluginError):
+                if key[3] == name:
+                    versions["/".join(key[:3])] = plugins.respondents[key].version
+        self.identity = Identity(kind="baseline", name=name, details=versions, scope="call")
         self._name = name
         self._plugins = plugins
         self._respondents: dict[tuple[str, str, str], Respondent] = {}
 
     async def ask(self, request: Request) -> Reply:
         """The respondent's answer; the same question and seed give the same answer."""
+        from harness.registry import made
+
         topic = request.topic
         if topic is None:
             raise CallError(
@@ -39,34 +46,21 @@ class BaselineModel(Model):
                 fatal=True,
             )
         key = (topic.benchmark, topic.prompt, topic.role)
-        respond = self._respondents.get(key) or self._find(key)
+        about = f"the respondent {self._name!r} of {topic.benchmark}, {topic.prompt}.{topic.role},"
+        if key not in self._respondents:
+            try:
+                self._respondents[key] = made(self._plugins.respondent(*key, self._name))
+            except PluginError as error:
+                raise CallError("not_found", str(error), fatal=True) from error
         chance = Random(stable_int(request.seed, *key, *(m.content for m in request.messages)))
         try:
-            text = respond(topic.variables, chance)
+            text = self._respondents[key](topic.variables, chance)
         except Exception as error:
-            raise CallError(
-                "bad_response", f"the respondent {self._about(key)} raised {error!r}"
-            ) from error
+            raise CallError("bad_response", f"{about} raised {error!r}") from error
         if not isinstance(text, str):
-            raise CallError(
-                "bad_response",
-                f"the respondent {self._about(key)} returned {type(text).__name__}, not str",
-            )
+            found = type(text).__name__
+            raise CallError("bad_response", f"{about} returned {found}, not str")
         return Reply(text=text)
-
-    def _find(self, key: tuple[str, str, str]) -> Respondent:
-        from harness.registry import made
-
-        try:
-            respond = made(self._plugins.respondent(*key, self._name))
-        except PluginError as error:
-            raise CallError("not_found", str(error), fatal=True) from error
-        self._respondents[key] = respond
-        return respond
-
-    def _about(self, key: tuple[str, str, str]) -> str:
-        benchmark, prompt, role = key
-        return f"{self._name!r} of {benchmark}, {prompt}.{role},"
 
 
 def make(settings: ModelSettings) -> Model:
@@ -86,16 +80,3 @@ def make(settings: ModelSettings) -> Model:
         found=name, none="a plugin that registers one",
     )  # fmt: skip
     return BaselineModel(name=name, concurrency=settings.concurrency, plugins=plugins)
-
-
-def versions(plugins: Plugins, name: str) -> dict[str, int]:
-    """The version of each respondent with this name, by `benchmark/prompt/role`."""
-    found = {}
-    for key in plugins.respondents:
-        if key[3] == name:
-            try:
-                found["/".join(key[:3])] = plugins.respondents[key].version
-            except PluginError:
-                # Registered twice: only the benchmark that uses it fails, and not here.
-                continue
-    return found

@@ -46,7 +46,16 @@ class Form:
 
 def plain_form() -> Form:
     """The form without a template: the system text, then turns under `User:` and `Assistant:`."""
-    return Form(render=_plain, identity={"plain": PLAIN_VERSION}, stop=(PLAIN_STOP,))
+
+    def render(messages: Sequence[Message]) -> str:
+        parts = [
+            turn.content if turn.role == "system" else f"{NAMES[turn.role]}: {turn.content}"
+            for turn in messages
+        ]
+        open_end = [] if messages[-1].role == "assistant" else [f"{NAMES['assistant']}:"]
+        return "\n\n".join([*parts, *open_end])
+
+    return Form(render=render, identity={"plain": PLAIN_VERSION}, stop=(PLAIN_STOP,))
 
 
 def template_form(file: Path, variables: Mapping[str, Any]) -> Form:
@@ -91,16 +100,6 @@ def lets_think(source: str, variables: Mapping[str, Any]) -> bool:
     return not prompt.rstrip().endswith(ENDS)
 
 
-def _plain(messages: Sequence[Message]) -> str:
-    parts = [
-        turn.content if turn.role == "system" else f"{NAMES[turn.role]}: {turn.content}"
-        for turn in messages
-    ]
-    if messages[-1].role != "assistant":
-        parts.append(f"{NAMES['assistant']}:")
-    return "\n\n".join(parts)
-
-
 def _compile(
     file: Path, source: str, variables: Mapping[str, Any]
 ) -> Callable[[Sequence[Message]], str]:
@@ -112,7 +111,11 @@ def _compile(
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
-    environment.globals["raise_exception"] = _raise_template_error
+
+    def raise_exception(message: str) -> str:
+        raise jinja2.TemplateRuntimeError(message)
+
+    environment.globals["raise_exception"] = raise_exception
     # Without random parts: the same messages give the same text.
     environment.globals.pop("lipsum")
     environment.filters.pop("random")
@@ -131,12 +134,6 @@ def _compile(
         return template.render(messages=turns, add_generation_prompt=True, **given)
 
     return fill
-
-
-def _raise_template_error(message: str) -> str:
-    import jinja2
-
-    raise jinja2.TemplateRuntimeError(message)
 
 
 def _one_line(error: Exception) -> str:

@@ -29,8 +29,8 @@ from harness_models.hf_args import (
     read_args,
 )
 from harness_models.server.fits import not_ready, weights_findings
-from harness_models.server.gpus import GPU_DEVICES
-from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
+from harness_models.server.gpus import GPU_DEVICES, gpu_findings
+from harness_models.server.interpreter import interpreter, last_words, probe_interpreter
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
 from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
@@ -148,7 +148,13 @@ def make(settings: ModelSettings) -> Model:
             )
         check_no_revision(KIND, args.revision)
         check_weights(folder)
-    python, software = _find_python(args, folder)
+    python, found = probe_interpreter(
+        args.python, PROBE, program="transformers", needs="transformers[serving]"
+    )
+    if missing := found["missing"]:
+        says = f"no {', '.join(missing)}, which serving needs, for {python}"
+        raise not_ready(args, folder, interpreter=(says, OWN_ENVIRONMENT))
+    software = f"transformers {found['version']}" if found["version"] else None
     foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
     if foreign:
         check_with_help(_help(python), foreign)
@@ -157,11 +163,22 @@ def make(settings: ModelSettings) -> Model:
         check_template(args.model, folder=folder, commit=commit)
     revision = commit or args.revision
     served = str(folder) if folder else f"{args.model}@{revision}" if revision else args.model
-    context, notes = _context(args, commit or args.revision)
-    ends = _ends(args, commit or args.revision) if args.batching else None
+    context, ends, notes = _limits(args, revision)
 
     def command(port: str) -> Sequence[str]:
-        return [python, *SERVER, served, "--host", HOST, "--port", port, *server_flags(args)]
+        flags = flags_of(args.engine)
+        template = dict[str, Any](args.chat_template_kwargs)
+        if args.chat_template is not None:
+            # The server passes these variables to a function that also accepts a template.
+            template["chat_template"] = args.chat_template.read_text("utf-8")
+        if template:
+            flags += ["--chat-template-kwargs", json.dumps(template)]
+        return [python, *SERVER, served, "--host", HOST, "--port", port, *flags]
+
+    device = args.engine.get("device", "auto")
+    on_gpu = device.isdecimal() or device.startswith("cuda")
+    if device == "auto":
+        on_gpu = any(Path(each).exists() for each in GPU_DEVICES)
 
     return ServedModel(
         Engine(
@@ -172,7 +189,7 @@ def make(settings: ModelSettings) -> Model:
             requests=args.requests,
             command=command,
             listens_on="port",
-            gpus=gpus_of(args),
+            gpus=int(on_gpu),
             variables=variables_of(settings.args),
             concurrency=args.concurrency,
             environment=ENVIRONMENT,
@@ -181,9 +198,10 @@ def make(settings: ModelSettings) -> Model:
             final=(FAILED,),
             stages=STAGES,
             troubles=TROUBLES,
-            notes=notes,
+            notes=tuple(notes),
             check=lambda: [
-                *engine_findings(python, "transformers"),
+                interpreter(python, "transformers"),
+                *gpu_findings(None),
                 *weights_findings(args.model, folder=folder, revision=commit or args.revision),
             ],
             thinks=partial(weights_think, args, commit=commit),
@@ -192,24 +210,27 @@ def make(settings: ModelSettings) -> Model:
     )
 
 
-def gpus_of(args: HfArgs) -> int:
-    """1 if the server is told to use a GPU, or will find one; 0 for any other device."""
-    device = args.engine.get("device", "auto")
-    if device == "auto":
-        return int(any(Path(each).exists() for each in GPU_DEVICES))
-    return int(device.isdecimal() or device.startswith("cuda"))
-
-
-def server_flags(args: HfArgs) -> list[str]:
-    """The server's flags, without weights and address."""
-    flags = flags_of(args.engine)
-    template = dict[str, Any](args.chat_template_kwargs)
-    if args.chat_template is not None:
-        # The server passes these variables to a function that also accepts a template.
-        template["chat_template"] = args.chat_template.read_text("utf-8")
-    if template:
-        flags += ["--chat-template-kwargs", json.dumps(template)]
-    return flags
+def _limits(
+    args: HfArgs, revision: str | None
+) -> tuple[int | None, list[int] | None, Sequence[str]]:
+    """The tokens that fit into the model's context, None if unknown; those that end an answer, for
+    a server that batches; and notes for the user."""
+    context, notes = args.max_model_len, [args.note] if args.note else []
+    if context is None and (longest := longest_context(args.model, revision=revision)):
+        context = min(longest, LONGEST_CONTEXT)
+    elif context is None:
+        notes.append(
+            "its configuration does not limit the length of prompts (max_model_len=N does)"
+        )
+    ends = end_tokens(args.model, revision=revision) if args.batching else None
+    if ends == []:
+        raise bad(
+            KIND,
+            "continuous_batching=true",
+            "continuous_batching=false: the checkpoint does not define which token ends an answer",
+            hint="or set eos_token_id in the checkpoint's generation_config.json",
+        )
+    return context, ends, notes
 
 
 def fields(
@@ -223,20 +244,19 @@ def fields(
     """
     sampling = request.sampling
     drawn = sampling.temperature > 0
+    ignored = None
     if ends is not None and (drawn or sampling.stop):
-        raise CallError(
-            "bad_request",
-            "transformers serve with continuous_batching samples every answer as it did the first, "
-            "and ignores a request's temperature and stop: set continuous_batching=false",
-            fatal=True,
+        ignored = (
+            "with continuous_batching samples every answer as it did the first, and ignores a "
+            "request's temperature and stop: set continuous_batching=false"
         )
-    if sampling.presence_penalty is not None:
-        raise CallError(
-            "bad_request",
-            "transformers serve ignores a request's presence_penalty: leave it out of the sampling "
-            "(--gen_kwargs presence_penalty=null)",
-            fatal=True,
+    elif sampling.presence_penalty is not None:
+        ignored = (
+            "ignores a request's presence_penalty: leave it out of the sampling "
+            "(--gen_kwargs presence_penalty=null)"
         )
+    if ignored is not None:
+        raise CallError("bad_request", f"transformers serve {ignored}", fatal=True)
     settings: dict[str, Any] = {**(DRAWN if drawn else GREEDY)}
     if drawn and sampling.top_k is not None:
         settings["top_k"] = sampling.top_k
@@ -254,69 +274,23 @@ def checked(request: Request, reply: Reply, *, context: int | None) -> Reply:
     """The reply, cut at the first stop text; CallError if its prompt was too long."""
     if reply.usage is None:
         raise CallError("bad_response", "the answer lacks the number of prompt tokens")
-    if context is not None and reply.usage.prompt_tokens > room_of(request, context):
-        raise too_long(request, context)
+    if context is not None:
+        room_of(request, context, least=reply.usage.prompt_tokens)
     ends = [at for at in (reply.text.find(word) for word in request.sampling.stop) if at >= 0]
     if not ends:
         return reply
     return msgspec.structs.replace(reply, text=reply.text[: min(ends)], finish="stop")
 
 
-def room_of(request: Request, context: int) -> int:
-    """The tokens left for a prompt after the longest answer; CallError if none is left."""
-    room = context - request.sampling.limit
-    if room < 1:
-        raise too_long(request, context)
-    return room
-
-
-def too_long(request: Request, context: int) -> CallError:
-    """The error for a prompt that does not fit."""
+def room_of(request: Request, context: int, *, least: int = 1) -> int:
+    """The tokens left for a prompt after the longest answer; CallError if there are too few."""
     answer = request.sampling.limit
-    return CallError(
-        "overflow",
-        f"the prompt and an answer of {answer} tokens do not fit into a context of {context}",
-    )
-
-
-def _context(args: HfArgs, revision: str | None) -> tuple[int | None, tuple[str, ...]]:
-    """The tokens that fit into the model's context (None if unknown), and notes for the user."""
-    notes = (args.note,) if args.note else ()
-    if args.max_model_len is not None:
-        return args.max_model_len, notes
-    longest = longest_context(args.model, revision=revision)
-    if longest is None:
-        unknown = "its configuration does not limit the length of prompts (max_model_len=N does)"
-        return None, (*notes, unknown)
-    return min(longest, LONGEST_CONTEXT), notes
-
-
-def _ends(args: HfArgs, revision: str | None) -> list[int]:
-    """The tokens that end an answer: a server that batches does not find them by itself."""
-    found = end_tokens(args.model, revision=revision)
-    if not found:
-        raise bad(
-            KIND,
-            "continuous_batching=true",
-            "continuous_batching=false: the checkpoint does not define which token ends an answer",
-            hint="or set eos_token_id in the checkpoint's generation_config.json",
+    if context - answer < least:
+        raise CallError(
+            "overflow",
+            f"the prompt and an answer of {answer} tokens do not fit into a context of {context}",
         )
-    return found
-
-
-def _find_python(args: HfArgs, folder: Path | None) -> tuple[str, str | None]:
-    """The interpreter's path, and the name and version of its transformers.
-
-    ModelError if it does not exist, NotReady if it lacks packages for serving.
-    """
-    python, found = probe_interpreter(
-        args.python, PROBE, program="transformers", needs="transformers[serving]"
-    )
-    missing, version = found["missing"], found["version"]
-    if missing:
-        says = f"no {', '.join(missing)}, which serving needs, for {python}"
-        raise not_ready(args, folder, interpreter=(says, OWN_ENVIRONMENT))
-    return python, f"transformers {version}" if version else None
+    return context - answer
 
 
 def _help(python: str) -> str:

@@ -11,7 +11,6 @@ from harness_models.arguments import (
     WeightsArgs,
     bad,
     check_given,
-    check_switches,
     count_of,
     shared_of,
     unknown_argument,
@@ -62,6 +61,13 @@ OPTION = re.compile(
 )
 """A line of the server's help: `--on / --no-on`, `--name TYPE` or `--name [one|two]`."""
 
+TYPES = {
+    "off": ("true|false", "true or false"),
+    "INTEGER": (r"-?\d+", "a whole number"),
+    "FLOAT": (r"-?\d*\.?\d+", "a number"),
+}
+"""What an option takes → the values that fit, and what they are."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class HfArgs(WeightsArgs):
@@ -74,7 +80,7 @@ class HfArgs(WeightsArgs):
 def read_args(settings: ModelSettings) -> HfArgs:
     """The arguments, checked as far as is possible without the server; UsageError if wrong."""
     given = dict(settings.args)
-    check_given(KIND, given, RESERVED)
+    check_given(KIND, given, RESERVED, SWITCHES)
     shared = shared_of(KIND, given)
     requests = request_args(KIND, given, shared)
     taken = sorted(requests.get("extra_body", {}).keys() & MADE_HERE)
@@ -84,13 +90,25 @@ def read_args(settings: ModelSettings) -> HfArgs:
     engine = {
         name: value for name, value in given.items() if name not in OWN and not is_of_requests(name)
     }
-    check_switches(KIND, engine, SWITCHES)
     length, batching = given.get("max_model_len"), engine.get("continuous_batching") == "true"
+    # Without batching, more would only wait in the server, and spoil the seeds: it has a single
+    # random generator, and an arriving request sets its seed while another one is being answered.
+    in_flight = given.get("concurrency")
+    concurrency = count_of(KIND, "concurrency", in_flight) if in_flight else None
+    if batching:
+        concurrency = concurrency or settings.concurrency or BATCHED
+    elif concurrency is not None and concurrency > 1:
+        raise bad(
+            KIND,
+            f"concurrency={concurrency}",
+            "concurrency=1: transformers serve answers one request after the other",
+            hint="continuous_batching=true answers several at once",
+        )
     return HfArgs(
         **shared,
         max_model_len=count_of(KIND, "max_model_len", length) if length else None,
         batching=batching,
-        concurrency=_concurrency(given, settings, batching=batching),
+        concurrency=concurrency or 1,
         engine=engine,
         requests=requests,
     )
@@ -103,41 +121,10 @@ def check_with_help(help_text: str, engine: Mapping[str, str]) -> None:
         if name not in known:
             free = [each for each in known if each not in RESERVED]
             raise unknown_argument(name, PROGRAM, of=f"`{PROGRAM}`", own=OWN, known=free)
-        expected = _unmet(known[name], value)
-        if expected is not None:
+        takes = "off" if known[name]["off"] else (known[name]["takes"] or "").strip()
+        pattern, expected = TYPES.get(takes, (".*", ""))
+        if takes.startswith("["):
+            choices = takes.strip("[]").split("|")
+            pattern, expected = "|".join(map(re.escape, choices)), f"one of {', '.join(choices)}"
+        if not re.fullmatch(pattern, value, re.DOTALL):
             raise bad(KIND, f"{name}={value}", expected)
-
-
-def _unmet(option: re.Match[str], value: str) -> str | None:
-    """What an option expects; None if the value fits."""
-    takes = (option["takes"] or "").strip()
-    if option["off"]:
-        return None if value in ("true", "false") else "true or false"
-    if takes == "INTEGER":
-        return None if re.fullmatch(r"-?\d+", value) else "a whole number"
-    if takes == "FLOAT":
-        return None if re.fullmatch(r"-?\d*\.?\d+", value) else "a number"
-    if takes.startswith("["):
-        choices = takes.strip("[]").split("|")
-        return None if value in choices else "one of " + ", ".join(choices)
-    return None
-
-
-def _concurrency(given: Mapping[str, str], settings: ModelSettings, *, batching: bool) -> int:
-    """Requests in flight; 1 without batching, since more would only wait in the server.
-
-    More would also spoil the seeds: the server has a single random generator, and an arriving
-    request sets its seed while another request is being answered.
-    """
-    text = given.get("concurrency")
-    requested = count_of(KIND, "concurrency", text) if text else None
-    if batching:
-        return requested or settings.concurrency or BATCHED
-    if requested is not None and requested > 1:
-        raise bad(
-            KIND,
-            f"concurrency={requested}",
-            "concurrency=1: transformers serve answers one request after the other",
-            hint="continuous_batching=true answers several at once",
-        )
-    return 1

@@ -23,6 +23,7 @@ from harness.contracts.model import CallError, Model, ModelSettings, Reply, Requ
 from harness_models.chat_template import Form, plain_form, template_form
 from harness_models.openai_args import (
     AZURE_TOKEN_ENV,
+    BASE_URL_ENV,
     DEFAULT_KEY_ENV,
     NO_KEY,
     PATHS,
@@ -32,14 +33,12 @@ from harness_models.openai_args import (
     check_sampling,
     host_of,
     identity_of,
-    logprob_fields,
     may_have_key,
     models_url_of,
     read_each,
     read_key,
     tokens_field_of,
     url_of,
-    variables_of,
     wants_key,
     without_credentials,
 )
@@ -47,8 +46,8 @@ from harness_models.openai_findings import (
     SERVER,
     key_finding,
     listing_finding,
-    redirected,
     unreachable,
+    unusable,
     why_there,
     withheld,
 )
@@ -63,10 +62,11 @@ from harness_models.openai_screen import (
 )
 from harness_models.openai_spread import NotConnected, spread
 from harness_models.openai_wire import (
+    HINTS,
     NAMED,
     SYSTEM_HINT,
     headers_with,
-    hint_for,
+    pointing,
     read_reply,
     read_response,
     read_status,
@@ -130,14 +130,22 @@ class OpenAIModel(Model):
         self._own = own
         self._trusted = may_have_key(base_url_of(args), settings.given_hosts)
         if not own:
-            self.variables = variables_of(args, trusted=self._trusted)
+            key = args.api_key_env if args.api_key_file is None else None
+            more = (HEADERS_ENV, *NAMED.values()) if self._trusted else ()
+            self.variables = (*((key,) if key else ()), BASE_URL_ENV, *more)
             self.key_files = (args.api_key_file,) if args.api_key_file else ()
         self._socket = socket
         self._fields = fields
         self._timeout = settings.attempt_timeout
         self._structured = settings.structured
         self._tokens_field = tokens_field_of(args)
-        self._added = {**logprob_fields(args), **args.extra_body}
+        self._added: dict[str, Any] = {}
+        if args.logprobs:
+            name = "logprobs" if args.endpoint == "completions" else "top_logprobs"
+            self._added["logprobs"] = True
+            if args.top_logprobs or args.endpoint == "completions":
+                self._added[name] = args.top_logprobs
+        self._added |= args.extra_body
         self.stop = (*args.stop, *(self._form.stop if self._form else ()))
         self._system_role = args.system_role is not False
         self._without_logprobs = 0
@@ -187,17 +195,17 @@ class OpenAIModel(Model):
         if self._session is not None:
             return
         self.require()
-        headers = headers_with(
-            self._key() or NO_KEY,
-            azure=self._args.azure_endpoint is not None,
-            trusted=self._trusted,
-        )
+        azure = self._args.azure_endpoint is not None
+        headers = headers_with(self._key() or NO_KEY, azure=azure, trusted=self._trusted)
         self._url, credentials = without_credentials(url_of(self._args))
         if credentials is not None:
             # As in the official client: credentials in the address take precedence over the key.
             headers["Authorization"] = credentials
         self._screen.know(self._secrets())
-        self._proxy = None if self._own else proxy_for(self._url)
+        parts = urlsplit(self._url)
+        if not (self._own or not parts.hostname or proxy_bypass(parts.hostname)):
+            proxies = getproxies()
+            self._proxy = proxies.get(parts.scheme) or proxies.get("all")
         self._session = aiohttp.ClientSession(
             headers=headers,
             connector=self._connector(),
@@ -212,15 +220,11 @@ class OpenAIModel(Model):
     def _connector(self) -> BaseConnector:
         import aiohttp
 
+        limits = {"limit": self.concurrency, "keepalive_timeout": KEEPALIVE_SECONDS}
         if self._socket is not None:
-            return aiohttp.UnixConnector(
-                path=str(self._socket), limit=self.concurrency, keepalive_timeout=KEEPALIVE_SECONDS
-            )
-        return aiohttp.TCPConnector(
-            limit=self.concurrency,
-            keepalive_timeout=KEEPALIVE_SECONDS,
-            ssl=trust() if self._url.startswith("https:") else True,
-        )
+            return aiohttp.UnixConnector(str(self._socket), **limits)
+        secure = self._url.startswith("https:")
+        return aiohttp.TCPConnector(ssl=trust() if secure else True, **limits)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -237,9 +241,19 @@ class OpenAIModel(Model):
             reply = await self._send(self._session, self._body(request))
         except CallError as error:
             has_system = any(turn.role == "system" for turn in request.messages)
-            if not (as_system and has_system and self._refused(error)):
+            if not (as_system and has_system and refuses_system(error.status, error.detail)):
                 raise self._with_context(error) from None
-            return await self._ask_without_system(request, error)
+            if self._args.system_role != "auto":
+                # Fatal: the server would refuse every other system message as well.
+                detail = f"{error.detail} (--model_args: {SYSTEM_HINT})"
+                raise CallError(error.cause, detail, fatal=True, status=error.status) from None
+            if self._system_role:
+                self._system_role = False
+                self.show(
+                    f"{self.identity.label}: the server accepts no system message: its text now "
+                    "precedes the first user message"
+                )
+            return await self.ask(request)
         if self._args.logprobs and reply.logprobs is None:
             if not self._without_logprobs:
                 self.show(f"{self.identity.label}: the server sent no logprobs: none are recorded")
@@ -263,11 +277,11 @@ class OpenAIModel(Model):
         await self.open()
         assert self._session is not None
         try:
-            return [key, await self._listing_finding(self._session)]
+            return [key, await self._server_finding(self._session)]
         finally:
             await self.close()
 
-    async def _listing_finding(self, session: ClientSession) -> Finding:
+    async def _server_finding(self, session: ClientSession) -> Finding:
         import aiohttp
 
         address, _ = without_credentials(models_url_of(self._args))
@@ -276,7 +290,7 @@ class OpenAIModel(Model):
                 address,
                 proxy=self._proxy,
                 timeout=aiohttp.ClientTimeout(
-                    total=LISTING_SECONDS, sock_connect=CONNECT_TO_LIST_SECONDS
+                    LISTING_SECONDS, sock_connect=CONNECT_TO_LIST_SECONDS
                 ),
                 allow_redirects=False,
             ) as response:
@@ -290,7 +304,8 @@ class OpenAIModel(Model):
         except CallError as error:
             return unreachable(self._args, error.detail)
         if 300 <= response.status < 400:
-            return redirected(self._args, response.status, response.headers)
+            elsewhere = f"{pointing(response.headers)}, and no redirect is followed"
+            return unusable(self._args, f"answers {response.status}: {elsewhere}")
         keyed = self._key() is not None or urlsplit(base_url_of(self._args)).username is not None
         return listing_finding(
             self._args, response.status, received, keyed=keyed, screen=self._screen
@@ -331,23 +346,6 @@ class OpenAIModel(Model):
             name: one for name, one in (body | fields).items() if fields.get(name, one) is not None
         }
 
-    def _refused(self, error: CallError) -> bool:
-        return refuses_system(error.status, error.detail)
-
-    async def _ask_without_system(self, request: Request, refusal: CallError) -> Reply:
-        """The reply to the system text in a user message; CallError unless system_role=auto."""
-        if self._args.system_role != "auto":
-            # Fatal: the server would refuse every other system message as well.
-            detail = f"{refusal.detail} (--model_args: {SYSTEM_HINT})"
-            raise CallError(refusal.cause, detail, fatal=True, status=refusal.status)
-        if self._system_role:
-            self._system_role = False
-            self.show(
-                f"{self.identity.label}: the server accepts no system message: its text now "
-                "precedes the first user message"
-            )
-        return await self.ask(request)
-
     async def _send(self, session: ClientSession, body: dict[str, Any]) -> Reply:
         import aiohttp
 
@@ -387,24 +385,21 @@ class OpenAIModel(Model):
 
     def _with_context(self, error: CallError) -> CallError:
         """The same error with the address, the key's source or a hint in its detail."""
-        key, detail = self._key(), error.detail
-        if error.cause == "bad_request" and (hint := hint_for(detail)):
-            detail = f"{detail} (--model_args: {hint})"
+        address, detail = address_of(self._args), error.detail
+        hint = next((hint for pattern, hint in HINTS if pattern.search(detail)), None)
+        if error.cause == "bad_request" and hint is not None:
+            error.detail = f"{detail} (--model_args: {hint})"
         elif self._own:
             return error
         elif error.cause == "auth":
             place = self._args.api_key_file or self._args.api_key_env
-            source = f"the key in {place}" if key else "no key"
-            if place is None:
-                unset = f": {withheld(self._args)}"
-            else:
-                unset = "" if key else f": {place} is not set"
-            detail = f"{detail} ({address_of(self._args)} received {source}{unset})"
+            unset = withheld(self._args) if place is None else f"{place} is not set"
+            received = f"the key in {place}" if self._key() else f"no key: {unset}"
+            error.detail = f"{detail} ({address} received {received})"
         elif error.cause == "not_found":
-            detail = f"{detail} (requested {self._args.model!r} from {address_of(self._args)})"
+            error.detail = f"{detail} (requested {self._args.model!r} from {address})"
         elif error.cause == "connection":
-            detail = f"{address_of(self._args)}: {detail}"
-        error.detail = detail
+            error.detail = f"{address}: {detail}"
         return error
 
 
@@ -437,15 +432,6 @@ def trust() -> SSLContext:
     import truststore
 
     return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
-def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for an address; None without one."""
-    parts = urlsplit(url)
-    if not parts.hostname or proxy_bypass(parts.hostname):
-        return None
-    proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 async def bounded_body(response: ClientResponse, most: int) -> bytes:

@@ -19,8 +19,7 @@ from harness.base.redaction import keep_out
 from harness.contracts.identity import Identity
 from harness.contracts.model import ModelSettings, Sampling
 from harness_models.arguments import bad, count_of, json_or_text, reject_constant, template_kwargs
-from harness_models.openai_screen import HEADERS_ENV
-from harness_models.openai_wire import LARGEST_BODY, NAMED
+from harness_models.openai_wire import LARGEST_BODY
 
 KIND = "openai"
 
@@ -134,8 +133,9 @@ def read_each(settings: ModelSettings) -> tuple[OpenAIArgs, ...]:
             expected="model=NAME",
         )
     _check_combinations(values)
-    if not values.keys() & {"base_url", "azure_endpoint"} and os.environ.get(BASE_URL_ENV):
-        _address(BASE_URL_ENV, os.environ[BASE_URL_ENV])
+    of_environment = os.environ.get(BASE_URL_ENV)
+    if of_environment and not values.keys() & {"base_url", "azure_endpoint"}:
+        _address(BASE_URL_ENV, of_environment)
     if "azure_endpoint" in values and "api_key_file" not in values:
         values.setdefault("api_key_env", AZURE_KEY_ENV)
     each = [OpenAIArgs(**values, base_url=url) for url in values.pop("base_url", (None,))]
@@ -171,17 +171,14 @@ def _host_with_port(url: str) -> str:
 
 
 def _check_combinations(values: Mapping[str, Any]) -> None:
+    """Raise UsageError for arguments that cannot be combined."""
     for one, other, problem in (
         ("api_key_env", "api_key_file", "the key of an openai model has two sources"),
         ("base_url", "azure_endpoint", "an openai model has two addresses"),
     ):
         if one in values and other in values:
-            raise UsageError(
-                problem,
-                where="--model_args",
-                found=f"{one} and {other}",
-                expected=f"{one} or {other}, not both",
-            )
+            found, expected = f"{one} and {other}", f"{one} or {other}, not both"
+            raise UsageError(problem, where="--model_args", found=found, expected=expected)
     completions = values.get("endpoint") == "completions"
     for name, needed, there in (
         ("azure_deployment", "azure_endpoint=URL", "azure_endpoint" in values),
@@ -189,12 +186,19 @@ def _check_combinations(values: Mapping[str, Any]) -> None:
         ("azure_deployment", "api_version=VERSION", "api_version" in values),
         ("chat_template", "endpoint=completions", completions),
         ("chat_template_kwargs", "chat_template=FILE", "chat_template" in values),
+        ("top_logprobs", "logprobs=true", values.get("logprobs")),
+        ("system_role", "endpoint=chat", not (completions and values.get("system_role") == "auto")),
     ):
         if name in values and not there:
-            raise _needs(name, needed, values)
-    _check_requests(values)
-    field = values.get("max_tokens_field")
-    if (field in SET_BY and field not in TOKENS_FIELDS) or field in values["extra_body"]:
+            raise UsageError(
+                f"{name} needs {needed}",
+                where="--model_args",
+                found=f"{name}={values[name]}",
+                expected=f"{needed} as well, or no {name}",
+                hint=_INSTEAD.get(needed),
+            )
+    field, extra = values.get("max_tokens_field"), values.get("extra_body", {})
+    if (field in SET_BY and field not in TOKENS_FIELDS) or field in extra:
         raise UsageError(
             "max_tokens_field names a field that has another meaning",
             where="--model_args",
@@ -221,7 +225,7 @@ def request_args(kind: str, given: Mapping[str, str], shared: Mapping[str, Any])
         }
         if extra := read_extra(given):
             values["extra_body"] = extra
-        _check_requests(values)
+        _check_combinations(values)
     except UsageError as error:
         error.problem = error.problem.replace(KIND, kind)
         raise
@@ -229,24 +233,6 @@ def request_args(kind: str, given: Mapping[str, str], shared: Mapping[str, Any])
         values["chat_template"] = str(shared["chat_template"])
         values["chat_template_kwargs"] = dict(shared["chat_template_kwargs"])
     return values
-
-
-def _check_requests(values: Mapping[str, Any]) -> None:
-    """Raise UsageError for arguments of requests that cannot be combined."""
-    if "top_logprobs" in values and not values.get("logprobs"):
-        raise _needs("top_logprobs", "logprobs=true", values)
-    if values.get("endpoint") == "completions" and values.get("system_role") == "auto":
-        raise _needs("system_role", "endpoint=chat", values)
-
-
-def _needs(name: str, needed: str, values: Mapping[str, Any]) -> UsageError:
-    return UsageError(
-        f"{name} needs {needed}",
-        where="--model_args",
-        found=f"{name}={values[name]}",
-        expected=f"{needed} as well, or no {name}",
-        hint=_INSTEAD.get(needed),
-    )
 
 
 def identity_of(
@@ -258,45 +244,27 @@ def identity_of(
     `identity` pins the weights, so that models of one name on two servers differ. Pinned weights
     are the same on every server.
     """
-    details: dict[str, Any] = {}
-    if args.revision is not None:
-        details["revision"] = args.revision
-    if args.identity is not None:
-        details["identity"] = args.identity
-    pinned = bool(details)
-    if not pinned:
-        details["host"] = host_of(args)
-        if args.azure_deployment is not None:
-            details["deployment"] = args.azure_deployment
-    if not args.seed:
-        details["seed"] = False
-    details |= request_details(args, form)
-    if structured:
-        details["structured"] = True
-    return Identity(
-        kind="openai",
-        name=args.model,
-        details=details,
-        scope="everywhere" if pinned or args.immutable else "run",
-    )
+    pins: dict[str, Any] = {"revision": args.revision, "identity": args.identity}
+    pinned = any(one is not None for one in pins.values())
+    place = {"host": host_of(args), "deployment": args.azure_deployment}
+    scope = "everywhere" if pinned or args.immutable else "run"
+    found = {name: one for name, one in (pins if pinned else place).items() if one is not None}
+    found |= {} if args.seed else {"seed": False}
+    found |= request_details(args, form) | ({"structured": True} if structured else {})
+    return Identity(kind="openai", name=args.model, details=found, scope=scope)
 
 
 def request_details(args: OpenAIArgs, form: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The details of an identity that say how requests are made; `form` as in `identity_of`."""
-    details: dict[str, Any] = {}
-    if args.system_role is not True:
-        details["system_role"] = args.system_role
-    if args.endpoint != "chat":
-        details["endpoint"] = args.endpoint
-    if form is not None:
-        details["form"] = dict(form)
-    if args.stop:
-        details["stop"] = list(args.stop)
-    if args.logprobs:
-        details["logprobs"] = args.top_logprobs
-    if args.extra_body:
-        details["extra_body"] = args.extra_body
-    return details
+    decides: dict[str, tuple[Any, bool]] = {
+        "system_role": (args.system_role, args.system_role is not True),
+        "endpoint": (args.endpoint, args.endpoint != "chat"),
+        "form": (form and dict(form), form is not None),
+        "stop": (list(args.stop), bool(args.stop)),
+        "logprobs": (args.top_logprobs, args.logprobs),
+        "extra_body": (args.extra_body, bool(args.extra_body)),
+    }
+    return {name: one for name, (one, is_given) in decides.items() if is_given}
 
 
 def wants_key(args: OpenAIArgs) -> bool:
@@ -304,16 +272,6 @@ def wants_key(args: OpenAIArgs) -> bool:
     if args.api_key_env not in (DEFAULT_KEY_ENV, None):
         return True
     return host_of(args) == DEFAULT_HOST and urlsplit(base_url_of(args)).username is None
-
-
-def variables_of(args: OpenAIArgs, *, trusted: bool) -> tuple[str, ...]:
-    """The environment variables that the address, the key and the headers of requests come from.
-
-    Only a `trusted` host gets the headers that the environment adds.
-    """
-    key = args.api_key_env if args.api_key_file is None else None
-    more = (HEADERS_ENV, *NAMED.values()) if trusted else ()
-    return (*((key,) if key else ()), BASE_URL_ENV, *more)
 
 
 def usual_key_env(args: OpenAIArgs) -> str:
@@ -380,27 +338,23 @@ def host_of(args: OpenAIArgs) -> str:
 
 def read_key(named: str) -> str:
     """The key in a file; from now on it is redacted from all output."""
+    key, wrong = "", None
     try:
         key = key_text(named).strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise _unusable(named, f"{reason}") from error
-    if not key:
-        raise _unusable(named, "an empty file")
+        wrong = str(error.strerror) if isinstance(error, OSError) else "not a text file"
     # A header is one line of ASCII. The message does not repeat the content: it may be a secret.
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise _unusable(named, "several words, or characters that keys never contain")
+        wrong = "several words, or characters that keys never contain"
+    if wrong or not key:
+        raise UsageError(
+            "the key file cannot be used",
+            where=f"--model_args, api_key_file={named}",
+            found=wrong or "an empty file",
+            expected="a file that contains the key and nothing else",
+        )
     keep_out(key)
     return key
-
-
-def _unusable(named: str, found: str) -> UsageError:
-    return UsageError(
-        "the key file cannot be used",
-        where=f"--model_args, api_key_file={named}",
-        found=found,
-        expected="a file that contains the key and nothing else",
-    )
 
 
 def is_extra(name: str) -> bool:
@@ -412,13 +366,20 @@ def read_extra(args: Mapping[str, str]) -> dict[str, Any]:
     """The fields that `extra_body={…}` and `extra_body.NAME=VALUE` add to every request."""
     found: dict[str, Any] = {}
     for name, text in args.items():
+        if not is_extra(name):
+            continue
+        below: Any = json_or_text(text)
         if name == EXTRA:
-            _merge(found, _json_object(text), written=f"{name}={text}")
-        elif is_extra(name):
-            below: Any = json_or_text(text)
-            for part in reversed(name.split(".")[1:]):
-                below = {part: below}
-            _merge(found, below, written=f"{name}={text}")
+            try:
+                below = json.loads(text, parse_constant=reject_constant)
+            except ValueError as error:
+                hint = f"{EXTRA}.NAME=VALUE gives one field"
+                raise _bad_extra(f"{EXTRA}={text}", f"a JSON object ({error})", hint=hint) from None
+            if not isinstance(below, dict):
+                raise _bad_extra(f"{EXTRA}={text}", "a JSON object")
+        for part in reversed(name.split(".")[1:]):
+            below = {part: below}
+        _merge(found, below, written=f"{name}={text}")
     for field in found:
         if field in SET_BY:
             expected = "fields that the harness does not send itself"
@@ -434,17 +395,6 @@ def _merge(into: dict[str, Any], more: Mapping[str, Any], *, written: str) -> No
             _merge(into[name], value, written=written)
         else:
             raise _bad_extra(written, f"each field once: {name!r} was given before")
-
-
-def _json_object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text, parse_constant=reject_constant)
-    except ValueError as error:
-        hint = f"{EXTRA}.NAME=VALUE gives one field"
-        raise _bad_extra(f"{EXTRA}={text}", f"a JSON object ({error})", hint=hint) from None
-    if not isinstance(value, dict):
-        raise _bad_extra(f"{EXTRA}={text}", "a JSON object")
-    return value
 
 
 def _bad_extra(found: str, expected: str, *, hint: str | None = None) -> UsageError:
@@ -478,15 +428,6 @@ def check_sampling(args: OpenAIArgs, sampling: Sampling) -> None:
         )
 
 
-def logprob_fields(args: OpenAIArgs) -> dict[str, Any]:
-    """The request fields for the logprobs of tokens; none unless `logprobs` is set."""
-    if not args.logprobs:
-        return {}
-    if args.endpoint == "completions":
-        return {"logprobs": args.top_logprobs}
-    return {"logprobs": True} | ({"top_logprobs": args.top_logprobs} if args.top_logprobs else {})
-
-
 def _text(name: str, text: str) -> str:
     if not text:
         raise _bad(name, text, f"{name}=VALUE")
@@ -498,12 +439,6 @@ def _choice(choices: Mapping[str, Any], expected: str, name: str, text: str) -> 
     if text.lower() not in choices:
         raise _bad(name, text, expected)
     return choices[text.lower()]
-
-
-def _endpoint(name: str, text: str) -> str:
-    if text not in ENDPOINTS:
-        raise _bad(name, text, " or ".join(ENDPOINTS))
-    return text
 
 
 def _count(name: str, text: str) -> int:
@@ -533,6 +468,8 @@ def _address(name: str, text: str) -> str:
         usable = False
     if not usable:
         raise _bad(name, text, "an address such as http://127.0.0.1:8000/v1")
+    if name == "azure_endpoint" and "openai" in parts.path.split("/"):
+        raise _bad(name, text, "the address before /openai: the harness adds the rest")
     if any(sign in text for sign in "?#"):
         base = text.partition("?")[0].partition("#")[0]
         hint = (
@@ -555,12 +492,6 @@ def _addresses(name: str, text: str) -> tuple[str, ...]:
     if len(set(each)) < len(each):
         raise _bad(name, text, "each address once")
     return each
-
-
-def _azure_address(name: str, text: str) -> str:
-    if "openai" in urlsplit(_address(name, text)).path.split("/"):
-        raise _bad(name, text, "the address before /openai: the harness adds the rest")
-    return text
 
 
 def _bad(name: str, text: str, expected: str, *, hint: str | None = None) -> UsageError:
@@ -586,8 +517,8 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "concurrency": partial(count_of, KIND),
     "max_answer_bytes": partial(count_of, KIND),
     "base_url": _addresses,
-    "azure_endpoint": _azure_address,
-    "endpoint": _endpoint,
+    "azure_endpoint": _address,
+    "endpoint": partial(_choice, {one: one for one in ENDPOINTS}, " or ".join(ENDPOINTS)),
     "chat_template_kwargs": lambda name, text: template_kwargs(
         KIND, text, form="NAME=VALUE, as in eos_token=</s>", strip=False
     ),

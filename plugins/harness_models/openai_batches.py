@@ -97,13 +97,6 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
     ended: Any = None
 
 
-class _Note(msgspec.Struct):
-    """A question that version 0.1 wrote to the file of a job."""
-
-    key: str
-    job: str = ""
-
-
 class _Line(msgspec.Struct):
     custom_id: str
 
@@ -126,7 +119,7 @@ class BatchedModel(OpenAIModel):
         self._jobs: dict[str, Job] = {}
         self._keys: dict[str, list[str]] = {}  # of the questions that a job is to answer
         self._tasks: dict[asyncio.Task[None], Job] = {}
-        self._writer = RequestWriter(self._submit)
+        self._writer = RequestWriter(self._gather)
         # Where the answers are of all questions that were gathered or sent, until they are used.
         self._places: dict[str, asyncio.Future[tuple[Path, int]]] = {}
         self._given: set[str] = set()  # jobs all of whose answers were given
@@ -141,8 +134,9 @@ class BatchedModel(OpenAIModel):
             token = azure_token()
         if token is None:
             super().require()
-        screen = Screen(self._secrets())
-        return OpenAIBatches(args, self._key(), token, screen, trusted=self._trusted)
+        return OpenAIBatches(
+            args, self._key(), token, Screen(self._secrets()), trusted=self._trusted
+        )
 
     def require(self) -> None:
         """Raise UsageError if the key is missing."""
@@ -166,12 +160,11 @@ class BatchedModel(OpenAIModel):
         self._jobs = {job.id: job for job in _jobs_in(self._home / "jobs.json")}
         self._jobs |= {job.id: job for job in self._of_first_version()}
         for job in [*self._jobs.values()]:
+            # A session may have ended before it learnt the id of its batch.
+            if not job.ended and job.batch_id is None and job.file_id is not None:
+                job.batch_id = await in_thread(partial(self._service.find, job.file_id))
             if not job.ended and job.batch_id is None:
-                # A session may have ended before it learnt the id of its batch.
-                if job.file_id is not None:
-                    job.batch_id = await in_thread(partial(self._service.find, job.file_id))
-                if job.batch_id is None:
-                    del self._jobs[job.id]
+                del self._jobs[job.id]
         self._keep_jobs()
         for path in self._home.glob("*.jsonl"):
             if path.stem not in self._jobs:
@@ -188,7 +181,13 @@ class BatchedModel(OpenAIModel):
             self._writer.add(request.key, self.batch_line(request))
         path, at = await self._place(request.key)
         del self._places[request.key]  # not before: who is cancelled does not get it
-        return self._reply_at(path, at)
+        with path.open("rb") as file:
+            file.seek(at)
+            try:
+                line = json.loads(file.readline())
+            except (ValueError, RecursionError) as error:
+                raise CallError("bad_response", f"an answer: {error}", retryable=True) from None
+        return self.read_line(line)
 
     def gathered(self, *, live: bool) -> None:
         """Submit what was asked so far; few that are left after a batch may be asked live."""
@@ -239,15 +238,6 @@ class BatchedModel(OpenAIModel):
             place = self._places[key] = asyncio.get_running_loop().create_future()
         return place
 
-    def _reply_at(self, path: Path, at: int) -> Reply:
-        with path.open("rb") as file:
-            file.seek(at)
-            try:
-                line = json.loads(file.readline())
-            except (ValueError, RecursionError) as error:
-                raise CallError("bad_response", f"an answer: {error}", retryable=True) from None
-        return self.read_line(line)
-
     def _fail(self, keys: Iterable[str], error: Exception) -> None:
         """Let those who wait for the answers raise the error."""
         for key in keys:
@@ -256,8 +246,8 @@ class BatchedModel(OpenAIModel):
                 place.set_exception(error)
                 place.exception()  # it may be that nobody waits for it
 
-    def _submit(self, keys: list[str], endpoint: str) -> None:
-        """Submit the file that is written as a job."""
+    def _gather(self, keys: list[str], endpoint: str) -> None:
+        """Make the file that is written a job."""
         job = Job(id=secrets.token_hex(6), requests=len(keys), endpoint=endpoint)
         self._writer.path.replace(self._home / f"{job.id}.jsonl")
         self._jobs[job.id] = job
@@ -275,19 +265,21 @@ class BatchedModel(OpenAIModel):
 
     async def _carry(self, job: Job) -> None:
         """Submit a job, follow its batch, and give its answers to those who wait for them."""
+        answers = self._home / f"{job.id}.out"
         try:
             # What was refused goes one after the other: the queue may have no room for two.
             async with self._in_turn if job.again else nullcontext():
-                await self._finish(job)
-            if self._answers_of(job).exists():
-                await self._give(job)
+                if not answers.exists():
+                    await self._submit(job)
+                if not (answers.exists() or self._finishing or job.batch_id is None):
+                    await self._follow(job, answers)
+            if answers.exists():
+                await self._give(job, answers)
         except Exception as error:
             self._fail(self._keys[job.id], error)
 
-    async def _finish(self, job: Job) -> None:
-        """Have the service answer a job, unless the session ends before or the job is refused."""
-        if self._answers_of(job).exists():
-            return
+    async def _submit(self, job: Job) -> None:
+        """Upload the file of a job and create its batch, or put smaller jobs in its place."""
         if job.batch_id is None and job.requests > self._most:
             self._send_again(job)
             return
@@ -300,40 +292,35 @@ class BatchedModel(OpenAIModel):
             job.batch_id = await in_thread(create)
             self._keep_jobs()
             self.show(f"{self.identity.label}: {job.requests:,} requests in {job.batch_id}")
-        if not self._finishing:
-            await self._follow(job)
 
-    async def _follow(self, job: Job) -> None:
+    async def _follow(self, job: Job, answers: Path) -> None:
         """Look at a batch until it has ended and its answers are in a file, or it is refused."""
-        pause, shown = FIRST_PAUSE, ""
+        pause, shown, label = FIRST_PAUSE, "", f"{self.identity.label}: {job.batch_id}"
         while True:
             try:
                 batch = await in_thread(partial(self._service.batch, str(job.batch_id)))
-                counts = batch.request_counts
-                line = f"{batch.status}, {counts.completed if counts else 0:,} of "
-                line += f"{job.requests:,} done"
-                line += f", {counts.failed:,} failed" if counts and counts.failed else ""
+                done, failed = (
+                    getattr(batch.request_counts, name, 0) for name in ("completed", "failed")
+                )
+                line = f"{batch.status}, {done:,} of {job.requests:,} done"
+                line += f", {failed:,} failed" if failed else ""
                 if line != shown:
-                    self._say(job, line)
+                    self.show(f"{label}: {line}")
                     shown = line
                 if batch.status == "failed":
                     self._resubmit(job, batch)
                     return
                 if batch.status in ENDED:
-                    await in_thread(partial(self._download, batch, self._answers_of(job)))
+                    await in_thread(partial(self._service.download, batch, answers))
                     return
             except NoAnswer as error:
-                self._say(job, f"{error.found}; it is tried again")
+                self.show(f"{label}: {error.found}; it is tried again")
             await asyncio.sleep(pause)
             pause = min(pause * GROWTH, LONGEST_PAUSE)
 
-    def _download(self, batch: Batch, answers: Path) -> None:
-        with atomic_writer(answers) as file:
-            file.writelines(self._service.answers(batch))
-
-    async def _give(self, job: Job) -> None:
+    async def _give(self, job: Job, answers: Path) -> None:
         """Find each answer in the file, and wake who waits for it."""
-        answers, left, place = self._answers_of(job), set(self._keys[job.id]), 0
+        left, place = set(self._keys[job.id]), 0
         with answers.open("rb") as lines:
             for number, line in enumerate(lines):
                 at, place = place, place + len(line)
@@ -359,7 +346,7 @@ class BatchedModel(OpenAIModel):
             self._keep_jobs()
             self._fail(self._keys[job.id], CallError("bad_request", said))
             return
-        self._say(job, f"{said}; it is sent once more")
+        self.show(f"{self.identity.label}: {job.batch_id}: {said}; it is sent once more")
         self._send_again(job)
 
     def _send_again(self, job: Job) -> None:
@@ -368,22 +355,14 @@ class BatchedModel(OpenAIModel):
         lines = (self._home / f"{job.id}.jsonl").read_bytes().splitlines(keepends=True)
         del self._jobs[job.id]
         for at in range(0, len(lines), self._most):
-            some = lines[at : at + self._most]
-            part = Job(
-                id=secrets.token_hex(6), requests=len(some), endpoint=job.endpoint, again=True
-            )
-            atomic_write(self._home / f"{part.id}.jsonl", b"".join(some))
-            self._jobs[part.id] = part
+            some, name = lines[at : at + self._most], secrets.token_hex(6)
+            part = Job(id=name, requests=len(some), endpoint=job.endpoint, again=True)
+            atomic_write(self._home / f"{name}.jsonl", b"".join(some))
+            self._jobs[name] = part
             parts.append((part, keys[at : at + self._most]))
         self._keep_jobs()
-        for part, of_part in parts:
-            self._start(part, of_part)
-
-    def _answers_of(self, job: Job) -> Path:
-        return self._home / f"{job.id}.out"
-
-    def _say(self, job: Job, text: str) -> None:
-        self.show(f"{self.identity.label}: {job.batch_id}: {text}")
+        for each in parts:
+            self._start(*each)
 
     def _keep_jobs(self) -> None:
         jobs = msgspec.json.encode([*self._jobs.values()])
@@ -394,13 +373,13 @@ class BatchedModel(OpenAIModel):
         for job in _jobs_in(self._home.parent / "jobs.json"):
             mine = job.model == self.identity.label and job.id not in self._jobs
             if mine and job.file_id and not job.ended:
-                keys = []
+                lines = b""
                 for line in (self._home.parent / "asked.jsonl").read_bytes().splitlines():
                     with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                        note = msgspec.json.decode(line, type=_Note)
-                        keys += [note.key] if note.job == job.id else []
-                lines = (msgspec.json.encode({"custom_id": key}) + b"\n" for key in keys)
-                atomic_write(self._home / f"{job.id}.jsonl", b"".join(lines))
+                        note = msgspec.json.decode(line, type=dict[str, Any])
+                        if note.get("job") == job.id:
+                            lines += msgspec.json.encode({"custom_id": note["key"]}) + b"\n"
+                atomic_write(self._home / f"{job.id}.jsonl", lines)
                 job.model, job.endpoint, job.again = "", "", True
                 yield job
 
@@ -430,9 +409,31 @@ class OpenAIBatches:
         *,
         trusted: bool = True,
     ) -> None:
-        self._args = args
-        self._screen = screen
-        self._client = client_of(args, key, token, trusted=trusted)
+        self._args, self._screen = args, screen
+        # The official client takes organisation, project and headers from the environment, which
+        # only a trusted host gets.
+        kept = () if trusted else (*NAMED, *custom_headers())
+        headers: dict[str, Any] = dict.fromkeys(kept, openai.Omit())
+        headers["User-Agent"] = headers_with("", trusted=trusted)["User-Agent"]
+        base, http = (
+            base_url_of(args).rstrip("/"),
+            openai.DefaultHttpxClient(follow_redirects=False),
+        )
+        if args.azure_endpoint is not None and args.api_version is None:
+            headers |= {"api-key": key} if key else {}
+            base = f"{base}/openai/v1"
+        self._client: openai.OpenAI
+        if args.api_version is not None:
+            self._client = openai.AzureOpenAI(
+                azure_endpoint=base, api_version=args.api_version,
+                api_key=None if token else key or NO_KEY,
+                azure_ad_token_provider=token, default_headers=headers, http_client=http,
+            )  # fmt: skip
+        else:
+            self._client = openai.OpenAI(
+                base_url=base, api_key=key or token or NO_KEY, default_headers=headers,
+                http_client=http,
+            )  # fmt: skip
         place = args.api_key_file or args.api_key_env
         look = f"check the key in {place}" if place else NAME_KEY
         self._hints = {401: look, 403: look, 404: "check whether this server supports batches"}
@@ -467,42 +468,46 @@ class OpenAIBatches:
 
     def problem(self, batch: Batch) -> str:
         """Why all of a batch was refused, in the service's words without secrets."""
-        errors = (batch.errors and batch.errors.data) or []
-        said = [f"line {one.line}: {one.message}" if one.line else str(one.message)
-                for one in errors[:SHOWN_ERRORS]]  # fmt: skip
+        errors = ((batch.errors and batch.errors.data) or [])[:SHOWN_ERRORS]
+        lines = (f"line {one.line}: " if one.line else "" for one in errors)
+        said = (f"{line}{one.message}" for line, one in zip(lines, errors, strict=True))
         return short("; ".join(said), self._screen)
+
+    def download(self, batch: Batch, file: Path) -> None:
+        """Write all answers of a batch, failed ones included, to a file."""
+        with atomic_writer(file) as written:
+            written.writelines(self.answers(batch))
 
     def answers(self, batch: Batch) -> Iterator[bytes]:
         """The contents of the output file and the error file, if they exist."""
         for file_id in (batch.output_file_id, batch.error_file_id):
             if file_id:
                 with self._explained("the answers"):
-                    yield from self._lines(self._parts(file_id))
+                    yield from self._lines(file_id)
 
-    def _lines(self, parts: Iterator[bytes]) -> Iterator[bytes]:
+    def _lines(self, file_id: str) -> Iterator[bytes]:
         """The lines of a file without secrets, each with an end; ModelError for one too long."""
         held = b""
-        for part in parts:
-            *lines, held = (held + part).split(b"\n")
-            yield from map(self._screened, lines)
-            if len(held) > LARGEST_BODY:
-                raise ModelError(
-                    "a batch's answer is too long",
-                    where=address_of(self._args),
-                    found=f"a line of more than {LARGEST_BODY:,} bytes",
-                )
-        yield self._screened(held)  # a file's last line may have no end
-
-    def _parts(self, file_id: str) -> Iterator[bytes]:
         with self._client.files.with_streaming_response.content(file_id) as response:
-            try:
-                yield from response.iter_bytes()
-            except Exception as error:  # of the HTTP client, which the official one passes on
-                raise openai.OpenAIError("the file was cut") from error
-
-    def _screened(self, line: bytes) -> bytes:
-        text = line.decode("utf-8", "surrogateescape")
-        return self._screen.line(text).encode("utf-8", "surrogateescape") + b"\n"
+            parts = response.iter_bytes()
+            while True:
+                try:
+                    part = next(parts, None)
+                except Exception as error:  # of the HTTP client, which the official one passes on
+                    raise openai.OpenAIError("the file was cut") from error
+                # A file's last line may have no end.
+                *lines, held = (held + (b"\n" if part is None else part)).split(b"\n")
+                for line in lines:
+                    text = self._screen.line(line.decode("utf-8", "surrogateescape"))
+                    yield text.encode("utf-8", "surrogateescape") + b"\n"
+                if part is None:
+                    return
+                if len(held) > LARGEST_BODY:
+                    raise ModelError(
+                        "a batch's answer is too long",
+                        where=address_of(self._args),
+                        found=f"a line of more than {LARGEST_BODY:,} bytes",
+                    )
 
     @contextmanager
     def _explained(self, wanted: str) -> Iterator[None]:
@@ -510,10 +515,9 @@ class OpenAIBatches:
         try:
             yield
         except openai.APIStatusError as error:
+            said: object = error.body.get("message") if isinstance(error.body, dict) else None
             if 300 <= error.status_code < 400:
-                said: object = f"{pointing(error.response.headers)}, and no redirect is followed"
-            else:
-                said = error.body.get("message") if isinstance(error.body, dict) else None
+                said = f"{pointing(error.response.headers)}, and no redirect is followed"
             detail = short(said or error.response.text, self._screen)
             kind = NoAnswer if error.status_code >= 500 or error.status_code == 429 else ModelError
             raise kind(
@@ -529,35 +533,6 @@ class OpenAIBatches:
                 found=short(error.__cause__ or error, self._screen),
                 hint="repeat the command: nothing is submitted twice",
             ) from None
-
-
-def client_of(
-    args: OpenAIArgs, key: str | None, token: Token | None, *, trusted: bool
-) -> openai.OpenAI:
-    """The official client; it takes organisation, project and headers from the environment.
-
-    Only a `trusted` host gets these.
-    """
-    kept = () if trusted else (*NAMED, *custom_headers())
-    headers: dict[str, Any] = dict.fromkeys(kept, openai.Omit())
-    headers["User-Agent"] = headers_with("", trusted=trusted)["User-Agent"]
-    base = base_url_of(args).rstrip("/")
-    http = openai.DefaultHttpxClient(follow_redirects=False)
-    if args.api_version is not None:
-        return openai.AzureOpenAI(
-            azure_endpoint=base, api_version=args.api_version,
-            api_key=None if token else key or NO_KEY,
-            azure_ad_token_provider=token, default_headers=headers, http_client=http,
-        )  # fmt: skip
-    if args.azure_endpoint is not None:
-        headers |= {"api-key": key} if key else {}
-        base = f"{base}/openai/v1"
-    return openai.OpenAI(
-        base_url=base,
-        api_key=key or token or NO_KEY,
-        default_headers=headers,
-        http_client=http,
-    )
 
 
 def azure_token() -> Token | None:

@@ -26,15 +26,14 @@ def make(settings: ModelSettings) -> Model:
     return spread(read_each(settings), EmbeddingModel, settings)
 
 
-def kind_for(settings: ModelSettings) -> type[OpenAIModel]:
-    """The class of models that answer, or of those that embed."""
-    return EmbeddingModel if settings.embeds else OpenAIModel
-
-
 def read_embeddings(body: object, screen: Screen = NO_SCREEN) -> Reply:
     """The vectors in a server's body as the text of a reply; CallError if it holds none."""
     data = body.get("data") if isinstance(body, dict) else None
-    usage = _usage(body, screen)
+    counts = body.get("usage") if isinstance(body, dict) else None
+    # Embedders complete nothing.
+    usage = usage_of(
+        {"completion_tokens": 0, **counts} if isinstance(counts, dict) else None, screen
+    )
     if not isinstance(data, list) or not data:
         raise _bad("the answer holds no vectors", usage)
     try:
@@ -100,12 +99,6 @@ class EmbeddingModel(OpenAIModel):
             "input": [turn.content for turn in request.messages],
             "encoding_format": "base64",
         }
-
-
-def _usage(body: object, screen: Screen) -> Any:
-    """The tokens that the server counted: embedders complete nothing."""
-    given = body.get("usage") if isinstance(body, dict) else None
-    return usage_of({"completion_tokens": 0, **given} if isinstance(given, dict) else None, screen)
 
 
 def _bad(detail: str, usage: Any) -> CallError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,7 +23,6 @@ from harness_models.openai_args import (
     wants_key,
 )
 from harness_models.openai_screen import Screen, check_header
-from harness_models.openai_wire import pointing
 
 KEY, SERVER = "key", "server"
 
@@ -74,32 +73,21 @@ def withheld(args: OpenAIArgs) -> str:
     return f"{usual_key_env(args)} is not sent to {host_of(args)}, which only a file names"
 
 
+def unusable(args: OpenAIArgs, why: str, to_do: str = "") -> Finding:
+    """The finding about a server that cannot be asked at its address."""
+    argument = "azure_endpoint" if args.azure_endpoint else "base_url"
+    place = argument if args.base_url or args.azure_endpoint else "OPENAI_BASE_URL or base_url"
+    return bad(SERVER, f"{address_of(args)} {why}", f"{to_do}correct {place}")
+
+
 def unreachable(args: OpenAIArgs, why: str) -> Finding:
     """The finding about a server that gave no answer at all."""
-    return bad(
-        SERVER,
-        f"{address_of(args)} {UNREACHED}: {why}",
-        f"start the server there, or correct {_place_of_address(args)}",
-    )
+    return unusable(args, f"{UNREACHED}: {why}", "start the server there, or ")
 
 
 def is_unreachable(finding: Finding) -> bool:
     """Whether a finding is about a server that gave no answer at all."""
     return finding.about == SERVER and f" {UNREACHED}: " in finding.says
-
-
-def redirected(args: OpenAIArgs, status: int, headers: Mapping[str, str]) -> Finding:
-    """The finding about a server that points elsewhere."""
-    return bad(
-        SERVER,
-        f"{address_of(args)} answers {status}: {pointing(headers)}, and no redirect is followed",
-        f"correct {_place_of_address(args)}",
-    )
-
-
-def _place_of_address(args: OpenAIArgs) -> str:
-    argument = "azure_endpoint" if args.azure_endpoint else "base_url"
-    return argument if args.base_url or args.azure_endpoint else "OPENAI_BASE_URL or base_url"
 
 
 def listing_finding(
@@ -112,7 +100,8 @@ def listing_finding(
         problem = "refuses the key" if keyed else "needs a key"
         to_do = NAME_KEY if place is None else f"put a valid key into {place}"
         return doubtful(SERVER, f"{answers}: it {problem}", to_do)
-    beginning = _beginning(received, screen)
+    text = screen.error(" ".join(received[:4000].decode("utf-8", "replace").split()))
+    beginning = (text[:120] + "…" if len(text) > 120 else text) or "nothing"
     if status >= 500:
         return doubtful(SERVER, f"{answers}: {beginning}", "look at the server's log")
     whole = args.azure_endpoint or base_url_of(args).rstrip("/").endswith("/v1")
@@ -120,14 +109,15 @@ def listing_finding(
     if status >= 400:
         says = f"{address_of(args)} does not list its models ({status})"
         return doubtful(SERVER, says, version)
-    names = _names_in(received)
-    if names is None:
+    models: Any = None
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        body: Any = msgspec.json.decode(received)
+        models = body.get("data") if isinstance(body, dict) else None
+    if not isinstance(models, list):
         other = f"{answers}, but not as a server of the OpenAI protocol: {beginning}"
         return doubtful(SERVER, other, version or "correct base_url")
-    return _name_finding(args, [screen.error(name) for name in names], keyed=keyed)
-
-
-def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding:
+    ids = [one["id"] for one in models if isinstance(one, dict) and "id" in one]
+    names = [screen.error(name) for name in ids if isinstance(name, str)]
     access = "for this key" if keyed else "without a key"
     many = f"{len(names):,} model{'' if len(names) == 1 else 's'}"
     lists = f"{address_of(args)} lists {many} {access}"
@@ -142,21 +132,3 @@ def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding
         f"{lists}, but not {args.model!r}" + (f": {preview}" if names else ""),
         did_you_mean(args.model, names) or "correct the model's name",
     )
-
-
-def _names_in(received: bytes) -> list[str] | None:
-    """The names in a list of models; None for any other response."""
-    try:
-        body: Any = msgspec.json.decode(received)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    models = body.get("data") if isinstance(body, dict) else None
-    if not isinstance(models, list):
-        return None
-    return [one["id"] for one in models if isinstance(one, dict) and isinstance(one.get("id"), str)]
-
-
-def _beginning(received: bytes, screen: Screen) -> str:
-    """The beginning of the server's text."""
-    text = screen.error(" ".join(received[:4000].decode("utf-8", "replace").split()))
-    return (text[:120] + "…" if len(text) > 120 else text) or "nothing"

@@ -39,11 +39,6 @@ class _Server:
     unreached: int = 0
     rests_until: float = 0.0
 
-    @property
-    def load(self) -> tuple[bool, int, int]:
-        """What decides who is asked next: the smallest."""
-        return time.monotonic() < self.rests_until, self.in_flight, self.asked
-
 
 class SpreadModel(Model):
     """Sends each request to the server with the fewest in flight; to another if it is not reached.
@@ -100,7 +95,8 @@ class SpreadModel(Model):
         """The reply of one server, or a CallError; of the last one if none is reached."""
         left = list(self._servers)
         while True:
-            server = min(left, key=lambda one: one.load)
+            now = time.monotonic()
+            server = min(left, key=lambda one: (now < one.rests_until, one.in_flight, one.asked))
             left.remove(server)
             server.in_flight += 1
             server.asked += 1
@@ -125,8 +121,7 @@ class SpreadModel(Model):
         found: dict[str, Any] = {}
         for server in self._servers:
             for name, value in server.model.report().items():
-                counted = type(value) is int and name in found
-                found[name] = found[name] + value if counted else value
+                found[name] = value + found.get(name, 0) if type(value) is int else value
         unreached = {one.address: one.unreached for one in self._servers if one.unreached}
         return {**found, "unreached": unreached} if unreached else found
 

@@ -46,6 +46,11 @@ ENDED = (
 """Finish reasons of whole answers; "abort" and others mean that an answer is incomplete."""
 
 RETRYABLE_STATUSES = (408, 409, 425, 429)
+CAUSES = {
+    401: "auth", 402: "auth", 403: "auth", 404: "not_found", 408: "timeout", 429: "rate_limited",
+}  # fmt: skip
+"""Causes of failures by status; all others are the server's or the request's."""
+
 LARGEST_BODY = 32 * 2**20
 """The most bytes of a response, decompressed: what a server sends must not fill the memory."""
 
@@ -148,12 +153,11 @@ def without_system(messages: Sequence[Message]) -> tuple[Message, ...]:
     """
     system = [turn.content for turn in messages if turn.role == "system"]
     others = [turn for turn in messages if turn.role != "system"]
-    if not system:
-        return tuple(others)
     first = next((place for place, turn in enumerate(others) if turn.role == "user"), None)
-    if first is None:
-        return (Message("user", "\n\n".join(system)), *others)
-    others[first] = Message("user", "\n\n".join([*system, others[first].content]))
+    if system and first is not None:
+        others[first] = Message("user", "\n\n".join([*system, others[first].content]))
+    elif system:
+        others.insert(0, Message("user", "\n\n".join(system)))
     return tuple(others)
 
 
@@ -163,12 +167,10 @@ def is_strict(schema: Any) -> bool:
         return all(is_strict(part) for part in schema)
     if not isinstance(schema, Mapping):
         return True
-    if "properties" in schema or schema.get("type") == "object":
-        named = set(schema.get("properties", {}))
-        if schema.get("additionalProperties") is not False or named != set(
-            schema.get("required", ())
-        ):
-            return False
+    is_object = "properties" in schema or schema.get("type") == "object"
+    whole = set(schema.get("properties", {})) == set(schema.get("required", ()))
+    if is_object and not (whole and schema.get("additionalProperties") is False):
+        return False
     return all(is_strict(part) for part in schema.values())
 
 
@@ -228,16 +230,25 @@ def _reply(body: dict[str, Any], usage: Usage | None, screen: Screen) -> Reply:
         message = {"content": choices[0]["text"]}
     if not isinstance(message, dict):
         raise CallError("bad_response", "the answer's choice holds no message", retryable=True)
-    finish = _finish(choices[0].get("finish_reason"), message, screen)
+    ended = choices[0].get("finish_reason")
+    if ended == "content_filter" or message.get("refusal"):
+        finish: Finish = "refused"
+    elif ended in CUT or ended in ENDED:
+        finish = "length" if ended in CUT else "stop"
+    else:
+        ended = short(ended, screen)
+        raise CallError("bad_response", f"the answer ended with {ended!r}", retryable=True)
     text = _text(message.get("content"))
     if text is None and finish == "stop":
         raise CallError("no_content", "the answer's content is null", retryable=True)
     if finish == "refused" and not text:
         text = _text(message.get("refusal"))
+    reasons = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    reasoning = next((one for one in reasons if isinstance(one, str) and one), None)
     return Reply(
         text=text or "",
         finish=finish,
-        reasoning=_reasoning(message),
+        reasoning=reasoning and _whole(reasoning),
         usage=usage,
         id=_whole(body["id"]) if isinstance(body.get("id"), str) else None,
         logprobs=read_logprobs(found) if (found := choices[0].get("logprobs")) else None,
@@ -306,32 +317,20 @@ def classify(
         return CallError("overflow", detail, status=status)
     if status in (400, 403) and (code in MODERATED_CODES or MODERATED.search(message)):
         return Reply(text="", finish="refused")
-    if status in (401, 402, 403):
-        return CallError("auth", detail, fatal=True, status=status)
-    if status == 404:
-        return CallError("not_found", detail, fatal=True, status=status)
-    if status == 429 and code == "insufficient_quota":
-        return CallError("rate_limited", detail, fatal=True, status=status)
-    if status == 429:
-        cause = "rate_limited"
-    elif status == 408:
-        cause = "timeout"
-    elif status >= 500 or status in RETRYABLE_STATUSES:
-        cause = "server_error"
-    else:
-        return CallError("bad_request", detail, status=status)
-    return CallError(cause, detail, retryable=True, status=status, retry_after=retry_after)
+    retryable = status >= 500 or status in RETRYABLE_STATUSES
+    cause = CAUSES.get(status, "server_error" if retryable else "bad_request")
+    if cause in ("auth", "not_found") or (status == 429 and code == "insufficient_quota"):
+        return CallError(cause, detail, fatal=True, status=status)
+    wait = retry_after if retryable else None
+    return CallError(cause, detail, retryable=retryable, status=status, retry_after=wait)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """The seconds to wait, from either form of the Retry-After header; None without one."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after")
-    seconds = _number(value)
-    if seconds is not None or value is None:
-        return seconds
+    value = headers.get("retry-after", "")
+    for text, unit in ((headers.get("retry-after-ms", ""), 1000), (value, 1)):
+        if re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", text):
+            return max(0.0, float(text)) / unit
     try:
         until = parsedate_to_datetime(value)
         # The server's clock if it sends the date: the local clock may be wrong.
@@ -340,17 +339,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, (until - now).total_seconds())
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _finish(reason: object, message: dict[str, Any], screen: Screen) -> Finish:
-    if reason == "content_filter" or message.get("refusal"):
-        return "refused"
-    if reason in CUT:
-        return "length"
-    if reason in ENDED:
-        return "stop"
-    ended = short(reason, screen)
-    raise CallError("bad_response", f"the answer ended with {ended!r}", retryable=True)
 
 
 def _text(content: object) -> str | None:
@@ -365,14 +353,6 @@ def _whole(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _reasoning(message: dict[str, Any]) -> str | None:
-    for name in ("reasoning_content", "reasoning"):
-        value = message.get(name)
-        if isinstance(value, str) and value:
-            return _whole(value)
-    return None
 
 
 def usage_of(usage: object, screen: Screen) -> Usage | None:
@@ -409,12 +389,6 @@ def _count(counts: object, name: str) -> int | None:
     return value
 
 
-def _number(text: str | None) -> float | None:
-    if text is None or not re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", text):
-        return None
-    return max(0.0, float(text))
-
-
 def short(text: object, screen: Screen = NO_SCREEN) -> str:
     """A text on one line, without secrets, and then shortened: half a key is still a secret."""
     line = screen.error(_line(text))
@@ -435,55 +409,34 @@ def refuses_system(status: int | None, detail: str) -> bool:
     return status in SYSTEM_STATUSES and SYSTEM_REFUSED.search(detail) is not None
 
 
-def hint_for(detail: str) -> str | None:
-    """The hint to the `--model_args` that avoid a refusal; None if it is not known."""
-    return next((hint for pattern, hint in HINTS if pattern.search(detail)), None)
-
-
 def read_logprobs(found: object) -> tuple[TokenLogprob, ...] | None:
     """The tokens of an answer with their logprobs; None if they are incomplete."""
-    if not isinstance(found, dict):
-        return None
     try:
-        if isinstance(found.get("content"), list):
-            return tuple(_of_chat(token) for token in found["content"])
-        if isinstance(found.get("tokens"), list):
-            return _of_completion(found)
+        if isinstance(found, dict) and isinstance(found.get("content"), list):
+            return tuple(
+                _logprob(
+                    one["token"],
+                    one["logprob"],
+                    {other["token"]: other["logprob"] for other in one.get("top_logprobs") or ()},
+                )
+                for one in found["content"]
+            )
+        if isinstance(found, dict) and isinstance(found.get("tokens"), list):
+            # Without alternatives, the field is null or holds an empty object for each token.
+            tops = found.get("top_logprobs") or ()
+            pairs = zip(found["tokens"], found["token_logprobs"], strict=True)
+            return tuple(_logprob(*pair, top or {}) for pair, top in zip_longest(pairs, tops))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None
     return None
 
 
-def _of_chat(token: dict[str, Any]) -> TokenLogprob:
-    top = token.get("top_logprobs") or ()
-    return TokenLogprob(
-        token=_token(token["token"]),
-        logprob=_probability(token["logprob"]),
-        top=tuple((_token(one["token"]), _probability(one["logprob"])) for one in top),
-    )
-
-
-def _of_completion(found: dict[str, Any]) -> tuple[TokenLogprob, ...]:
-    # Without alternatives, the field is null or holds an empty object for each token.
-    tops = found.get("top_logprobs") or ()
-    pairs = zip(found["tokens"], found["token_logprobs"], strict=True)
-    return tuple(
-        TokenLogprob(
-            token=_token(token),
-            logprob=_probability(logprob),
-            top=tuple((_token(name), _probability(one)) for name, one in (top or {}).items()),
-        )
-        for (token, logprob), top in zip_longest(pairs, tops)
-    )
-
-
-def _token(token: object) -> str:
-    if not isinstance(token, str):
-        raise TypeError(token)
-    return _whole(token)
-
-
-def _probability(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise TypeError(value)
-    return float(value)
+def _logprob(token: Any, value: Any, top: Mapping[Any, Any]) -> TokenLogprob:
+    """A token with its logprob and its alternatives; TypeError for what is none."""
+    pairs = [(token, value), *top.items()]
+    for text, number in pairs:
+        usable = isinstance(number, int | float) and not isinstance(number, bool)
+        if not (usable and isinstance(text, str) and math.isfinite(number)):
+            raise TypeError(number)
+    (text, number), *others = ((_whole(text), float(number)) for text, number in pairs)
+    return TokenLogprob(token=text, logprob=number, top=tuple(others))

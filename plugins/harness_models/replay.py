@@ -170,6 +170,7 @@ class Recording(ABC):
     """
 
     thought: bool | None = None
+    of_run = False
 
     def __init__(self, path: Path) -> None:
         self.label = str(path)
@@ -183,9 +184,6 @@ class Recording(ABC):
     @abstractmethod
     def open(self) -> None:
         """Index the answers."""
-
-    @abstractmethod
-    def _call_in(self, line: bytes, number: int) -> _Call: ...
 
     def close(self) -> None:
         """Close the files."""
@@ -207,26 +205,25 @@ class Recording(ABC):
             if place is not None:
                 journal, at, length, number = place
                 line = self._files[journal].read(at, length)
-                return self._call_in(line, number).outcome()
+                if self.of_run:
+                    return msgspec.json.decode(line, type=_Line).calls[number].outcome()
+                return msgspec.json.decode(line, type=_Call).outcome()
         return None
 
 
 class RunRecording(Recording):
     """The answers of one role's model in a stored run, in all roles that it had."""
 
+    of_run = True
+
     def __init__(self, path: Path, *, role: str) -> None:
         super().__init__(path)
         self._folder = RunFolder(path)
         self._manifest = self._folder.manifest()
         self._played = _identity_of(self._manifest, role, path)
-        self.thought = next(
-            (
-                entry.thinks
-                for entry in self._manifest.roles.values()
-                if entry.identity.get("model") == self._played
-            ),
-            None,
-        )
+        roles = self._manifest.roles.values()
+        played = (one.thinks for one in roles if one.identity.get("model") == self._played)
+        self.thought = next(played, None)
 
     def identity(self) -> Identity:
         """The recorded model's own identity, with the digest of the journals."""
@@ -256,9 +253,6 @@ class RunRecording(Recording):
                         continue
                     self._places[key] = (len(self._files) - 1, place, length, number)
                     (failed.add if call.text is None else failed.discard)(key)
-
-    def _call_in(self, line: bytes, number: int) -> _Call:
-        return msgspec.json.decode(line, type=_Line).calls[number]
 
     def _journals(self) -> Iterator[tuple[Path, str, dict[str, Sampling]]]:
         """Each stage's journal with its key, and the sampling of the model's roles."""
@@ -319,9 +313,6 @@ class FileRecording(Recording):
                 self._places.setdefault(key, (0, start, len(line), 0))
         self._files.append(JournalFiles(self._path))
 
-    def _call_in(self, line: bytes, number: int) -> _Call:
-        return msgspec.json.decode(line, type=_Call)
-
     def _unusable(self, number: int, found: str) -> UsageError:
         return UsageError(
             "a recorded reply cannot be used",
@@ -334,27 +325,21 @@ class FileRecording(Recording):
 
 def _identity_of(manifest: Manifest, role: str, path: Path) -> dict[str, Any]:
     """The recorded identity of the model that had a role in a run."""
-    models = {
-        name.rpartition("/")[2]: entry.identity["model"]
-        for name, entry in manifest.roles.items()
-        if "model" in entry.identity
-    }
-    several = {
-        msgspec.json.encode(entry.identity.get("model"), order="sorted")
-        for name, entry in manifest.roles.items()
-        if name.rpartition("/")[2] == role
-    }
+    roles = [(name.rpartition("/")[2], one.identity) for name, one in manifest.roles.items()]
     problem = f"no model had the role {role!r} in this run"
-    one_of(role, models, problem, where=str(path), listed="role= one of {}")
-    if len(several) > 1:
+    known = [name for name, identity in roles if "model" in identity]
+    one_of(role, known, problem, where=str(path), listed="role= one of {}")
+    played = [identity.get("model") for name, identity in roles if name == role]
+    each = {msgspec.json.encode(model, order="sorted"): model for model in played}
+    found, *others = each.values()
+    if others:
         raise UsageError(
             f"several models had the role {role!r} in this run",
             where=str(path),
-            found=f"{len(several)} models",
+            found=f"{len(others) + 1} models",
             expected="a run with a single model in this role",
         )
-    found: dict[str, Any] = models[role]
-    return found
+    return dict(found)
 
 
 def _digest_of(*paths: Path) -> bytes:

@@ -25,17 +25,17 @@ from harness_models.arguments import (
     variables_of,
 )
 from harness_models.server.fits import not_ready, weights_findings
-from harness_models.server.gpus import GPU_DEVICES, GpuMemory, chosen_by
-from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
+from harness_models.server.gpus import GPU_DEVICES, GpuMemory, chosen_by, gpu_findings
+from harness_models.server.interpreter import interpreter, last_words, probe_interpreter
 from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
     ELSEWHERE,
-    attention_heads,
     check_template,
     check_weights,
     checked_folder,
     commit_of,
     folder_identity,
+    in_config,
     longest_context,
     weights_bytes,
     weights_identity,
@@ -44,20 +44,15 @@ from harness_models.server.weights import (
 from harness_models.vllm_args import (
     DEFAULT_SHARE,
     KIND,
+    KNOWN,
     OWN,
+    PLAIN,
     SPEED_ARGS,
     VllmArgs,
     concurrency_of,
-    is_plain,
     read_args,
 )
-from harness_models.vllm_placement import (
-    gpus_needed,
-    gpus_of,
-    least_gpus,
-    place,
-    placed_elsewhere,
-)
+from harness_models.vllm_placement import MANUAL, gpus_needed, gpus_of, place
 
 SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
 """The command `vllm serve` of an interpreter."""
@@ -137,19 +132,6 @@ STAGES = (
 )
 
 
-def _lower_share(found: re.Match[str]) -> str:
-    share = max(0.0, float(found["free"]) / float(found["total"]) - 0.02)
-    return (
-        f"end the process that holds it (see nvidia-smi), or set gpu_memory_utilization={share:.2f}"
-    )
-
-
-def _shorter(found: re.Match[str]) -> str:
-    fits = found["fits"]
-    length = f"max_model_len={fits}" if fits else "a smaller max_model_len"
-    return f"set {length}, a higher gpu_memory_utilization, or a larger tensor_parallel_size"
-
-
 TROUBLES = (
     trouble(
         r"(api_server\.py|serve): error: (?P<reason>[^\n]+)",
@@ -161,7 +143,10 @@ TROUBLES = (
         r"\s+is less than desired GPU memory utilization \([\d.]+, (?P<wanted>[\d.]+) GiB\)",
         "another process holds the device's memory: {free} of {total} GiB are free, and {wanted} "
         "GiB are needed",
-        _lower_share,
+        lambda found: (
+            "end the process that holds it (see nvidia-smi), or set gpu_memory_utilization="
+            f"{max(0.0, float(found['free']) / float(found['total']) - 0.02):.2f}"
+        ),
     ),
     trouble(
         r"max seq len\s+\((?P<length>\d+)\), \((?P<needed>[\d.]+) GiB KV\s+cache is needed,"
@@ -169,7 +154,11 @@ TROUBLES = (
         r"(?:.{0,80}?estimated maximum model length is (?P<fits>\d+))?",
         "out of memory: a prompt of {length} tokens takes {needed} GiB, but the weights leave "
         "{free} GiB",
-        _shorter,
+        lambda found: (
+            f"set {'max_model_len=' if found['fits'] else 'a smaller max_model_len'}"
+            f"{found['fits'] or ''}, a higher gpu_memory_utilization, or a larger "
+            "tensor_parallel_size"
+        ),
     ),
     trouble(
         r"No available memory for the cache blocks",
@@ -216,20 +205,6 @@ TROUBLES = (
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Installed:
-    """The vLLM of an interpreter: how its server starts, its version, and if it needs GPUs here."""
-
-    server: Sequence[str]
-    version: str | None
-    on_gpus: bool
-
-    @property
-    def software(self) -> str | None:
-        """Its name and version; None if the latter is unknown."""
-        return f"vllm {self.version}" if self.version else None
-
-
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; raises all errors that need no started server."""
     args = read_args(settings)
@@ -237,11 +212,15 @@ def make(settings: ModelSettings) -> Model:
     if folder is not None:
         check_no_revision(KIND, args.revision)
         check_weights(folder)
-    lora = _adapter(args)
-    installed = _check_environment(args, folder, elsewhere=settings.elsewhere)
-    unsure = {name: value for name, value in args.engine.items() if not is_plain(name, value)}
+    lora = None if args.lora is None else _rank(args.lora)
+    server, software, on_gpus = _installed(args, folder, elsewhere=settings.elsewhere)
+    unsure = {
+        name: value
+        for name, value in args.engine.items()
+        if name not in KNOWN or not re.fullmatch(PLAIN.get(name, ".*"), value)
+    }
     if unsure:
-        check_with_parser(args.python, installed.server, unsure)
+        check_with_parser(args.python, server, unsure)
     commit = None if folder else commit_of(args.model, args.revision)
     asked_in_turns = args.chat_template is None and not (args.completions or settings.embeds)
     if asked_in_turns and args.tokenizer is None:
@@ -251,7 +230,7 @@ def make(settings: ModelSettings) -> Model:
         folder=folder,
         commit=commit,
         structured=settings.structured,
-        software=installed.software,
+        software=software,
     )
     notes = [args.note] if args.note else []
     thinks = partial(weights_think, args, commit=commit, tokenizer=args.tokenizer)
@@ -260,24 +239,31 @@ def make(settings: ModelSettings) -> Model:
             "with --structured, its answers are JSON from the first token, so it cannot think "
             "(reasoning_parser=… lets it think first)"
         )
-    gpus_here = installed.on_gpus and not settings.elsewhere
+    gpus_here = on_gpus and not settings.elsewhere
     if gpus_here:
         args, said = _placed(args, settings, folder=folder, revision=commit or args.revision)
         notes += said
-    elif args.gpus and not installed.on_gpus:
+    elif args.gpus and not on_gpus:
         expected = "no gpus=: this vLLM runs on CPUs, or on a Ray cluster, which chooses them"
         raise bad(KIND, f"gpus={','.join(args.gpus)}", expected)
-    memory = _memory(args, identity) if gpus_here else None
+    # Engines that are added because there are more GPUs are not needed, unless `gpus` named these.
+    data = "data_parallel_size"
+    added = {} if args.gpus else {data: settings.args.get(data, "1")}
+    least = gpus_needed({**args.engine, **added})
+    memory = None
+    if gpus_here:
+        memory = GpuMemory(
+            name=f"{identity.kind}:{identity.name}",
+            count=gpus_needed(args.engine),
+            share=float(args.engine.get("gpu_memory_utilization", DEFAULT_SHARE)),
+            chosen=chosen_by(args.gpus),
+        )
 
     def command(socket: str) -> Sequence[str]:
-        by_name = installed.server == OLD_SERVER
-        weights = (
-            ("--uds", socket, "--model", args.model) if by_name else (args.model, "--uds", socket)
-        )
-        return [
-            *(args.python, *installed.server, *weights),
-            *server_flags(args, commit=commit, lora=lora, structured=settings.structured),
-        ]
+        place = ("--uds", socket)
+        weights = (*place, "--model", args.model) if server == OLD_SERVER else (args.model, *place)
+        flags = server_flags(args, commit=commit, lora=lora, structured=settings.structured)
+        return [args.python, *server, *weights, *flags]
 
     return ServedModel(
         Engine(
@@ -288,14 +274,15 @@ def make(settings: ModelSettings) -> Model:
             requests=args.requests,
             environment=chosen_by(args.gpus),
             occupies=f"gpu:{','.join(args.gpus)}" if args.gpus else "gpu",
-            gpus=least_gpus(args, settings.args) if installed.on_gpus else 0,
+            gpus=least if on_gpus else 0,
             variables=variables_of(settings.args),
             stages=STAGES,
             troubles=TROUBLES,
             notes=tuple(notes),
             memory=memory,
             check=lambda: [
-                *engine_findings(args.python, "vllm", memory),
+                interpreter(args.python, "vllm"),
+                *gpu_findings(memory),
                 *weights_findings(
                     args.model,
                     folder=folder,
@@ -317,14 +304,13 @@ def _placed(
 ) -> tuple[VllmArgs, Sequence[str]]:
     """The arguments with the GPUs that the engines use, and what the user is told of them."""
     gpus = gpus_of(args, os.environ)
-    if len(gpus) < 2 or placed_elsewhere(args.engine):
+    ours = ("data_parallel_size", "data_parallel_backend")
+    by_hand = any(name.startswith(MANUAL) and name not in ours for name in args.engine)
+    if len(gpus) < 2 or by_hand:
         return args, ()
-    sizes, said = place(
-        args.engine,
-        gpus,
-        weights=weights_bytes(args.model, folder=folder, revision=revision),
-        heads=attention_heads(args.model, revision=revision),
-    )
+    size = weights_bytes(args.model, folder=folder, revision=revision)
+    heads = in_config(args.model, revision, "num_attention_heads")
+    sizes, said = place(args.engine, gpus, weights=size, heads=heads)
     engine = {**args.engine, **sizes}
     concurrency = concurrency_of(settings, engine)
     return dataclasses.replace(args, engine=engine, concurrency=concurrency), (said,)
@@ -410,32 +396,23 @@ def check_with_parser(python: str, server: Sequence[str], engine: Mapping[str, s
         raise bad(KIND, f"{wrong}={engine.get(wrong, '…')}", f"a value that vLLM accepts: {reason}")
 
 
-def _memory(args: VllmArgs, identity: Identity) -> GpuMemory:
-    """The GPU memory that the engine needs on this machine."""
-    return GpuMemory(
-        name=f"{identity.kind}:{identity.name}",
-        count=gpus_needed(args.engine),
-        share=float(args.engine.get("gpu_memory_utilization", DEFAULT_SHARE)),
-        chosen=chosen_by(args.gpus),
-    )
-
-
 def _elsewhere(args: VllmArgs) -> bool:
     """Whether vLLM may have the weights from elsewhere than the hub and its cache."""
     stores = ELSEWHERE.fullmatch(args.model) or "VLLM_USE_MODELSCOPE" in os.environ
     return bool(stores) or not PLACES.isdisjoint(args.engine)
 
 
-def _check_environment(args: VllmArgs, folder: Path | None, *, elsewhere: bool) -> Installed:
-    """The installed vLLM.
+def _installed(
+    args: VllmArgs, folder: Path | None, *, elsewhere: bool
+) -> tuple[Sequence[str], str | None, bool]:
+    """How the server of the installed vLLM starts, its version, and whether it needs GPUs here.
 
     NotReady if vLLM is not installed, or was built for a GPU that this machine lacks, unless the
     engine starts elsewhere.
     """
     python, found = probe_interpreter(args.python, PROBE, program="vLLM", needs="vllm")
-    on_ray = args.engine.get("data_parallel_backend", "") == "ray" or (
-        args.engine.get("distributed_executor_backend", "") == "ray"
-    )
+    backends = ("data_parallel_backend", "distributed_executor_backend")
+    on_ray = any(args.engine.get(one) == "ray" for one in backends)
     obstacles = {}
     no_gpu = not any(Path(each).exists() for each in GPU_DEVICES)
     if no_gpu and (found["cuda"] or not found["vllm"]) and not (on_ray or elsewhere):
@@ -444,21 +421,15 @@ def _check_environment(args: VllmArgs, folder: Path | None, *, elsewhere: bool) 
         obstacles["interpreter"] = f"vLLM is not installed for {python}", OWN_ENVIRONMENT
     if obstacles:
         raise not_ready(args, folder, elsewhere=_elsewhere(args), **obstacles)
-    return Installed(
-        server=SERVE if found["serve"] else OLD_SERVER,
-        version=found["version"],
-        on_gpus=bool(found["cuda"]) and not on_ray,
-    )
+    software = f"vllm {found['version']}" if found["version"] else None
+    return SERVE if found["serve"] else OLD_SERVER, software, bool(found["cuda"]) and not on_ray
 
 
-def _adapter(args: VllmArgs) -> int | None:
-    """The rank to reserve for the adapter; None without one."""
-    if args.lora is None:
-        return None
-    config = Path(args.lora) / "adapter_config.json"
+def _rank(lora: str) -> int:
+    """The rank to reserve for the adapter in a folder."""
     try:
-        rank = int(json.loads(config.read_text("utf-8"))["r"])
+        rank = int(json.loads((Path(lora) / "adapter_config.json").read_text("utf-8"))["r"])
         return next(each for each in LORA_RANKS if each >= rank)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         expected = "a folder with adapter_config.json, and a rank of at most 512"
-        raise bad(KIND, f"lora={args.lora}", expected) from error
+        raise bad(KIND, f"lora={lora}", expected) from error

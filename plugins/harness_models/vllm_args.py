@@ -12,7 +12,6 @@ from harness_models.arguments import (
     WeightsArgs,
     bad,
     check_given,
-    check_switches,
     count_of,
     shared_of,
 )
@@ -120,7 +119,7 @@ class VllmArgs(WeightsArgs):
 def read_args(settings: ModelSettings) -> VllmArgs:
     """The arguments, checked as far as is possible without vLLM; UsageError if wrong."""
     given = dict(settings.args)
-    check_given(KIND, given, RESERVED)
+    check_given(KIND, given, RESERVED, SWITCHES)
     shared = shared_of(KIND, given)
     preset = given.get("preset")
     if preset is not None and preset not in PRESETS:
@@ -141,7 +140,6 @@ def read_args(settings: ModelSettings) -> VllmArgs:
     if not re.fullmatch(r"\d*\.?\d+", share) or not 0 < float(share) <= 1:
         expected = "a share of the GPU's memory, above 0 and at most 1"
         raise bad(KIND, f"gpu_memory_utilization={share}", expected)
-    check_switches(KIND, engine, SWITCHES)
     return VllmArgs(
         **shared | {"model": _expanded(shared["model"])},
         tokenizer=_expanded(given["tokenizer"]) if "tokenizer" in given else None,
@@ -151,11 +149,6 @@ def read_args(settings: ModelSettings) -> VllmArgs:
         engine=engine,
         requests=request_args(KIND, given, shared),
     )
-
-
-def is_plain(name: str, value: str) -> bool:
-    """True if vLLM certainly accepts an argument, so that its parser need not check it."""
-    return name in KNOWN and re.fullmatch(PLAIN.get(name, ".*"), value) is not None
 
 
 def concurrency_of(settings: ModelSettings, engine: Mapping[str, str]) -> int:

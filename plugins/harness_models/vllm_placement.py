@@ -11,7 +11,6 @@ from harness_models.server.gpus import (
     SMI,
     Gpu,
     GpusUnknown,
-    Parallelism,
     chosen_by,
     listed,
     parallelism,
@@ -29,24 +28,9 @@ MANUAL = (
 MIB = 2**20
 
 
-def placed_elsewhere(engine: Mapping[str, str]) -> bool:
-    """True if the arguments place the engines by hand, so that nothing is added to them."""
-    ours = (DATA, "data_parallel_backend")
-    return any(name.startswith(MANUAL) and name not in ours for name in engine)
-
-
 def gpus_needed(engine: Mapping[str, str]) -> int:
     """The number of GPUs that the engines of these arguments use."""
     return math.prod(int(engine.get(size, "1")) for size in (TENSOR, PIPELINE, DATA))
-
-
-def least_gpus(args: VllmArgs, given: Mapping[str, str]) -> int:
-    """The number of GPUs that the engines of placed arguments use at least.
-
-    Engines that `place` adds because there are more GPUs are not needed, unless `gpus` named these.
-    """
-    added = {} if args.gpus else {DATA: given.get(DATA, "1")}
-    return gpus_needed({**args.engine, **added})
 
 
 def gpus_of(args: VllmArgs, environment: Mapping[str, str]) -> Sequence[Gpu]:
@@ -86,8 +70,15 @@ def place(
     pipeline = int(engine.get(PIPELINE, "1"))
     room = len(gpus) // (pipeline * int(engine.get(DATA, "1")))
     tensor = int(engine[TENSOR]) if TENSOR in engine else 1
-    if TENSOR not in engine and weights is not None and room > 0:
-        tensor = _tensor(engine, gpus, weights // pipeline, room, heads)
+    totals = [gpu.total for gpu in gpus if gpu.total is not None]
+    if TENSOR not in engine and weights is not None and room > 0 and len(totals) == len(gpus):
+        memory, share = (
+            min(totals) * MIB,
+            float(engine.get("gpu_memory_utilization", DEFAULT_SHARE)),
+        )
+        spread = parallelism(weights // pipeline, room, memory, share, heads=heads)
+        # As many as there is room for, if the weights do not fit.
+        tensor = spread or 2 ** (room.bit_length() - 1)
     data = int(engine.get(DATA, max(1, len(gpus) // (tensor * pipeline))))
     sizes = {name: str(size) for name, size in ((TENSOR, tensor), (DATA, data)) if size > 1}
     each = tensor * pipeline
@@ -97,16 +88,3 @@ def place(
     left = f", and {idle} {'is' if idle == 1 else 'are'} left idle" if idle > 0 else ""
     said = f"{engines}, of {len(gpus)}{left}"
     return {name: size for name, size in sizes.items() if name not in engine}, said
-
-
-def _tensor(
-    engine: Mapping[str, str], gpus: Sequence[Gpu], weights: int, room: int, heads: int | None
-) -> int:
-    """The GPUs that hold the weights once; as many as there is room for, if they do not fit."""
-    totals = [gpu.total for gpu in gpus]
-    if None in totals:
-        return 1
-    memory = min(total for total in totals if total is not None) * MIB
-    share = float(engine.get("gpu_memory_utilization", DEFAULT_SHARE))
-    largest = Parallelism(2 ** (room.bit_length() - 1), 1)
-    return (parallelism(weights, room, memory, share, heads=heads) or largest).tensor

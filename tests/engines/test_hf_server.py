@@ -128,7 +128,7 @@ async def test_a_request_that_the_server_fails_at_is_not_asked_again(engine):
     finally:
         engine._server.client._fields = plain
     assert (caught.value.cause, caught.value.retryable) == ("server_error", False)
-    assert "its log tells more" in caught.value.detail
+    assert "see the server's log: " in caught.value.detail
 
 
 async def test_a_server_that_batches_answers_the_same_and_ends_where_the_model_does(
@@ -175,7 +175,7 @@ async def test_a_start_that_fails_names_cause_and_cure(hf_python, weights, tmp_p
     model.attach_log(tmp_path, lambda line: None)
     with pytest.raises(ModelError) as caught:
         await model.open()
-    assert caught.value.found == "there is no dtype floaty"
+    assert caught.value.found == "transformers has no dtype floaty"
 
 
 def test_the_servers_help_knows_what_the_adapter_takes_for_known(hf_python, weights):

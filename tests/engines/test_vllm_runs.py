@@ -1,7 +1,8 @@
-"""Whole runs on real engines: one after the other, killed, and gone on with."""
+"""Whole runs on real engines: one after the other, killed and gone on with, random answers."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -9,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(2400)]
+from harness.cli.main import main
 
+from .conftest import WHOLE_PROMPTS
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(2400)]
 PEOPLE = 40
 FEW = {"max_num_seqs": "2"}
 """Two requests at a time, so that a stage lasts long enough to be disturbed."""
@@ -94,3 +98,61 @@ def test_a_server_that_is_killed_is_started_again_once_and_then_given_up(command
     assert done_before + 4 <= len(command.records("name")) < PEOPLE
     (log,) = (command.run_folder / "engines").iterdir()
     assert log.read_text().count(UP) == 2
+
+
+def causes(outcomes):
+    """How many failed; each has its cause."""
+    failed = [one for one in outcomes if one["type"] != "done"]
+    assert {one["type"] for one in failed} <= {"unreadable", "call_failed"}
+    assert all(one["cause"] for one in failed)
+    return len(failed)
+
+
+def missing(metric):
+    """How many scores are missing; each has its cause."""
+    assert all(cause.split("/")[1] for cause in metric["missing"])
+    return sum(metric["missing"].values())
+
+
+@pytest.mark.parametrize(
+    ("task", "limit", "change", "stages", "metrics"),
+    [
+        ("behaviour_movies_a", 20, "kept=20", ("recommend",), ("gap",)),
+        (
+            "usersum_movielens_hc", 6, "max_words=40",
+            ("segment", "combine", "predict"), ("qm", "ifm", "idm"),
+        ),
+    ],
+    ids=["behaviour", "usersum"],
+)  # fmt: skip
+def test_every_random_answer_has_a_value_or_a_cause(
+    command, *, task, limit, change, stages, metrics
+):
+    done = command.run("--limit", str(limit), "--set", change, task=task, **WHOLE_PROMPTS)
+    assert done.code in (0, 3), done.err
+    assert causes(one["outcome"] for stage in stages for one in command.records(stage)) > 0
+    found = done.summary(task)["metrics"]
+    for name in metrics:
+        assert found[name]["n"] + missing(found[name]) == limit
+
+
+def test_texts_at_random_are_searched_and_every_failure_has_a_cause(command, monkeypatch):
+    monkeypatch.chdir(command.folder)
+    given = ["--data", "sample", "--embedder", "hashing", "--out", "index"]
+    assert main(["horizon", "index", *given]) == 0
+    some = ("--role", "retriever=catalogue:index", "--limit", "4")
+    done = command.run(*some, task="horizon_text", **WHOLE_PROMPTS)
+    assert done.code in (0, 3), done.err
+    asked, searched = command.records("generate"), command.records("retrieve")
+    assert len(searched) == len(asked) - causes(one["outcome"] for one in asked) > 0
+    assert {one["outcome"]["type"] for one in searched} == {"done"}
+    calls = [call for one in asked for call in one["calls"]]
+    whole = [json.loads(call["text"]) for call in calls if call["finish"] == "stop"]
+    fields = {"queries", "item_descriptions_timewise"}
+    assert whole and {name for one in whole for name in one} <= fields
+    for task in ("horizon_query", "horizon_long"):
+        summary = done.summary(task)
+        stage, recall = summary["stages"]["generate"], summary["metrics"]["recall_10"]
+        use = stage["roles"]["candidate"]
+        assert use["asked_schema"] == stage["items"] >= use["met_schema"]
+        assert recall["n"] + missing(recall) == stage["items"] > 0

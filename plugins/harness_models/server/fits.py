@@ -66,11 +66,9 @@ def weights_findings(
     if size is None:
         return [access or doubtful(WEIGHTS, "the size of the weights is not known")]
     text = f"{size / GB:.1f} GB of weights"
-    problem = _does_not_fit(size, memory, shards)
-    if problem is not None:
-        says, to_do = problem
+    if problem := _does_not_fit(size, memory, shards):
         finding = bad if memory is not None and not shrunk else doubtful
-        fits = finding(WEIGHTS, f"{text} {says}", to_do)
+        fits = finding(WEIGHTS, f"{text} {problem[0]}", problem[1])
     else:
         fits = good(WEIGHTS, f"{text} {'on the hub' if folder is None else 'on this machine'}")
     return [fits] if access is None else [fits, access]
@@ -95,7 +93,7 @@ def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str
     says = f"do not fit on {on} {each / GIB:.1f} GiB"
     spread = parallelism(size, len(totals), each, memory.share)
     if spread is not None:
-        return says, f"set tensor_parallel_size={spread.tensor}"
+        return says, f"set tensor_parallel_size={spread}"
     return says, "use quantized weights (FP8, AWQ, GPTQ), or more GPUs"
 
 
@@ -114,7 +112,11 @@ def _no_access(model: str, *, elsewhere: bool) -> Finding | None:
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
     finding = doubtful if elsewhere else bad
-    absent = f"{model}{_about_size(model)} is not in the cache"
+    billions = re.search(r"(?<![\w.])(\d+(\.\d+)?)[Bb]\b", model)
+    smaller = re.search(r"awq|gptq|gguf|fp8|int[48]|[48]bit", model, re.IGNORECASE)
+    # By the name, as weights of 16 bits.
+    about = f" (about {2 * float(billions[1]):.0f} GB)" if billions and not smaller else ""
+    absent = f"{model}{about} is not in the cache"
     if constants.HF_HUB_OFFLINE:
         return finding(WEIGHTS, f"{absent}, and HF_HUB_OFFLINE is set", FETCH)
     try:
@@ -129,11 +131,3 @@ def _no_access(model: str, *, elsewhere: bool) -> Finding | None:
     except Exception:  # any other error of the transport: no answer came
         return finding(WEIGHTS, f"{absent}, and the hub cannot be reached", FETCH)
     return None
-
-
-def _about_size(model: str) -> str:
-    """The size of weights of 16 bits by the model's name: " (about 140 GB)"; empty if unknown."""
-    billions = re.search(r"(?<![\w.])(\d+(\.\d+)?)[Bb]\b", model)
-    if billions is None or re.search(r"awq|gptq|gguf|fp8|int[48]|[48]bit", model, re.IGNORECASE):
-        return ""
-    return f" (about {2 * float(billions[1]):.0f} GB)"

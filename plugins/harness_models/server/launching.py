@@ -60,9 +60,8 @@ def launch(
         log.parent.mkdir(parents=True, exist_ok=True)
         file = log.open("ab")
     except OSError as error:
-        raise StorageError(
-            "the engine's log cannot be written", where=str(log), found=error.strerror
-        ) from error
+        problem = "the engine's log cannot be written"
+        raise StorageError(problem, where=str(log), found=error.strerror) from error
     with file:
         start = file.tell()
         kept = subprocess.Popen(
@@ -153,11 +152,11 @@ class Launched:
                 # Processes are left only if the keeper itself was killed.
                 keeper.send(signal.SIGKILL, keeper.members(self._keeper.pid))
             if time.monotonic() >= deadline:
-                rest = keeper.members(self._keeper.pid)
+                rest = [f"{pid} {name_of(pid)}" for pid in keeper.members(self._keeper.pid)]
                 raise ModelError(
                     f"the engine has not ended {patience:g} s after the signal to end",
                     where=self._program,
-                    found="; ".join(f"{pid} {name_of(pid)}" for pid in rest) or "its keeper",
+                    found="; ".join(rest) or "its keeper",
                     expected="no process of the engine",
                     hint="end these processes to free their memory; "
                     f"{self.log} may show the reason",

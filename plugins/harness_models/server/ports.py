@@ -29,27 +29,16 @@ def held_by(port: int, pids: Collection[int]) -> bool | None:
 
     Checked before a server is used: another process may have taken the port, and would answer.
     """
-    if not Path(TABLES[0]).exists():
-        listeners = listeners_of_lsof(port)
+    if not Path(TABLES[0]).exists():  # as on macOS
+        listing = ["lsof", "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-t"]
+        done = subprocess.run(listing, capture_output=True, text=True, check=False)
+        listeners = {int(pid) for pid in re.findall(r"^\d+$", done.stdout, re.MULTILINE)}
         return not listeners.isdisjoint(pids) if listeners else None
-    wanted = {f"socket:[{inode}]" for inode in inodes_of_proc(port)}
-    return any(wanted & open_files(pid) for pid in pids) if wanted else None
-
-
-def inodes_of_proc(port: int) -> set[str]:
-    """The inodes of the sockets that listen on a port, of all processes."""
-    found = set()
+    wanted = set()
     for table in TABLES:
         with suppress(OSError):
             for line in Path(table).read_text().splitlines()[1:]:
                 fields = line.split()
                 if fields[3] == LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
-                    found.add(fields[9])
-    return found
-
-
-def listeners_of_lsof(port: int) -> set[int]:
-    """The processes that listen on a port, without /proc, as on macOS."""
-    listing = ["lsof", "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-t"]
-    done = subprocess.run(listing, capture_output=True, text=True, check=False)
-    return {int(pid) for pid in re.findall(r"^\d+$", done.stdout, re.MULTILINE)}
+                    wanted.add(f"socket:[{fields[9]}]")
+    return any(wanted & open_files(pid) for pid in pids) if wanted else None

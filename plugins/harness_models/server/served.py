@@ -33,7 +33,7 @@ from harness.contracts.model import (
 )
 from harness_models.openai import OpenAIModel
 from harness_models.openai_args import OpenAIArgs
-from harness_models.openai_embeddings import kind_for
+from harness_models.openai_embeddings import EmbeddingModel
 from harness_models.server.ports import HOST, free_port, held_by
 
 if TYPE_CHECKING:
@@ -205,13 +205,17 @@ class _Server:
             raise PortTaken
         return bool(ours)
 
-    async def accepts_connections(self) -> bool:
-        """True if a connection succeeds."""
-        with suppress(OSError, PortTaken):
-            _, writer = await self._connect()
-            writer.close()
-            return True
-        return False
+    async def has_ended(self) -> bool:
+        """True if it has ended; waits for one that accepts no connections."""
+        until = time.monotonic() + STOP_SECONDS
+        while self.launched.ended() is None and time.monotonic() < until:
+            # The pause comes first: a dying server may still seem to listen.
+            await asyncio.sleep(LOOK_SECONDS)
+            with suppress(OSError, PortTaken):
+                _, writer = await self._connect()
+                writer.close()
+                return False
+        return self.launched.ended() is not None
 
     async def is_healthy(self) -> bool:
         """False if it says that it is unhealthy, or does not answer at all."""
@@ -322,7 +326,7 @@ class ServedModel(Model):
                 self._note_silence(sent)
             elif error.cause not in BROKEN:
                 self._last_answer = time.monotonic()
-            elif self._restarting is not None or await _has_ended(server):
+            elif self._restarting is not None or await server.has_ended():
                 await self._wait_for_restart(server)
             if error.status not in self.engine.final:
                 raise
@@ -472,7 +476,7 @@ class ServedModel(Model):
             **self.engine.requests,
         )
         own_socket = socket if port is None else None
-        client = kind_for(self._settings)(
+        client = (EmbeddingModel if self._settings.embeds else OpenAIModel)(
             args, self._settings, own=True, socket=own_socket, fields=self.engine.fields
         )
         client.identity = self.identity  # its messages name this model
@@ -566,17 +570,6 @@ def _with_stop(request: Request, client: OpenAIModel) -> Request:
     return msgspec.structs.replace(request, sampling=sampling)
 
 
-async def _has_ended(server: _Server) -> bool:
-    """True if the server has ended; waits for one that accepts no connections."""
-    until = time.monotonic() + STOP_SECONDS
-    while server.launched.ended() is None and time.monotonic() < until:
-        # The pause comes first: a dying server may still seem to listen.
-        await asyncio.sleep(LOOK_SECONDS)
-        if await server.accepts_connections():
-            return False
-    return server.launched.ended() is not None
-
-
 def killed_by(code: int | None) -> str | None:
     """The signal that ended a server; None if it ended by itself."""
     number = (code or 0) - SIGNALLED
@@ -589,7 +582,9 @@ def killed_by(code: int | None) -> str | None:
 
 def last_error(text: str) -> str:
     """The last error in a log with its message, else the last line."""
-    lines = [_without_prefix(line) for line in text.splitlines() if line.strip()]
+    # Without process, level, time and place.
+    prefix = re.compile(r"^(\([^()]*pid=\d+\)\s*)?([A-Z]+ [\d-]+ [\d:.,]+ \[[^\]]*\]\s*)?")
+    lines = [prefix.sub("", line).strip() for line in text.splitlines() if line.strip()]
     errors = [n for n, line in enumerate(lines) if ERROR.match(line)]
     causes = [n for n in errors if not ELSEWHERE.search(lines[n])]
     if not errors:
@@ -600,9 +595,3 @@ def last_error(text: str) -> str:
         more = 3 if lines[at].endswith(":") or "validation error" in lines[at] else 1
         chosen = " ".join(lines[at : at + more])
     return chosen if len(chosen) <= LONGEST_REASON else chosen[: LONGEST_REASON - 1] + "…"
-
-
-def _without_prefix(line: str) -> str:
-    """A line of the log without process, level, time and place."""
-    line = re.sub(r"^\([^()]*pid=\d+\)\s*", "", line)
-    return re.sub(r"^[A-Z]+ [\d-]+ [\d:.,]+ \[[^\]]*\]\s*", "", line).strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,13 @@ def folder_identity(folder: Path) -> str:
     for path in sorted(folder.iterdir()) if folder.is_dir() else (folder,):
         if path.suffix in WEIGHTS and path.is_file():
             status = path.stat()
-            parts[path.name] = [status.st_size, status.st_mtime_ns, _header(path)]
+            header = ""
+            if path.suffix == ".safetensors":
+                with path.open("rb") as file:
+                    start = file.read(8)
+                    length = min(int.from_bytes(start, "little"), LONGEST_HEADER)
+                    header = digest_bytes(start + file.read(length))
+            parts[path.name] = [status.st_size, status.st_mtime_ns, header]
         elif path.suffix in SMALL and path.is_file():
             parts[path.name] = digest_bytes(path.read_bytes())
     return digest(parts)[:16]
@@ -72,7 +79,20 @@ def weights_bytes(model: str, *, folder: Path | None, revision: str | None) -> i
         return folder.stat().st_size
     folder = folder or cached_weights(model, revision)
     if folder is None:
-        return _bytes_on_hub(model, revision)
+        from huggingface_hub import HfApi
+
+        try:
+            about = HfApi().model_info(
+                model, revision=revision, files_metadata=True, timeout=HUB_SECONDS
+            )
+        except Exception:  # the hub's client raises many types, and the server reports it better
+            return None
+        if about.safetensors is not None:
+            counts = about.safetensors.parameters.items()
+            return sum(count * BYTES.get(kind, 1) for kind, count in counts)
+        sizes = {each.rfilename: each.size or 0 for each in about.siblings or ()}
+        by_kind = (sum(sizes[name] for name in sizes if name.endswith(one)) for one in WEIGHTS)
+        return next((size for size in by_kind if size), None)
     total = _settings(str(folder), None, INDEX).get("metadata", {}).get("total_size")
     size = (
         total if isinstance(total, int) else sum(file.stat().st_size for file in files_of(folder))
@@ -114,30 +134,6 @@ def files_of(folder: Path) -> list[Path]:
     return []
 
 
-def _bytes_on_hub(repository: str, revision: str | None) -> int | None:
-    from huggingface_hub import HfApi
-
-    try:
-        about = HfApi().model_info(
-            repository, revision=revision, files_metadata=True, timeout=HUB_SECONDS
-        )
-    except Exception:  # the hub's client raises many types, and the server reports it better
-        return None
-    if about.safetensors is not None:
-        counts = about.safetensors.parameters.items()
-        return sum(count * BYTES.get(kind, 1) for kind, count in counts)
-    files = {each.rfilename: each.size or 0 for each in about.siblings or ()}
-    for suffix in WEIGHTS:
-        if found := [size for name, size in files.items() if name.endswith(suffix)]:
-            return sum(found)
-    return None
-
-
-def attention_heads(model: str, *, revision: str | None = None) -> int | None:
-    """The number of the model's attention heads, from its config; None if it has none."""
-    return _in_config(model, revision, "num_attention_heads")
-
-
 def weights_identity(
     kind: str,
     args: WeightsArgs,
@@ -151,29 +147,25 @@ def weights_identity(
 
     `speed_args` decide only their speed. `software` is the server's name and version.
     """
-    engine = {name: args.engine[name] for name in sorted(args.engine) if name not in speed_args}
-    details: dict[str, Any] = {"engine": engine}
-    if folder is not None:
-        details["identity"] = folder_identity(folder)
-    elif commit is not None:
-        details["revision"] = commit
-    if args.chat_template is not None:
-        details["chat_template"] = digest_bytes(args.chat_template.read_bytes())
-    if args.chat_template_kwargs:
-        details["chat_template_kwargs"] = dict(args.chat_template_kwargs)
-    if software is not None:
-        details[SOFTWARE] = software
+    template = args.chat_template
+    details: dict[str, Any] = {
+        "engine": {
+            name: one for name, one in sorted(args.engine.items()) if name not in speed_args
+        },
+        "identity": folder_identity(folder) if folder else None,
+        "revision": None if folder else commit,
+        "chat_template": digest_bytes(template.read_bytes()) if template else None,
+        "chat_template_kwargs": dict(args.chat_template_kwargs) or None,
+        SOFTWARE: software,
+    }
+    details = {name: one for name, one in details.items() if one is not None}
     if args.requests:
         asked = OpenAIArgs(model=args.model, **args.requests)
         form = form_of(asked)
         details |= request_details(asked, form and form.identity)
-    pinned = folder is not None or commit is not None
-    return Identity(
-        kind=kind,
-        name=folder.resolve().name if folder else args.model,
-        details=details,
-        scope="everywhere" if pinned else "run",
-    )
+    name = folder.resolve().name if folder else args.model
+    scope = "run" if folder is None and commit is None else "everywhere"
+    return Identity(kind=kind, name=name, details=details, scope=scope)
 
 
 def checked_folder(text: str, *, argument: str, all_formats: bool = False) -> Path | None:
@@ -222,7 +214,13 @@ def check_weights(folder: Path) -> None:
                 if not (folder / part).is_file():
                     raise _damaged(path, f"no file {part}", "all files that it names")
     for path in sorted(folder.glob("*.safetensors")):
-        size, expected = path.stat().st_size, _whole_size(path)
+        size, expected = path.stat().st_size, None
+        with path.open("rb") as file, suppress(ValueError, AttributeError, LookupError, TypeError):
+            length = int.from_bytes(file.read(8), "little")
+            if length <= LONGEST_HEADER:
+                tensors = json.loads(file.read(length))
+                ends = [one["data_offsets"][1] for name, one in tensors.items() if name != META]
+                expected = 8 + length + max(ends, default=0)
         if size != expected:
             known = "a header in JSON" if expected is None else f"{expected} bytes"
             raise _damaged(path, f"{size} bytes", f"{known}, as the file was saved")
@@ -236,20 +234,6 @@ def _damaged(path: Path, found: str, expected: str) -> ModelError:
         expected=expected,
         hint="copy or download it again; a training run may still be writing it",
     )
-
-
-def _whole_size(path: Path) -> int | None:
-    """The size of a safetensors file by its header; None if that cannot be read."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > LONGEST_HEADER:
-            return None
-        try:
-            tensors = json.loads(file.read(length))
-            ends = [about["data_offsets"][1] for name, about in tensors.items() if name != META]
-        except (ValueError, AttributeError, KeyError, IndexError, TypeError):
-            return None
-    return 8 + length + max(ends, default=0)
 
 
 def has_chat_template(folder: Path) -> bool:
@@ -289,36 +273,25 @@ def weights_think(
         return args.thinking
     if "reasoning_parser" in args.engine:
         return not any(args.chat_template_kwargs.get(name) is False for name in SWITCHES)
+    place = tokenizer or args.model, None if tokenizer else commit or args.revision
     if args.chat_template is not None:
-        source: str | None = args.chat_template.read_text("utf-8")
-    else:
-        source = _template(tokenizer or args.model, None if tokenizer else commit or args.revision)
-    return None if source is None else lets_think(source, args.chat_template_kwargs)
-
-
-def _template(model: str, revision: str | None) -> str | None:
-    """The text of a model's own chat templates; None if it has none that can be read."""
-    if text := _text(model, revision, TEMPLATES[0]):
-        return text
+        return lets_think(args.chat_template.read_text("utf-8"), args.chat_template_kwargs)
+    source: Any = _text(*place, TEMPLATES[0])
     for name in (TEMPLATES[1], TOKENIZER):
-        found = _settings(model, revision, name).get("chat_template")
-        if isinstance(found, list):
-            named = {one.get("name"): one.get("template") for one in found}
-            found = named.get("default") or next(iter(named.values()), None)
-        if isinstance(found, str):
-            return found
-    return None
+        source = source or _settings(*place, name).get("chat_template")
+        if isinstance(source, list):
+            named = {one.get("name"): one.get("template") for one in source}
+            source = named.get("default") or next(iter(named.values()), None)
+    return lets_think(source, args.chat_template_kwargs) if isinstance(source, str) else None
 
 
 def check_template(model: str, *, folder: Path | None, commit: str | None) -> None:
     """Raise ModelError if the weights, as far as they are on this machine, lack a chat template."""
     without = None
-    if folder is not None and folder.is_file():
-        return  # a GGUF file holds its template
-    if folder is not None:
-        without = None if has_chat_template(folder) else folder
-    elif commit is not None:
+    if folder is None and commit is not None:
         without = cached_without_template(model, commit)
+    elif folder is not None and folder.is_dir():  # a GGUF file holds its template
+        without = None if has_chat_template(folder) else folder
     if without is not None:
         raise ModelError(
             "the checkpoint has no chat template, so it cannot answer messages",
@@ -335,10 +308,24 @@ def commit_of(repository: str, revision: str | None) -> str | None:
     if ELSEWHERE.fullmatch(repository):
         return None
     repository = repository.partition(":")[0]
-    from huggingface_hub import constants
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
-    if commit := _commit_on_hub(repository, revision):
-        return commit
+    if not constants.HF_HUB_OFFLINE:
+        try:
+            about = HfApi().model_info(repository, revision=revision, timeout=HUB_SECONDS)
+        except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+            raise ModelError(
+                "the hub has no such repository or revision, or you have no access to it",
+                where="--model_args",
+                found=f"{repository}@{revision}" if revision else repository,
+                expected="the name of an existing repository of weights",
+                hint="for private repositories, set HF_TOKEN in the environment",
+            ) from error
+        except Exception:  # no network: the server will use the cache
+            about = None
+        if about is not None and about.sha:
+            return str(about.sha)
     name = "models--" + repository.replace("/", "--")
     known = Path(constants.HF_HUB_CACHE) / name / "refs" / (revision or "main")
     return known.read_text().strip() if known.is_file() else None
@@ -346,7 +333,7 @@ def commit_of(repository: str, revision: str | None) -> str | None:
 
 def longest_context(model: str, *, revision: str | None = None) -> int | None:
     """The number of tokens that a model supports, from its config; None if it has none."""
-    return _in_config(model, revision, "max_position_embeddings")
+    return in_config(model, revision, "max_position_embeddings")
 
 
 def end_tokens(model: str, *, revision: str | None = None) -> list[int]:
@@ -359,7 +346,7 @@ def end_tokens(model: str, *, revision: str | None = None) -> list[int]:
     return []
 
 
-def _in_config(model: str, revision: str | None, name: str) -> int | None:
+def in_config(model: str, revision: str | None, name: str) -> int | None:
     """A whole number of a model's config; None if it has none."""
     found = (part.get(name) for part in _parts(_settings(model, revision, "config.json")))
     return next((number for number in found if isinstance(number, int)), None)
@@ -390,33 +377,3 @@ def _text(model: str, revision: str | None, name: str) -> str | None:
         return Path(hf_hub_download(model, name, revision=revision)).read_text("utf-8")
     except Exception:  # the hub's client raises many types, and the server reports it better
         return None
-
-
-def _commit_on_hub(repository: str, revision: str | None) -> str | None:
-    from huggingface_hub import HfApi, constants
-    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
-
-    if constants.HF_HUB_OFFLINE:
-        return None
-    try:
-        return HfApi().model_info(repository, revision=revision, timeout=HUB_SECONDS).sha
-    except (RepositoryNotFoundError, RevisionNotFoundError) as error:
-        raise ModelError(
-            "the hub has no such repository or revision, or you have no access to it",
-            where="--model_args",
-            found=f"{repository}@{revision}" if revision else repository,
-            expected="the name of an existing repository of weights",
-            hint="for private repositories, set HF_TOKEN in the environment",
-        ) from error
-    except Exception:  # no network: the server will use the cache
-        return None
-
-
-def _header(path: Path) -> str:
-    """A digest of a weight file's header; empty for formats without one."""
-    if path.suffix != ".safetensors":
-        return ""
-    with path.open("rb") as file:
-        start = file.read(8)
-        length = int.from_bytes(start, "little")
-        return digest_bytes(start + file.read(min(length, LONGEST_HEADER)))

@@ -8,8 +8,6 @@ from harness_models.baseline import BaselineModel
 from harness.contracts.model import CallError, Message, Request, Sampling, Topic
 from harness.registry import Origin, Plugins, RespondentRegistration
 
-ORIGIN = Origin(plugin="quiz", distribution="quiz 1.0", module="quiz.plugin", package=None)
-
 
 def echo(variables, chance):
     return f"{variables['question']} {chance.random()}"
@@ -18,17 +16,15 @@ def echo(variables, chance):
 def plugins(*given):
     """Plugins whose respondents answer `quiz`'s prompt for the candidate: (prompt, name, …)."""
     plugins = Plugins(manager=pluggy.PluginManager("harness"))
+    origin = Origin(plugin="quiz", distribution="quiz 1.0", module="quiz.plugin", package=None)
+    of = {"origin": origin, "benchmark": "quiz", "role": "candidate"}
     for prompt, name, respond, version in given:
-        registration = RespondentRegistration(
-            name=name,
-            factory=lambda respond=respond: respond,
-            origin=ORIGIN,
-            benchmark="quiz",
-            prompt=prompt,
-            role="candidate",
-            version=version,
-        )
-        plugins.respondents.add(registration)
+        plugins.respondents.add(
+            RespondentRegistration(
+                name=name, factory=lambda respond=respond: respond, prompt=prompt, version=version,
+                **of,
+            )
+        )  # fmt: skip
     return plugins
 
 
@@ -37,17 +33,12 @@ def model(*given, name="default"):
 
 
 def request(prompt="ask", question="why?", seed=0):
+    about = {"benchmark": "quiz", "stage": "ask", "role": "candidate"}
     return Request(
         messages=(Message("user", question),),
         sampling=Sampling(),
         seed=seed,
-        topic=Topic(
-            benchmark="quiz",
-            stage="ask",
-            role="candidate",
-            prompt=prompt,
-            variables={"question": question},
-        ),
+        topic=Topic(prompt=prompt, variables={"question": question}, **about),
     )
 
 
@@ -61,11 +52,10 @@ async def test_it_answers_by_topic_and_the_same_each_time():
     assert await baseline.ask(request(seed=1)) != first
     assert (await baseline.ask(request(question="who?"))).text.split()[1] != first.text.split()[1]
     await baseline.close()
-
-
-async def test_respondents_are_chosen_by_name():
-    given = (("ask", "default", echo, 1), ("ask", "silent", lambda variables, chance: "-", 4))
-    assert (await model(*given, name="silent").ask(request())).text == "-"
+    silent = ("ask", "silent", lambda variables, chance: "-", 4)
+    assert (
+        await model(("ask", "default", echo, 1), silent, name="silent").ask(request())
+    ).text == "-"
 
 
 def test_its_identity_holds_the_versions_of_its_respondents():

@@ -12,6 +12,7 @@ SHOTS = (
     Message("assistant", "2"),
     Message("user", "2 + 3?"),
 )
+
 CHATML = """\
 {% for message in messages %}
 {{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}
@@ -20,6 +21,7 @@ CHATML = """\
 {{ '<|im_start|>assistant\\n' }}
 {%- endif %}
 """
+
 IN_CHATML = (
     "<|im_start|>system\nAdd.<|im_end|>\n"
     "<|im_start|>user\n1 + 1?<|im_end|>\n"
@@ -84,6 +86,11 @@ def test_a_template_that_cannot_be_used_says_why(template, text, found):
     assert "chat.jinja" in str(caught.value)
 
 
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(UsageError, match="No such file"):
+        template_form(tmp_path / "none.jinja", {})
+
+
 def test_a_conversation_that_the_template_refuses_is_a_failed_call(template):
     picky = template(
         "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
@@ -92,8 +99,3 @@ def test_a_conversation_that_the_template_refuses_is_a_failed_call(template):
     with pytest.raises(CallError, match="no system") as caught:
         picky.render(SHOTS)
     assert (caught.value.cause, caught.value.retryable) == ("bad_request", False)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(UsageError, match="No such file"):
-        template_form(tmp_path / "none.jinja", {})

@@ -19,10 +19,6 @@ from harness.contracts.model import ModelSettings
 from harness.pipeline.settings import parse_args
 
 CASES = {
-    ("openai", ""): (UsageError, "--model_args", "nothing", snapshot("""\
-an openai model needs the model's name on its server
-expected: model=NAME\
-""")),
     ("openai", "model=a,api_key_env=MINE,api_key_file=f"): (
         UsageError, "--model_args", "api_key_env and api_key_file",
         snapshot("""\
@@ -57,12 +53,6 @@ to do: did you mean 'run'?\
 an openai model has no argument 'zork'
 expected: one of model, base_url, api_key_env, api_key_file, revision, identity, immutable, concurrency, batch, max_tokens_field, seed, system_role, endpoint, chat_template, chat_template_kwargs, stop, logprobs, top_logprobs, thinking, azure_endpoint, azure_deployment, api_version, max_answer_bytes, extra_body
 to do: `harness list models openai` describes each\
-""")),
-    ("openai", "model=a,base_url=http://a,azure_endpoint=http://b"): (
-        UsageError, "--model_args", "base_url and azure_endpoint",
-        snapshot("""\
-an openai model has two addresses
-expected: base_url or azure_endpoint, not both\
 """)),
     ("openai", "model=a,top_logprobs=3"): (UsageError, "--model_args", "top_logprobs=3",
         snapshot("""\
@@ -212,30 +202,38 @@ def making(make, **args):
     return lambda: make(ModelSettings(args=args))
 
 
-@pytest.fixture
-def python(tmp_path):
-    """A made-up interpreter: a shell script with these lines."""
+LOOK = "[ \"$1\" = -c ] && echo '{}' && exit 0\necho broken >&2\nexit 3"
+"""An interpreter that prints a look at its packages, and fails at all else."""
 
-    def write(script):
-        file = tmp_path / "python"
-        file.write_text(f"#!/bin/sh\n{script}\n")
-        file.chmod(file.stat().st_mode | stat.S_IXUSR)
-        return str(file)
-
-    return write
-
-
-@pytest.mark.usefixtures("package")
-def test_an_interpreter_that_is_none(folder, python, raised):
-    for script, found in (
-        ("echo no such library >&2\nexit 3", "no such library"),
-        ("exit 3", "exit code 3"),
-    ):
-        serve = making(vllm.make, pretrained=str(folder), python=python(script))
-        assert raised(ModelError, serve, where="DIR/python", found=found) == snapshot("""\
+FOUND = '{"missing": [], "version": "5.23.0"}'
+OTHER = snapshot("""\
 the interpreter for vLLM does not work
 expected: the python of an environment that has vllm\
 """)
+INTERPRETERS = {
+    (vllm, "echo no such library >&2\nexit 3"): ("no such library", OTHER),
+    (vllm, "exit 3"): ("exit code 3", OTHER),
+    (hf, LOOK.replace("{}", "")): ("exit code 0", snapshot("""\
+the interpreter for transformers does not work
+expected: the python of an environment that has transformers[serving]\
+""")),
+    (hf, LOOK.replace("{}", FOUND)): ("broken", snapshot("""\
+transformers serve cannot be started
+expected: transformers 5 or newer, in which `transformers serve --help` works\
+""")),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize(("kind", "script"), INTERPRETERS)
+def test_an_interpreter_that_cannot_serve(folder, tmp_path, raised, kind, script):
+    file = tmp_path / "python"
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    more = {"max_batch_tokens": "9"} if kind is hf else {}
+    serve = making(kind.make, pretrained=str(folder), python=str(file), **more)
+    found, wording = INTERPRETERS[kind, script]
+    assert raised(ModelError, serve, where="DIR/python", found=found) == wording
 
 
 def test_a_vllm_whose_server_does_not_start(folder, package, raised):
@@ -247,28 +245,6 @@ def test_a_vllm_whose_server_does_not_start(folder, package, raised):
 vLLM cannot be started
 expected: a vLLM for which `python -m vllm.entrypoints.openai.api_server --help` works\
 """)
-
-
-HF = {
-    "": ("DIR/python", "exit code 0", snapshot("""\
-the interpreter for transformers does not work
-expected: the python of an environment that has transformers[serving]\
-""")),
-    '{"missing": [], "version": "5.23.0"}': ("DIR/python", "broken", snapshot("""\
-transformers serve cannot be started
-expected: transformers 5 or newer, in which `transformers serve --help` works\
-""")),
-}  # fmt: skip
-
-
-@pytest.mark.usefixtures("package")
-@pytest.mark.parametrize("look", HF)
-def test_an_interpreter_that_cannot_serve_transformers(look, folder, python, raised):
-    # It prints a look at the packages, and fails at all else.
-    name = python(f"[ \"$1\" = -c ] && echo '{look}' && exit 0\necho broken >&2\nexit 3")
-    serve = making(hf.make, pretrained=str(folder), python=name, max_batch_tokens="9")
-    where, found, wording = HF[look]
-    assert raised(ModelError, serve, where=where, found=found) == wording
 
 
 def test_a_chat_template_that_leaves_the_question_out(tmp_path, raised):

@@ -1,7 +1,6 @@
 """The memory of GPUs, as a made-up `nvidia-smi` tells it: the words of the real one, from files."""
 
 import os
-import shutil
 
 import pytest
 from builders.requests import make_request
@@ -44,29 +43,33 @@ async def before(smi):
     return await memory().before_start(silent)
 
 
-async def test_another_process_on_the_gpu_is_named_with_what_helps(smi):
-    smi(TAKEN, f"4711, {ONE}, 59990, /opt/night, train/python\n")
+@pytest.mark.parametrize(
+    ("held", "apps", "found", "hint"),
+    [
+        (
+            "60004, 20994", f"4711, {ONE}, 59990, /opt/night, train/python\n",
+            "process 4711 (/opt/night, train/python) holds 59990 MiB",
+            "end the processes that hold it, or set gpu_memory_utilization=0.23",
+        ),
+        ("60004, 20994", "", "no visible process", "set gpu_memory_utilization=0.23"),
+        (
+            "79000, 2000", "", "no visible process",
+            "choose another GPU with CUDA_VISIBLE_DEVICES",
+        ),
+    ],
+)  # fmt: skip
+async def test_who_holds_the_gpus_memory_is_named_with_what_helps(smi, *, held, apps, found, hint):
+    smi(TAKEN.replace("60004, 20994", held), apps)
     with pytest.raises(ModelError) as caught:
         await memory().before_start(silent)
-    assert str(caught.value) == (
-        "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3): too little of the GPU's memory is free: "
-        "20994 of 81559 MiB, and gpu_memory_utilization=0.92 needs 75035\n"
-        "  found:    process 4711 (/opt/night, train/python) holds 59990 MiB\n"
-        "  to do:    end the processes that hold it, or set gpu_memory_utilization=0.23"
+    assert caught.value.where == "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3)"
+    assert caught.value.problem == (
+        f"too little of the GPU's memory is free: {held.split(', ')[1]} of 81559 MiB, and "
+        "gpu_memory_utilization=0.92 needs 75035"
     )
-
-
-async def test_memory_of_a_process_that_is_not_shown_is_missed_all_the_same(smi):
-    smi(TAKEN)
-    with pytest.raises(ModelError) as caught:
-        await memory().before_start(silent)
-    assert caught.value.found == "no visible process"
-    assert caught.value.hint == "set gpu_memory_utilization=0.23"
-    assert await memory(share=0.25).before_start(silent) is not None
-    smi(TAKEN.replace("60004, 20994", "79000, 2000"))
-    with pytest.raises(ModelError) as caught:
-        await memory().before_start(silent)
-    assert caught.value.hint == "choose another GPU with CUDA_VISIBLE_DEVICES"
+    assert (caught.value.found, caught.value.hint) == (found, hint)
+    if held == "60004, 20994":
+        assert await memory(share=0.25).before_start(silent) is not None
 
 
 async def test_only_the_gpus_that_the_engine_takes_have_to_be_free(smi, monkeypatch):
@@ -77,12 +80,6 @@ async def test_only_the_gpus_that_the_engine_takes_have_to_be_free(smi, monkeypa
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     with pytest.raises(ModelError, match="GPU 1"):
         await memory().before_start(silent)
-
-
-async def test_without_nvidias_tools_nothing_is_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert shutil.which("nvidia-smi") is None
-    assert await memory().before_start(silent) is None
 
 
 @pytest.mark.parametrize(
@@ -156,24 +153,14 @@ async def test_memory_that_does_not_come_back_is_an_error_that_names_who_holds_i
     assert caught.value.where == "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3)"
     assert "60004 MiB are in use, and 4 were before the engine started" in str(caught.value)
     assert caught.value.found == found
-
-
-async def test_a_process_of_the_engine_that_still_shows_is_not_back_however_little_it_holds(
-    smi, before
-):
+    # A process of the engine that still shows is not back, however little it holds.
     smi(FREE, f"{GONE}, {ONE}, 10, VLLM::Worker\n")
     with pytest.raises(ModelError, match="is not free"):
         await memory().wait_until_freed(before, ours=[GONE])
-
-
-async def test_gpus_that_can_no_longer_be_looked_at_prove_nothing(smi, before):
     smi(FREE).write_text("#!/bin/sh\necho Unable to determine the device handle; exit 15\n")
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError, match="cannot verify that the GPU memory was freed") as caught:
         await memory().wait_until_freed(before, ours=[GONE])
-    assert str(caught.value) == (
-        f"{memory().name}: cannot verify that the GPU memory was freed\n"
-        "  found:    nvidia-smi: Unable to determine the device handle"
-    )
+    assert caught.value.found == "nvidia-smi: Unable to determine the device handle"
 
 
 def gpus(*names):
@@ -220,15 +207,10 @@ def test_who_holds_memory_of_which_gpu(smi):
     assert str(look.of(look.gpus[1])[1]) == "process 9 (c) holds memory"
 
 
-@pytest.fixture
-def served(serve_model, tmp_path):
-    """A model whose server is made up, on a GPU that is; and the file of its starts."""
-    identity = Identity(kind="vllm", name="tiny")
-    return serve_model(identity=identity, memory=memory()), tmp_path / "starts"
-
-
-async def test_an_engine_is_closed_only_when_its_gpu_is_free_again(smi, served):
-    model, starts = served
+async def test_an_engine_is_closed_or_started_again_only_when_its_gpu_is_free_again(
+    smi, serve_model, tmp_path
+):
+    model = serve_model(identity=Identity(kind="vllm", name="tiny"), memory=memory())
     smi(FREE)
     await model.open()
     smi(TAKEN)
@@ -238,30 +220,24 @@ async def test_an_engine_is_closed_only_when_its_gpu_is_free_again(smi, served):
     assert server.ended() is not None
     smi(FREE)
     await model.open()
-    await model.close()
-    assert starts.read_text() == "start\nstart\n"
-
-
-async def test_no_server_is_started_again_while_the_dead_ones_memory_is_held(smi, served):
-    model, starts = served
-    smi(FREE)
-    await model.open()
     smi(TAKEN)
-    question = make_request("die 1")
     with pytest.raises(CallError, match="is not free") as caught:
-        await model.ask(question)
+        await model.ask(make_request("die 2"))
     assert caught.value.fatal
-    assert starts.read_text() == "start\n"
+    assert (tmp_path / "starts").read_text() == "start\nstart\n"
     smi(FREE)
 
 
-def test_the_make_of_the_gpus_and_their_driver_are_for_the_manifest(smi, monkeypatch):
+async def test_make_and_driver_are_for_the_manifest_and_nothing_is_looked_at_without_tools(
+    smi, monkeypatch
+):
     smi(FREE + IDLE)
     both = {"gpu": "NVIDIA H100 80GB HBM3", "gpus": 2, "driver": "570.86.15"}
     assert memory(count=2).make_and_driver() == both
     assert memory(count=2, chosen=chosen_by("1")).make_and_driver() == both | {"gpus": 1}
     monkeypatch.setenv("PATH", "/none")
     assert memory().make_and_driver() == {}
+    assert await memory().before_start(silent) is None
 
 
 def test_findings_are_each_gpu_and_who_holds_the_memory_of_one_that_is_wanted(smi, monkeypatch):

@@ -16,6 +16,7 @@ from harness_models.server import keeper
 
 LINUX = sys.platform == "linux"
 
+
 TELL = """
 import os, pathlib, signal, subprocess, sys, time
 def tell(name):
@@ -25,22 +26,10 @@ def tell(name):
 """
 """What a child says when it is ready: its process id, in a file of that name."""
 
+STAYS = "time.sleep(600)"
+
+
 QUIET = TELL + "tell('child'); time.sleep(600)"
-
-STUBBORN = TELL + "signal.signal(signal.SIGTERM, signal.SIG_IGN); tell('child'); time.sleep(600)"
-
-ORDERLY = (
-    TELL
-    + """
-def leave(number, frame):
-    print("in good order", flush=True)
-    sys.exit(3)
-signal.signal(signal.SIGTERM, leave)
-tell("child")
-time.sleep(600)
-"""
-)
-
 FAMILY = (
     TELL
     + """
@@ -64,7 +53,11 @@ exec(sys.argv[2])
 )
 """A child, a grandchild, and a daemon of its own; only the child heeds SIGTERM."""
 
-STAYS = "time.sleep(600)"
+
+def keeper_of(command, *, grace=60.0):
+    options = ["--grace", str(grace), "--", *command]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.Popen([sys.executable, "-I", keeper.__file__, *options], text=True, **pipes)
 
 
 @pytest.fixture
@@ -84,16 +77,6 @@ def started(tmp_path):
         one.stdout.close()
 
 
-def keeper_of(command, *, grace=60.0):
-    return subprocess.Popen(
-        [sys.executable, "-I", keeper.__file__, "--grace", str(grace), "--", *command],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
 def pid_in(folder, name):
     file = folder / name
     wait_until(file.exists)
@@ -109,18 +92,27 @@ def test_a_command_has_nothing_to_read_and_writes_where_the_keeper_does(started)
     assert loud.stdout.read() == "out\nerr\n"
 
 
-def closed(kept):
-    kept.stdin.close()
+ORDERLY = """
+def leave(number, frame):
+    print("in good order", flush=True)
+    sys.exit(3)
+signal.signal(signal.SIGTERM, leave)
+tell("child")
+time.sleep(600)
+"""
 
 
-def wrote(kept):
-    kept.stdin.write("\n")
-    kept.stdin.flush()
-
-
-@pytest.mark.parametrize("end", [closed, wrote, subprocess.Popen.terminate])
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda kept: kept.stdin.close(),
+        lambda kept: (kept.stdin.write("\n"), kept.stdin.flush()),
+        subprocess.Popen.terminate,
+    ],
+    ids=["closed", "wrote", "terminated"],
+)
 def test_input_its_end_or_a_signal_ends_the_command_in_good_order(started, tmp_path, end):
-    orderly = started(ORDERLY)
+    orderly = started(TELL + ORDERLY)
     child = pid_in(tmp_path, "child")
     assert orderly.poll() is None
     end(orderly)
@@ -133,7 +125,8 @@ def test_a_killed_keeper_has_a_second_process_that_kills_a_child_which_ignores_s
     started, tmp_path
 ):
     """Ray kills the children of a worker that ends."""
-    stubborn = started(STUBBORN, grace=0.3)
+    ignore = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    stubborn = started(f"{TELL}{ignore}; tell('child'); {STAYS}", grace=0.3)
     child = pid_in(tmp_path, "child")
     stubborn.kill()
     wait_until(lambda: not lives(child))
@@ -302,34 +295,6 @@ def test_a_file_that_may_not_be_run_or_lacks_its_interpreter_is_named(tmp_path, 
     said, _ = barred.communicate(timeout=60)
     assert said == f"{file} cannot be started: {why}\n"
     assert barred.returncode == code
-
-
-def test_a_killed_parent_takes_everything_with_it_though_another_holds_the_pipe(tmp_path):
-    # A child that was forked without exec has inherited our end of the pipe.
-    parent = f"""
-command = [sys.executable, "-c", {FAMILY!r}, sys.argv[1], {STAYS!r}]
-kept = subprocess.Popen(
-    [sys.executable, "-I", {keeper.__file__!r}, "--grace", "0.3", "--", *command],
-    stdin=subprocess.PIPE, start_new_session=True,
-)
-pathlib.Path(sys.argv[1], "kept").write_text(str(kept.pid))
-if os.fork() == 0: tell('other'); time.sleep(600)
-tell("parent")
-time.sleep(600)
-"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", TELL + parent, str(tmp_path)], stdout=subprocess.DEVNULL
-    )
-    names = ("parent", "kept", "child", "grandchild", "daemon", "other")
-    _, *pids, other = (pid_in(tmp_path, name) for name in names)
-    try:
-        assert all(lives(pid) for pid in pids)
-        process.kill()
-        process.wait(timeout=60)
-        wait_until(lambda: not any(lives(pid) for pid in pids))
-        assert lives(other)
-    finally:
-        os.kill(other, signal.SIGKILL)
 
 
 EXIT_THREAD = {"x86_64": 60, "aarch64": 93}.get(platform.machine(), 0)

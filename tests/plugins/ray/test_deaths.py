@@ -1,57 +1,18 @@
-"""Workers and drivers that die: others do what they left, and ask again only what was in flight."""
+"""Workers, drivers, nodes and engines that die: others do what they left, and little twice."""
 
 from __future__ import annotations
 
 import signal
-from collections import Counter
 from contextlib import nullcontext
 
 import pytest
-from builders.clusters import ON_RAY, PATIENCE, living_workers, with_signal
-from builders.processes import wait_until
-from builders.ray_faults import raylet_of, scores_of, stopped
+from builders.clusters import ON_RAY, with_signal
+from builders.ray_faults import QUESTIONS, raylet_of, scores_of, stopped, two_nodes, watched
 from builders.toys import asked, current_lines, outcomes
 
-from harness.testing import faults
-
 pytestmark = ON_RAY
-
 WORDS = [f"w{number % 7} {number}" for number in range(20)]
-PRICES = "".join(
-    f'[prices."openai:{name}"]\ninput = 0\noutput = 1e6\n' for name in ("candidate", "referee")
-)
 ANY_ERRORS = {"errors": 1.0}
-
-
-@pytest.mark.parametrize("killed", ["workers", "driver"])
-def test_an_item_whose_worker_is_killed_between_its_questions_asks_none_again(runs, serve, killed):
-    def second(request):
-        text = request.body["messages"][-1]["content"]
-        return faults.SILENCE if text.startswith("say twice") else None
-
-    server = serve(faults=second)
-    words = [f"twice {number}" for number in range(12)]
-    runs.words(*words)
-    process = runs.start("ray", "--reuse", "run")
-    wait_until(lambda: server.count == 24 and runs.kept() == 12)
-    server.faults = ()
-    if killed == "driver":
-        process.kill()
-        process.communicate()
-        process = runs.start("ray", "--reuse", "run")
-    else:
-        for worker in living_workers():
-            with_signal(worker, signal.SIGKILL)
-    _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, said
-    counted = Counter(asked(server))
-    assert {text: counted[text] for text in counted if text.startswith("say first")} == {
-        f"say first {word}": 1 for word in words
-    }
-    lines = current_lines(runs.only, "say")
-    assert outcomes(lines) == {f"{number:03}": word for number, word in enumerate(words)}
-    # What it cost is in the record of the item that asked, as if nothing had happened.
-    assert {line["calls"][0].get("source", "model") for line in lines} == {"model"}
 
 
 @pytest.mark.parametrize("killed", ["worker", "raylet", "driver", "driver, then local"])
@@ -116,44 +77,52 @@ def test_an_item_that_kills_its_worker_is_broken_and_others_are_whole(runs, serv
     assert sum(text.startswith("say") for text in asked(server)) <= 20 + 4 * 16
 
 
-def test_two_items_that_kill_their_workers_end_the_run(runs, serve):
-    serve()
-    runs.words("die 0", *WORDS[1:5], "die 5")  # of one user, and so in one shard
-    (runs.package / "die").mkdir()
-    done = runs.run("ray", workers=1, max_failures=ANY_ERRORS)
-    assert (done.status, done.exit_code) == ("failed", 1)
-    said = str(done.errors[0])
-    assert "several items each end the worker that works them" in said and "2 items" in said
-    (runs.package / "die").rmdir()
-    done = runs.run("ray", max_failures=ANY_ERRORS)
-    assert done.status == "done", done.errors
-    assert outcomes(current_lines(done.folder, "say")) == {
-        "000": "die 0", "005": "die 5", **{f"{n:03}": WORDS[n] for n in range(1, 5)}
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("killed", ["nothing", "workers"])
-@pytest.mark.parametrize("unit", ["calls", "cost"])
-def test_a_budget_is_never_passed(run, nodes, whole, unit, killed):
-    """Each call costs 2 to 60, and before it is sent it may cost 64."""
-    answer = run.server.answer
-    run.server.answer = lambda body: f"{answer(body)} {'z ' * 54}".strip()
-    (run.runs.folder / "prices.toml").write_text(PRICES)
-    bound = {"calls": "100", "cost": "5600"}[unit]
-    run.hold(16)
-    run.start(f"--max_{unit}", bound, "--prices", "prices.toml")
-    run.wait_for(16)
-    for worker in nodes.workers() if killed == "workers" else ():
-        with_signal(worker, signal.SIGKILL)
+def test_the_workers_of_a_removed_node_wait_for_the_next_one(run, nodes, whole):
+    run.hold(8)
+    run.start("--workers", "4")
+    run.wait_until(lambda: len(nodes.workers()) == 4)
+    run.wait_for(8)
+    nodes.remove(nodes.other)
+    run.note_kill()
+    run.hold(24)
+    run.wait_for(24)
+    run.wait_until(lambda: len(nodes.workers()) == 2)
+    nodes.add()
+    run.wait_until(lambda: len(nodes.workers()) == 4)
     run.go_on()
-    said = run.ended(code=1)
-    assert f"the budget of {'money' if unit == 'cost' else unit} is spent" in said
-    assert ("of which workers held that died" in " ".join(said.split())) is (killed == "workers")
-    if unit == "calls":
-        sent = run.server.count + run.server.asked_if_thinking
-        assert sent <= 100 if killed == "workers" else sent == 100
-    else:
-        assert sum(len(answer(one.body).split()) + 54 for one in run.server.asked) <= 5600
-    nodes.check_empty()
-    run.start()
     run.ended()
+    run.check(whole)
+    nodes.check_empty()
+
+
+def test_a_run_whose_own_node_dies_ends_and_goes_on_on_a_new_cluster(tmp_path, package, whole):
+    with watched(tmp_path, package, "") as run:
+        with two_nodes() as nodes:
+            run.runs.address = nodes.address
+            run.hold(16)
+            run.start()
+            run.wait_for(16)
+            with_signal(raylet_of(nodes.cluster.head_node), signal.SIGKILL)
+            run.go_on()
+            said = run.ended(code=1)
+            assert "cannot be reached any more" in said and "worked one by one" not in said
+            run.note_kill()
+            nodes.kill()
+        with two_nodes() as nodes:
+            run.runs.address = nodes.address
+            run.start()
+            run.ended()
+            nodes.check_empty()
+        run.check(whole)
+
+
+def test_a_run_whose_head_dies_goes_on_for_the_minute_that_ray_waits(tmp_path, package, whole):
+    with watched(tmp_path, package, "") as run, two_nodes() as nodes:
+        run.runs.address = nodes.address
+        run.hold(QUESTIONS - 8)  # the rest takes less than the minute
+        run.start()
+        run.wait_for(QUESTIONS - 8)
+        nodes.kill_head()
+        run.go_on()
+        run.ended()
+        run.check(whole)

@@ -13,7 +13,6 @@ from harness.base.hashing import stable_int
 from harness.testing import faults
 
 pytestmark = ON_RAY
-
 PAYING = {
     "source", "attempts", "from_store", "shared", "asked", "prompt_tokens", "completion_tokens",
     "saved_prompt_tokens", "saved_completion_tokens",
@@ -77,22 +76,20 @@ def results(run, may_differ):
     """All that came of a run: scores as bytes, summaries, records, counts of calls."""
     scores = {path.parent.name: path.read_bytes() for path in run.glob("*/scores.jsonl")}
     summaries = {
-        path.parent.name: summary_of(path, may_differ) for path in run.glob("*/summary.json")
+        path.parent.name: json.loads(path.read_text()) for path in run.glob("*/summary.json")
     }
     assert scores.keys() == summaries.keys() and scores
-    return scores, summaries, records_of(run, may_differ), usage_of(run, may_differ)
+    for summary in summaries.values():
+        del summary["crc32"]
+        for stage in summary["stages"].values():
+            stage["roles"] = {one: without(may_differ, use) for one, use in stage["roles"].items()}
+    session = json.loads((run / "manifest.json").read_text())["sessions"][-1]
+    usage = {place: without(may_differ, use) for place, use in session["usage"].items()}
+    return scores, summaries, records_of(run, may_differ), usage
 
 
 def without(names, counts):
     return {name: count for name, count in counts.items() if name not in names}
-
-
-def summary_of(path, may_differ):
-    summary = json.loads(path.read_text())
-    del summary["crc32"]
-    for stage in summary["stages"].values():
-        stage["roles"] = {role: without(may_differ, use) for role, use in stage["roles"].items()}
-    return summary
 
 
 def records_of(run, may_differ):
@@ -106,12 +103,6 @@ def records_of(run, may_differ):
                 del line["crc32"]
                 records[name, stage["name"], line.pop("key")] = line, calls
     return records
-
-
-def usage_of(run, may_differ):
-    """The counts of the last session's calls by stage and role."""
-    session = json.loads((run / "manifest.json").read_text())["sessions"][-1]
-    return {place: without(may_differ, use) for place, use in session["usage"].items()}
 
 
 @pytest.fixture

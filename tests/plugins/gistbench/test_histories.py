@@ -1,19 +1,25 @@
-"""Histories: who is kept, in which order, with which texts; and the pool."""
+"""Histories of each layout: who is kept, which signals, in which order, with which texts."""
 
+import gzip
 import hashlib
 import json
+import shutil
 import time
+from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from builders.gistbench import LIKED, SKIPPED, WATCHED
 from builders.texts import write_csv, write_json_lines
 from harness_gistbench.histories import Engagement
-from harness_gistbench.records import PoolObject
+from harness_gistbench.records import SIGNALS, PoolObject
 
-from harness.data import database
+from harness.contracts.task import DataSpec
+from harness.data import database, open_dataset
 
 
 @pytest.fixture
@@ -259,3 +265,352 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkey
     assert told(*command, "--resume", folder, "--quiet")[1] == []
     assert "gist_synthetic: " not in printed("score", folder).err
     assert told("show", folder)[1] == []
+
+
+LOVED, FINE, _, BAD = SIGNALS
+STARS = [(1.0, BAD), (2.0, BAD), (2.5, BAD), (3.0, FINE), (3.5, FINE), (4.5, FINE), (5.0, LOVED)]
+
+
+def review(user, asin, rating, when):
+    return {
+        "rating": rating, "title": "Review title", "text": "Review text", "parent_asin": asin,
+        "user_id": user, "timestamp": when,
+    }  # fmt: skip
+
+
+def product(asin, title, **more):
+    return {"title": title, "store": None, "description": [], "parent_asin": asin, **more}
+
+
+def test_amazon_stars_are_signals(load_histories, tmp_path):
+    reviews = [review(f"u{stars}", "a", stars, 1) for stars, _ in STARS]
+    write_json_lines(tmp_path / "Digital_Music.jsonl", reviews)
+    write_json_lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+    found = load_histories("gist_amazon_music", tmp_path)
+    for stars, signal in STARS:
+        assert found.history(f"u{stars}") == [Engagement("a", "Blue", signal)]
+    assert found.signals == (LOVED, FINE, BAD)
+
+
+def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(load_histories, tmp_path):
+    write_json_lines(
+        tmp_path / "Digital_Music.jsonl",
+        [
+            review("u", "a", 5.0, 1452650000000),
+            review("u", "gone", 5.0, 1452660000000),
+            review("u", "silent", 4.0, 1452670000000),
+            review("u", "b", 2.0, 1552650000000),
+        ],
+    )
+    write_json_lines(
+        tmp_path / "meta_Digital_Music.jsonl",
+        [
+            product(
+                "a", " Blue ", store="Joni  Mitchell", description=["Her fourth.", "A classic"]
+            ),
+            product("silent", "  "),
+            product("b", "Hejira"),
+            product("never-bought", "Mingus"),
+        ],
+    )
+    found = load_histories("gist_amazon_music", tmp_path)
+    assert found.history("u") == [
+        Engagement("b", "Hejira", BAD),
+        Engagement("a", "Blue | Joni Mitchell | Her fourth. | A classic", LOVED),
+    ]
+    assert {one.object for one in found.pool} == {"a", "b"}
+    assert load_histories.notes == {"engagements left out as their object has no text": 2}
+
+
+def test_amazon_ratings_without_reviews_will_do(load_histories, tmp_path):
+    (tmp_path / "Digital_Music.csv").write_text(
+        "user_id,parent_asin,rating,timestamp\nu,a,5.0,1\nu,b,3.0,2\n"
+    )
+    write_json_lines(
+        tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue"), product("b", "Hejira")]
+    )
+    found = load_histories("gist_amazon_music", tmp_path)
+    assert [one.signal for one in found.history("u")] == [FINE, LOVED]
+
+
+def goodreads(folder, interactions, books):
+    (folder / "goodreads_interactions.csv").write_text(
+        "user_id,book_id,is_read,rating,is_reviewed\n" + interactions
+    )
+    (folder / "book_id_map.csv").write_text("book_id_csv,book_id\n948,11\n1000,12\n949,9\n")
+    write_json_lines(folder / "goodreads_books.json", books)
+
+
+def book(number, title, description=""):
+    return {"book_id": number, "title": title, "description": description, "authors": []}
+
+
+def test_goodreads_books_are_joined_by_their_list_and_unrated_ones_counted(
+    load_histories, tmp_path
+):
+    goodreads(
+        tmp_path,
+        "0,948,1,5,0\n0,949,1,0,0\n0,1000,1,3,1\n0,77,1,4,0\n1,949,0,0,0\n0,949,1,2,0\n",
+        [book("12", "Persuasion", "A novel."), book("9", "Ulysses"), book("11", "Emma")],
+    )
+    found = load_histories("gist_goodreads", tmp_path)
+    assert list(found.users) == ["0"]
+    assert found.history("0") == [
+        Engagement("948", "Emma", LOVED),
+        Engagement("1000", "Persuasion | A novel.", FINE),
+        Engagement("949", "Ulysses", BAD),
+    ]
+    assert load_histories.notes == {
+        "engagements left out for want of a rating": 2,
+        "engagements left out as their object has no text": 1,
+        "engagements in the order of the data, as none has a time": 3,
+        "users left out with fewer than 1 engagements": 1,
+    }
+
+
+def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
+    def said(business, stars, date):
+        return {"user_id": "u", "business_id": business, "stars": stars, "date": date}
+
+    write_json_lines(
+        tmp_path / "yelp_academic_dataset_review.json",
+        [
+            said("b1", 5.0, "2014-02-05 20:30:30"),
+            said("b2", 4.0, "2018-07-07 22:09:11"),
+            said("b1", 1.0, "2016-01-01 00:00:00"),
+        ],
+    )
+    write_json_lines(
+        tmp_path / "yelp_academic_dataset_business.json",
+        [
+            {"business_id": "b1", "name": "Turning Point", "city": "Reading", "state": "PA",
+             "stars": 4.5, "categories": "Cafes, Breakfast & Brunch", "hours": None},
+            {"business_id": "b2", "name": "Body Cycle", "city": "Ardmore", "state": "PA",
+             "stars": 5.0, "categories": None, "hours": None},
+        ],
+    )  # fmt: skip
+    turning_point = "Turning Point | Cafes, Breakfast & Brunch | Reading | PA"
+    found = load_histories("gist_yelp", tmp_path)
+    assert found.history("u") == [
+        Engagement("b2", "Body Cycle | Ardmore | PA", FINE),
+        Engagement("b1", turning_point, BAD),
+        Engagement("b1", turning_point, LOVED),
+    ]
+
+
+MATRIX = "user_id,video_id,play_duration,video_duration,time,date,timestamp,watch_ratio\n"
+CAPTIONS = (
+    "video_id,manual_cover_text,caption,topic_tag,first_level_category_id,"
+    "first_level_category_name,second_level_category_id,second_level_category_name,"
+    "third_level_category_id,third_level_category_name\n"
+)
+
+
+def watched(video, ratio, when="1593878903.438"):
+    return f"14,{video},4381,6067,2020-07-05 05:27:48.378,20200705.0,{when},{ratio}\n"
+
+
+RATIOS = {
+    "0.0": SKIPPED, "0.2999999": SKIPPED, "0.3": WATCHED, "0.9": WATCHED, "0.9000001": LIKED,
+    "5.11": LIKED,
+}  # fmt: skip
+
+
+def test_watch_ratios_are_signals(load_histories, tmp_path):
+    rows = [
+        watched(1, ratio).replace("14,", f"u{number},", 1) for number, ratio in enumerate(RATIOS)
+    ]
+    (tmp_path / "small_matrix.csv").write_text(MATRIX + "".join(rows))
+    (tmp_path / "kuairec_caption_category.csv").write_text(
+        f"{CAPTIONS}1,UNKNOWN,Rain,[],1,Nature,-124,UNKNOWN,-124,UNKNOWN\n"
+    )
+    found = load_histories("gist_kuairec", tmp_path)
+    for number, signal in enumerate(RATIOS.values()):
+        assert found.history(f"u{number}") == [Engagement("1", "Rain | Nature", signal)]
+    assert found.signals == (LIKED, WATCHED, SKIPPED)
+
+
+def test_captions_with_bare_returns_keep_their_rows(load_histories, tmp_path):
+    (tmp_path / "small_matrix.csv").write_text(
+        MATRIX + watched(1, 1) + watched(2, 0.5, "1593878904.0") + watched(3, 1, "") + watched(4, 1)
+    )
+    (tmp_path / "kuairec_caption_category.csv").write_bytes(
+        CAPTIONS.encode()
+        + b'1,Cover,So\rlong,"[a,b]",1,Nature,2,Rain,-124,UNKNOWN\n'
+        + b"2,UNKNOWN,,[],-124,UNKNOWN,-124,UNKNOWN,-124,UNKNOWN\n"
+        + b"3,UNKNOWN,End\r,[],1,Nature,1,Nature,-124,UNKNOWN\n"
+    )
+    found = load_histories("gist_kuairec", tmp_path)
+    assert found.history("14") == [
+        Engagement("1", "So long | Cover | [a,b] | Nature | Rain", LIKED),
+        Engagement("3", "End | Nature", LIKED),
+    ]
+    assert load_histories.notes == {
+        "engagements left out as their object has no text": 2,
+        "engagements without a time, taken as the oldest": 1,
+    }
+
+
+def test_the_small_matrix_is_read_where_both_are_there(load_histories, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "small_matrix.csv").write_text(MATRIX + watched(1, 1))
+    (data / "big_matrix.csv").write_text(MATRIX + watched(2, 1))
+    (data / "kuairec_caption_category.csv").write_text(
+        CAPTIONS + "1,,Small,[],1,A,2,B,3,C\n2,,Big,[],1,A,2,B,3,C\n"
+    )
+    assert [one.object for one in load_histories("gist_kuairec", tmp_path).history("14")] == ["1"]
+    big = {"interactions": {"files": ["data/big_matrix.csv"]}}
+    found = load_histories("gist_kuairec", tmp_path, tables=big)
+    assert [one.object for one in found.history("14")] == ["2"]
+
+
+NEWS = (
+    'N1\tsports\tmore\t"Home run, he said\tIt went far.\thttps://x/1\t[]\t[]\n'
+    "N2\tnews\tworld\tTrains stop\t\thttps://x/2\t[]\t[]\n"
+    "N3\tnews\tworld\tBread rises\tIn price\thttps://x/3\t[]\t[]\n"
+)
+BEHAVIORS = (
+    "1\tU1\t11/12/2019 2:14:46 PM\tN3 N2\tN1-0 N2-1\n"
+    "2\tU1\t11/9/2019 12:05:00 AM\tN3 N2\tN2-0\n"
+    "3\tU1\t11/12/2019 9:00:00 AM\tN3 N2\tN3-1\n"
+    "4\tU2\t11/12/2019 9:00:00 AM\t\tN1-1 N9-0\n"
+)
+
+
+@pytest.fixture
+def mind(load_histories, tmp_path):
+    """Loads MIND from these behaviors."""
+
+    def read(behaviors=BEHAVIORS, **options):
+        (tmp_path / "behaviors.tsv").write_text(behaviors)
+        (tmp_path / "news.tsv").write_text(NEWS)
+        return load_histories("gist_mind", tmp_path, **options)
+
+    return read
+
+
+def test_clicks_are_explicit_and_what_was_passed_over_implicit(mind, load_histories):
+    found = mind()
+    assert found.history("U1") == [
+        Engagement("N1", '"Home run, he said | It went far.', SKIPPED),
+        Engagement("N2", "Trains stop", LIKED),
+        Engagement("N3", "Bread rises | In price", LIKED),
+        Engagement("N2", "Trains stop", SKIPPED),
+    ]
+    assert [one.object for one in found.history("U2")] == ["N1"]
+    assert found.signals == (LIKED, SKIPPED)
+    assert load_histories.notes == {"engagements left out as their object has no text": 1}
+
+
+def test_the_history_comes_once_and_as_the_oldest_where_it_is_asked_for(mind):
+    rows = (
+        "1\tU1\t11/12/2019 2:14:46 PM\tN3 N2\tN1-0 N2-0\n"
+        "2\tU1\t11/9/2019 12:05:00 AM\tN3 N2\tN1-1\n"
+        "3\tU2\t11/12/2019 9:00:00 AM\t\tN1-1 N9-0\n"
+    )
+    found = mind(rows, untimed_history=True)
+    assert [(one.object, one.signal) for one in found.history("U1")] == [
+        ("N1", SKIPPED), ("N2", SKIPPED), ("N1", LIKED), ("N2", LIKED), ("N3", LIKED),
+    ]  # fmt: skip
+    assert found.count("U2") == 1
+
+
+def test_of_two_files_the_history_of_the_earliest_impression_holds(load_histories, tmp_path):
+    """The later file's history holds what was opened in the earlier file's impressions."""
+    files = {
+        "dev": (
+            "1\tU1\t11/15/2019 8:00:00 AM\tN1 N2 N3\tN2-0\n2\tU2\t11/15/2019 8:00:00 AM\tN2\tN1-1\n"
+        ),
+        "train": (
+            "1\tU1\t11/10/2019 9:00:00 AM\tN1 N2\tN3-1\n2\tU1\t11/9/2019 9:00:00 AM\tN1 N2\tN1-1\n"
+        ),
+    }
+    for name, rows in files.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "behaviors.tsv").write_text(rows)
+        (tmp_path / name / "news.tsv").write_text(NEWS)
+    found = load_histories("gist_mind", tmp_path, untimed_history=True)
+    assert [(one.object, one.signal) for one in found.history("U1")] == [
+        ("N2", SKIPPED), ("N3", LIKED), ("N1", LIKED), ("N2", LIKED),
+    ]  # fmt: skip
+    assert [one.object for one in found.history("U2")] == ["N1", "N2"]
+    few = load_histories("gist_mind", tmp_path, untimed_history=True, min_engagements=4)
+    assert list(few.users) == ["U1"]
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def table(task, name, data):
+    """One table of a task, from a folder or file that holds it alone."""
+    written = yaml.safe_load((ROOT / f"task_configs/gistbench/{task}.yaml").read_text())["data"]
+    written["tables"] = {name: written["tables"][name]}
+    spec = msgspec.convert(written, DataSpec)
+    return open_dataset(spec, data=str(data), limit=None, seed=0, package=None, task=task).table()
+
+
+@pytest.mark.real_data
+def test_the_captions_of_kuairec_are_one_row_a_video(load_histories, tmp_path, real_data):
+    rows = [row for _, row in table("gist_kuairec", "videos", real_data / "kuairec").rows()]
+    assert [row["video_id"] for row in rows] == [str(number) for number in range(10_728)]
+    ending = {row["video_id"]: row["caption"] for row in rows if (row["caption"] or "")[-1:] == " "}
+    assert {"1613", "5910", "6331"} <= set(ending)
+    assert rows[1378]["caption"].endswith(" ！”")
+    for file in (real_data / "kuairec").iterdir():
+        shutil.copy(file, tmp_path)
+    matrix = "user_id,video_id,play_duration,video_duration,time,date,timestamp,watch_ratio\n"
+    lines = (f"0,{number},1,1,,,,0.5\n" for number in range(10_728))
+    (tmp_path / "small_matrix.csv").write_text(matrix + "".join(lines))
+    found = load_histories("gist_kuairec", tmp_path)
+    assert found.count("0") > 10_000
+    assert all(one.text and "UNKNOWN" not in one.text for one in found.history("0"))
+
+
+@pytest.mark.real_data
+def test_mind_is_read_whole(load_histories, real_data):
+    news = [row for _, row in table("gist_mind", "news", real_data / "mind").rows()]
+    assert len(news) == 2000
+    assert sum(row["abstract"] is None for row in news) == 99
+    behaviors = [row for _, row in table("gist_mind", "behaviors", real_data / "mind").rows()]
+    assert len(behaviors) == 5000
+    met = {shown[:-2] for row in behaviors for shown in row["impressions"].split()}
+    met |= {clicked for row in behaviors for clicked in (row["history"] or "").split()}
+    found = load_histories("gist_mind", real_data / "mind", untimed_history=True)
+    assert len(found.pool) == len(met & {row["news_id"] for row in news})
+    assert found.signals == ("explicit_positive", "implicit_negative")
+
+
+@pytest.mark.real_data
+def test_goodreads_interactions_are_read_whole(load_histories, tmp_path, real_data):
+    with gzip.open(real_data / "goodreads/goodreads_interactions_first200k.csv.gz") as packed:
+        (tmp_path / "goodreads_interactions.csv").write_bytes(packed.read())
+    rows = [row for _, row in table("gist_goodreads", "interactions", tmp_path).rows()]
+    assert len(rows) == 200_000
+    numbers = sorted({int(row["book_id"]) for row in rows})
+    (tmp_path / "book_id_map.csv").write_text(
+        "book_id_csv,book_id\n" + "".join(f"{one},{one + 7}\n" for one in numbers)
+    )
+    (tmp_path / "goodreads_books.json").write_text(
+        "".join(json.dumps({"book_id": str(n + 7), "title": f"Book {n}"}) + "\n" for n in numbers)
+    )
+    found = load_histories("gist_goodreads", tmp_path)
+    rated = Counter(row["user_id"] for row in rows if row["rating"] > 0)
+    assert {user: found.count(user) for user in found.users} == dict(rated)
+    user = found.users[0]
+    first = next(row for row in rows if row["user_id"] == user and row["rating"] > 0)
+    assert found.history(user)[0].text == f"Book {first['book_id']}"
+
+
+@pytest.mark.real_data
+def test_a_small_category_of_amazon_is_read_whole(load_histories, real_data):
+    tables = {
+        "reviews": {"files": ["All_Beauty.jsonl"]},
+        "products": {"files": ["meta_All_Beauty.jsonl"]},
+    }
+    raw = real_data / "amazon-2023/All_Beauty/raw"
+    with gzip.open(raw / "All_Beauty.jsonl.gz", "rt") as lines:
+        reviews = Counter(json.loads(line)["user_id"] for line in lines)
+    found = load_histories("gist_amazon_music", raw, tables=tables)
+    assert {user: found.count(user) for user in found.users} == dict(reviews)
+    assert len(found.pool) == 356

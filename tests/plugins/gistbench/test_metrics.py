@@ -1,7 +1,21 @@
-"""Scores worked out by hand."""
+"""Interests, profiles, scores and oracles, worked out by hand."""
+
+import gzip
+import itertools
+import json
 
 import pytest
-from builders.gistbench import make_claim, make_prediction, make_test_set, make_window, recorded
+from builders.gistbench import (
+    LIKED,
+    SKIPPED,
+    WATCHED,
+    make_claim,
+    make_prediction,
+    make_test_set,
+    make_window,
+    recorded,
+)
+from harness_gistbench import interests
 from harness_gistbench.counting import EMPTY_ORACLE as EMPTY
 from harness_gistbench.counting import TOGETHER
 from harness_gistbench.metrics import (
@@ -13,6 +27,8 @@ from harness_gistbench.metrics import (
     scored_against,
     scores_of,
 )
+from harness_gistbench.oracle import Categories, doubts, gather, read, rescore, write
+from harness_gistbench.profiles import chapters, profile_of
 from harness_gistbench.records import (
     SIGNALS,
     Batch,
@@ -20,6 +36,7 @@ from harness_gistbench.records import (
     Counts,
     Evidence,
     Found,
+    Interest,
     Judged,
     Kept,
     Line,
@@ -32,14 +49,228 @@ from harness_gistbench.records import (
     Profile,
     Verification,
 )
+from harness_gistbench.verification import Conditions, conditions, count, meets, shortcomings
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from harness import Score
-from harness.contracts.outcomes import NoVerdict, Unreadable
+from harness import DataError, Score
+from harness.contracts.outcomes import Broken, CallFailed, NoVerdict, Unreadable
 
-LIKED, WATCHED, SKIPPED, _ = SIGNALS
+
+def of_two(number, *lines):
+    return make_window(*lines, number=number, of=2, signals=(LIKED, SKIPPED))
+
+
+def said(**cited):
+    return make_prediction({name.replace("_", " "): numbers for name, numbers in cited.items()})
+
+
+FIRST = of_two(
+    1, Line(1, "dunk", LIKED, "the dunk"), Line(2, "dunk", WATCHED, "the dunk"),
+    Line(3, "pasta", SKIPPED, "fresh pasta"),
+)  # fmt: skip
+SECOND = of_two(2, Line(4, "dunk", SKIPPED, "a dunk, seen again"), Line(5, "final", LIKED, "game"))
+
+
+def test_the_same_interest_of_two_windows_is_merged_and_its_citations_united():
+    records = recorded(
+        [(SECOND, said(nba_HIGHLIGHTS=(5,))), (FIRST, said(Cooking=(3,), NBA_highlights=(1,)))]
+    )
+
+    assert interests.merged(records) == (
+        Interest(
+            number=1,
+            name="Cooking",
+            evidence=(Evidence("pasta", "fresh pasta", (SKIPPED,)),),
+        ),
+        Interest(
+            number=2,
+            name="NBA highlights",
+            evidence=(
+                Evidence("dunk", "the dunk", (LIKED, WATCHED, SKIPPED)),
+                Evidence("final", "game", (LIKED,)),
+            ),
+        ),
+    )
+
+
+def test_signals_are_those_of_every_engagement_and_windows_follow_by_number():
+    records = recorded([(FIRST, said(Basketball=(1,))), (SECOND, Unreadable("no_json"))])
+
+    [interest] = interests.merged(records)
+
+    assert interest.evidence == (Evidence("dunk", "the dunk", (LIKED, WATCHED, SKIPPED)),)
+    tenth = make_window(Line(901, "opera", LIKED, "opera"), number=10, of=10, signals=(LIKED,))
+    records = recorded([(tenth, said(Opera=(901,))), (SECOND, said(Basketball=(5,)))])
+
+    assert [one.name for one in interests.merged(records)] == ["Basketball", "Opera"]
+
+
+def test_interests_are_told_again_from_the_claims_made_of_them():
+    pasta, dunk = Evidence("pasta", "fresh pasta", (SKIPPED,)), Evidence("dunk", "dunk", (LIKED,))
+
+    records = recorded(
+        [
+            (make_claim(10, "Opera"), Kept(positions=())),
+            (make_claim(2, "Cooking", [dunk], part=10), NoVerdict("timeout")),
+            (make_claim(2, "Cooking", [pasta], part=9), Kept(positions=())),
+        ]
+    )
+
+    assert interests.claimed(records) == (
+        Interest(number=2, name="Cooking", evidence=(pasta, dunk)),
+        Interest(number=10, name="Opera", evidence=()),
+    )
+
+
+DISLIKED = SIGNALS[3]
+POSITIVE = {
+    (LIKED, WATCHED): {(2, 0), (2, 1), (2, 2), (2, 3), (1, 2), (1, 3), (0, 3)},
+    (LIKED,): {(2, 0), (2, 1), (2, 2), (2, 3)},
+    (WATCHED,): {(0, 3), (1, 3), (2, 3)},
+    (): set(),
+}
+"""The pairs of explicit and implicit positives that are enough, by the signals there are."""
+
+NEGATIVE = {
+    (SKIPPED, DISLIKED): {(3, 2)},
+    (SKIPPED,): {(3, 2), (3, 3)},
+    (DISLIKED,): {(3, 2), (4, 2)},
+    (): {(3, 2), (3, 3), (4, 2), (4, 3)},
+}
+"""The pairs of implicit and explicit negatives that are borne, by the signals there are."""
+
+
+def counted(numbers):
+    """The counts of explicit and implicit positives, and of implicit and explicit negatives."""
+    return Counts(**dict(zip(SIGNALS, numbers, strict=True)))
+
+
+@pytest.mark.parametrize("negative", NEGATIVE)
+@pytest.mark.parametrize("positive", POSITIVE)
+def test_the_thresholds_hold_at_their_edges_whatever_signals_the_dataset_has(positive, negative):
+    for explicit, implicit in itertools.product((2, 1, 0), (3, 2, 1, 0)):
+        for skipped, disliked in itertools.product((3, 4), (2, 3)):
+            counts = (explicit, implicit, skipped, disliked)
+            enough = (explicit, implicit) in POSITIVE[positive]
+            borne = (skipped, disliked) in NEGATIVE[negative]
+            rules = conditions(Verification(), (*positive, *negative))
+            assert meets(counted(counts), rules) == (enough and borne), counts
+
+
+def test_each_number_is_a_setting():
+    rules = Verification(
+        min_explicit_positive=4,
+        min_implicit_positive=6,
+        mixed_explicit_positive=2,
+        mixed_implicit_positive=3,
+        max_implicit_negative=7,
+        max_explicit_negative=0,
+    )
+
+    assert conditions(rules, SIGNALS) == Conditions(
+        positive=((4, 0), (0, 6), (2, 3)), negative=((SKIPPED, 7), (DISLIKED, 0))
+    )
+    assert not meets(counted((1, 5, 0, 0)), conditions(rules, SIGNALS))
+    assert meets(counted((4, 0, 7, 0)), conditions(rules, SIGNALS))
+
+
+def test_an_object_counts_once_under_each_of_its_signals():
+    kept = (
+        Evidence("a", "song", (LIKED, SKIPPED)),
+        Evidence("b", "song", (WATCHED,)),
+        Evidence("c", "tune", (WATCHED,)),
+        Evidence("b", "song", (WATCHED, SKIPPED)),
+    )
+
+    assert count(kept) == Counts(explicit_positive=1, implicit_positive=2, implicit_negative=2)
+    assert count(()) == Counts()
+
+
+@pytest.mark.parametrize(
+    ("counts", "signals", "expected"),
+    [
+        ((1, 1, 0, 0), SIGNALS, ("short_of_implicit", "short_of_explicit")),
+        ((2, 0, 4, 0), SIGNALS, ("short_of_implicit", "too_negative")),
+        ((0, 3, 0, 3), SIGNALS, ("short_of_explicit", "too_negative")),
+        ((2, 3, 3, 3), SIGNALS, ("too_negative",)),
+        ((1, 0, 0, 0), (LIKED, SKIPPED), ("short_of_explicit",)),
+        ((0, 2, 0, 0), (WATCHED,), ("short_of_implicit",)),
+        ((2, 0, 4, 0), (LIKED, DISLIKED), ()),
+    ],
+)
+def test_an_unverified_interest_says_what_it_lacks(counts, signals, expected):
+    assert shortcomings(counted(counts), Verification(), signals) == expected
+
+
+NOTHING = make_prediction({})
+
+
+def asked_window(number=1, user="ada"):
+    return make_window(user=user, number=number, of=2)
+
+
+def shown_claim(number, *evidence, part=1, user="ada", name="Jazz"):
+    shown = (Evidence(name, name, signals) for name, *signals in evidence)
+    return make_claim(number, name, shown, user=user, part=part)
+
+
+def profile_from(verify=(), specificity=(), predict=()):
+    """The profile of a user, of whom one window could be read unless it is said otherwise."""
+    predict = predict or [(asked_window(), NOTHING)]
+    chapter = {"predict": predict, "verify": verify, "specificity": specificity}
+    records = {stage: recorded(pairs) for stage, pairs in chapter.items()}
+    return profile_of(records, {}, {})
+
+
+def retrieved(outcome=None):
+    """What became of the retrieval of an interest that is backed by the objects at 7 and 8."""
+    verify = [(shown_claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=()))]
+    (jazz,) = profile_from(
+        verify, [(make_test_set(1, (7, 8)), outcome)] if outcome else []
+    ).interests
+    assert jazz.counts == Counts()
+    return jazz.correct, jazz.backing, jazz.retrieval_failure
+
+
+def test_a_retrieval_without_a_verdict_or_question_says_so():
+    assert retrieved(CallFailed("timeout")) == (None, 2, "specificity/timeout")
+    few = Found(positions=(), asked=False)
+    assert retrieved(few) == (None, 2, "specificity/too_few_distractors")
+    assert retrieved() == (None, None, None)
+
+
+def test_only_the_first_distinct_positions_as_many_as_back_the_interest_count():
+    assert retrieved(Found(positions=(7, 3, 8))) == (1, 2, None)
+    assert retrieved(Found(positions=(7, 7, 8))) == (2, 2, None)
+
+
+def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_profile():
+    three = [
+        (asked_window(1), CallFailed("timeout")),
+        (asked_window(2), Unreadable("no_json")),
+        (asked_window(3), Unreadable("no_json")),
+    ]
+
+    assert profile_from(predict=three) == Missing("predict/no_json")
+    assert profile_from(predict=three[:2]) == Missing("predict/no_json")
+    assert profile_from(predict=[(asked_window(1), Broken("KeyError"))]) == Missing(
+        "predict/KeyError"
+    )
+
+
+def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped():
+    records = {
+        "predict": recorded([(asked_window(user="ada"), NOTHING)]),
+        "verify": recorded([(shown_claim(1, user="ben"), Kept(positions=()))]),
+        "specificity": recorded(),
+    }
+
+    with pytest.raises(ValueError, match="verify"):
+        list(chapters(records))
+
+
 YES = Counts(explicit_positive=2)
 NO = Counts(explicit_positive=1)
 
@@ -477,3 +708,123 @@ def test_the_run_as_a_whole_tells_of_its_interests_and_its_pool():
 
 def test_the_options_that_scores_read_are_options():
     assert set(SCORED_WITH) <= set(Options.__struct_fields__)
+
+
+MISSING = Score(id="cem", user="cem", missing={"ig_r": "predict/no_json"})
+
+
+def score_of(user, *verified, unverified=(), **more):
+    """The score of a user with one interest in each category, one of two objects found."""
+    counts = {True: Counts(explicit_positive=2), False: Counts()}
+    interests = tuple(
+        Judged(name="", cited=2, category=id, counts=counts[id in verified], correct=1, backing=2)
+        for id in (*verified, *unverified)
+    )
+    details = Profile(
+        signals=SIGNALS, windows=1, unreadable=0, interests=interests, verified=verified
+    )
+    return Score(id=user, user=user, details=details, **more)
+
+
+def test_the_runs_verify_together_what_any_of_them_verified():
+    found = gather([score_of("ada", 31, 5), score_of("ben", 7), score_of("ada", 5, 110)])
+
+    assert found == Categories({"ada": frozenset({31, 5, 110}), "ben": frozenset({7})})
+
+
+def test_a_file_and_the_runs_are_united_its_users_first_and_the_new_ones_in_natural_order():
+    known = Categories({"9": frozenset({1}), "2": frozenset()}, {"dataset": "toy"})
+
+    found = gather([score_of(user, 325) for user in ("user 10", "10", "user 9", "9", "1")], known)
+
+    assert found.others == {"dataset": "toy"}
+    assert list(found.users) == ["9", "2", "1", "10", "user 9", "user 10"]
+    assert found.users["9"] == {1, 325}
+    assert known.users["9"] == {1}
+
+
+def test_recall_falls_as_the_oracle_grows_and_nothing_else_changes():
+    ada = score_of("ada", 31, 5, unverified=(7,))
+
+    alone, together = (
+        rescore(ada, Categories({"ada": frozenset(ids)}), Options())
+        for ids in ({31, 5}, {31, 5, 110, 200, 7})
+    )
+
+    # precision is 2/3; recall 1 and then 2/5; their harmonic means 4/5 and 1/2; "is" is 1/2
+    assert alone.values == pytest.approx(
+        {"ig_p": 2 / 3, "ig_r": 1.0, "ig_f1": 4 / 5, "is": 1 / 2, "hm": 8 / 13, "verified": 2}
+    )
+    assert together.values == pytest.approx(
+        {"ig_p": 2 / 3, "ig_r": 2 / 5, "ig_f1": 1 / 2, "is": 1 / 2, "hm": 1 / 2, "verified": 2}
+    )
+
+
+def test_users_whom_the_oracle_has_not_recall_nothing_and_are_counted():
+    ada = rescore(score_of("ada", 31, counts={"windows": 3}), Categories({}), Options())
+
+    assert (ada.values["ig_p"], ada.values["ig_r"], ada.values["ig_f1"]) == (1.0, 0.0, 0.0)
+    assert ada.counts == {"windows": 3, EMPTY: 1}
+    ada = score_of("ada", unverified=(31,), counts={"windows": 3, EMPTY: 1})
+
+    assert rescore(ada, Categories({"ada": frozenset({31})}), Options()).counts == {"windows": 3}
+    assert rescore(MISSING, Categories({"cem": frozenset({31})}), Options()) == MISSING
+
+
+def test_a_file_is_written_as_it_was_read_with_keys_that_mean_nothing_here():
+    text = b"""{
+  "dataset": "toy",
+  "made": {"by": ["hand", 1.5, null]},
+  "oracle": {
+    "9": [1, 31, 325],
+    "2": [],
+    "\\u00e4da": [5]
+  }
+}
+"""
+
+    oracle = read(text, Options())
+
+    assert oracle.users == {"9": {1, 31, 325}, "2": set(), "äda": {5}}
+    assert oracle.others == {"dataset": "toy", "made": {"by": ["hand", 1.5, None]}}
+    assert write(oracle) == text
+
+
+def test_ids_are_those_of_a_taxonomy_of_ones_own(tmp_path):
+    file = tmp_path / "few.csv"
+    file.write_text("category_id,category_name\n401,Tea\n7,Bread\n")
+    few = Options(taxonomy=str(file))
+    oracle = gather([score_of("ada", 401)])
+
+    assert read(write(oracle), few) == oracle
+    with pytest.raises(DataError, match="from 1 to 325"):
+        read(write(oracle), Options())
+
+
+def test_interests_that_runs_put_into_different_categories_are_told_with_an_example():
+    def named(user, **categories):
+        blank = score_of(user)
+        interests = (Judged(name=name, cited=2, category=id) for name, id in categories.items())
+        return replace(blank, details=replace(blank.details, interests=tuple(interests)))
+
+    first = [named("ada", Jazz=31, Tea=5), named("ben", Golf=None), MISSING]
+    second = [named("ada", JAZZ=110, Rye=7, Tea=5), named("ben", Golf=9)]
+
+    assert list(doubts([*first, *second])) == [
+        "1 of 4 distinct interests are in different categories in different runs, such as 'jazz' "
+        "in 31 and 110: recall is wrong by them"
+    ]
+    assert list(doubts(first)) == list(doubts(second)) == []
+
+
+@pytest.mark.real_data
+def test_the_published_oracle_holds_91_054_pairs_of_997_users_and_is_written_whole(real_data):
+    text = gzip.decompress((real_data / "gistbench/oracle_synthetic.json.gz").read_bytes())
+
+    oracle = read(text, Options())
+
+    assert len(oracle.users) == 997
+    assert sum(len(ids) for ids in oracle.users.values()) == 91_054
+    assert set().union(*oracle.users.values()) <= set(range(1, 326))
+    assert json.loads(write(oracle)) == json.loads(text)
+    assert list(read(write(oracle), Options()).users) == list(json.loads(text)["oracle"])

@@ -1,9 +1,12 @@
-"""The prompts, as they are sent."""
+"""Prompts."""
 
 import itertools
+import json
 from pathlib import Path
+from random import Random
 
 from builders.gistbench import Desk, make_window, predicting
+from harness_gistbench.baselines import frequent_words
 from harness_gistbench.records import SIGNALS, Verification
 from harness_gistbench.stages.predict import predict
 
@@ -78,3 +81,17 @@ async def test_one_condition_alone_is_no_choice():
 
     assert "This is required:\n- at least 2 different songs" in only
     assert "One of these is enough" in await predicted()
+
+
+def named(*texts, seed=1):
+    shown = [(str(n), "explicit positive", text) for n, text in enumerate(texts, start=1)]
+    return [one["interest"] for one in json.loads(frequent_words({"lines": shown}, Random(seed)))]
+
+
+def test_the_twelve_most_frequent_words_come_first_and_equal_ones_by_seed():
+    words = [f"word{'abcdefghijklmnop'[n] * 2}" for n in range(15)]
+    assert named(*(" ".join(words[: 15 - n]) for n in range(14))) == words[:12]
+
+    texts = "salsa tango polka waltz", "waltz polka tango salsa"
+    assert named(*texts) == named(*texts)
+    assert len({tuple(named(*texts, seed=seed)) for seed in range(8)}) > 1

@@ -1,10 +1,11 @@
-"""The published prompts word for word, and ours as they are rendered."""
+"""The published prompts word for word, ours as they are rendered, and the published tables."""
 
 import re
 from pathlib import Path
 
 import pytest
 from builders.stages import PROMPTS
+from harness_usersumbench.paper import TABLES, examples, results
 
 from harness.prompts import Templates
 
@@ -91,3 +92,21 @@ def test_a_question_without_context_is_about_a_user_all_the_same():
         "A. Heat\nB. Big\n\n"
         "Choose the most likely option. Answer with its letter and nothing else."
     )
+
+
+def test_the_four_tables_are_there():
+    sources = {TABLES.read(name).source for name in TABLES.names()}
+    assert sources == {"Table 1", "Table 2", "Table 3", "Table 4"}
+    assert examples() == {"MovieLens": 4297, "Yelp": 6798, "Amazon Review": 5046}
+
+
+def test_table_4_is_published():
+    found = results()
+    assert len(found) == 18
+    yelp = {one.metric: one.value for one in found if one.task == "usersum_yelp_hc"}
+    assert yelp == {"qm": 0.512, "ifm": 0.992, "idm": 4.721}
+
+
+def test_only_qm_can_be_comparable():
+    for one in results():
+        assert one.comparable_if.startswith("never: ") == (one.metric != "qm")

@@ -127,9 +127,7 @@ def test_a_forest_has_the_intervals_of_the_runs_own_metrics(kept, statistic, met
         columns.add(score)
     results = columns.results(interval=task.interval, seed=run.manifest.seed, task=task.name)
     own = results["ig_f1" if statistic == "median" else "mean_ig_f1"]
-
     [row] = scores.forest([run], ForestOptions(statistic=statistic)).sheets[0].rows
-
     assert row[2:5] == tuple(100 * value for value in (own.value, *own.interval))
 
 

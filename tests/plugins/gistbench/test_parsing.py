@@ -55,13 +55,11 @@ def test_the_same_answer_is_read_out_of_many_forms(text, rung, others):
 
 def test_an_empty_list_behind_a_full_one_is_the_answer_and_the_full_one_is_counted():
     answer, rung = read(f"```\n[{NBA}]\n```\nOn second thought:\n```\n[]\n```")
-
     assert (answer.interests, answer.passed_over, rung) == ((), 1, "fenced")
 
 
 def test_what_is_no_interest_in_a_list_is_counted():
     answer, _ = read("I see:\n- NBA Highlights: 1, 4\n- Night trains\n- Modal Jazz: 2\nDone: 7")
-
     assert (answer.interests, answer.malformed) == (BOTH, 1)
     bad = [
         {"interest": "  ", "evidence": [1]},
@@ -72,9 +70,7 @@ def test_what_is_no_interest_in_a_list_is_counted():
         {"user": "ada", "interests": ["NBA Highlights"]},
         "Modal Jazz",
     ]
-
     answer, _ = read(json.dumps([*bad, json.loads(NBA)]))
-
     assert (answer.interests, answer.malformed) == (BOTH[:1], 7)
 
 
@@ -91,13 +87,11 @@ def test_what_is_no_interest_in_a_list_is_counted():
 )
 def test_identifiers_may_be_written_in_many_ways(written, ids):
     text = f'[{{"interest": "Jazz", "evidence": {written}}}]'
-
     assert read(text) == (Answer(interests=(Named("Jazz", ids),)), "strict")
 
 
 def test_a_torn_list_and_one_interest_alone_are_read():
     torn = f'[{{"interest": "Jazz", "evidence": {LARGE[:-1]}'
-
     assert read(torn)[0].interests[0].ids[:3] == ("7", "9223372036854775808", "Infinity")
     assert read(NBA)[0].interests == BOTH[:1]
     assert read(f"My answer is {NBA}.")[0].interests == BOTH[:1]
@@ -138,7 +132,6 @@ def test_nothing_found_may_be_said_inside_other_brackets():
 )
 def test_objects_one_after_another_are_counted_as_in_a_list(last, interests, malformed, rung):
     answer, found = read(f"{NBA}\n{JAZZ}\n{last}")
-
     assert (answer.interests, answer.malformed, found) == (interests, malformed, rung)
     assert read(f"{NBA}\n{last}")[0].malformed == malformed
 
@@ -155,7 +148,6 @@ def test_objects_one_after_another_are_counted_as_in_a_list(last, interests, mal
 )
 def test_what_holds_no_interests_is_unreadable(text, cause):
     outcome = read_interests(text)
-
     assert isinstance(outcome, Unreadable)
     assert outcome.cause == cause
 

@@ -34,9 +34,7 @@ async def test_the_thresholds_of_verification_are_told():
         min_explicit_positive=11, min_implicit_positive=12, mixed_explicit_positive=13,
         mixed_implicit_positive=14, max_implicit_negative=15, max_explicit_negative=16,
     )  # fmt: skip
-
     text = await predicted(verification=numbers)
-
     for number in range(11, 15):
         assert text.count(f"at least {number} different songs") == 1
     assert "at most 15 different songs with an implicit negative" in text
@@ -60,7 +58,6 @@ async def test_the_form_of_the_answer_is_one_that_is_read():
     from harness_gistbench.parsing import read_interests
 
     form = (await predicted()).splitlines()[-1]
-
     answer = read_interests(form.replace("ID", "7")).value
     assert [(one.name, one.ids) for one in answer.interests] == [("two to five words", ("7",))]
 
@@ -72,13 +69,11 @@ def test_the_taxonomists_form_is_one_that_is_read():
     answer = form.splitlines()[-1]
     for blank, name in (("name of a category", "Bread"), ("name of a category", "Tea")):
         answer = answer.replace(blank, name, 1)
-
     assert ClassReader(labels=("Bread", "Tea"), count=2)(answer).value.labels == ("Bread", "Tea")
 
 
 async def test_one_condition_alone_is_no_choice():
     only = await predicted(signals=("explicit_positive", "explicit_negative"))
-
     assert "This is required:\n- at least 2 different songs" in only
     assert "One of these is enough" in await predicted()
 
@@ -91,7 +86,6 @@ def named(*texts, seed=1):
 def test_the_twelve_most_frequent_words_come_first_and_equal_ones_by_seed():
     words = [f"word{'abcdefghijklmnop'[n] * 2}" for n in range(15)]
     assert named(*(" ".join(words[: 15 - n]) for n in range(14))) == words[:12]
-
     texts = "salsa tango polka waltz", "waltz polka tango salsa"
     assert named(*texts) == named(*texts)
     assert len({tuple(named(*texts, seed=seed)) for seed in range(8)}) > 1

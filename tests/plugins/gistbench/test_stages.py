@@ -53,7 +53,6 @@ def engagements(count):
 )
 def test_a_history_is_cut_into_windows_of_at_most_a_hundred(count, sizes):
     found = list(windows({}, make_histories({"ada": engagements(count)}), Options()))
-
     assert [len(one.lines) for one in found] == sizes
     assert [one.id for one in found] == [f"ada/{n}" for n in range(1, len(sizes) + 1)]
     assert {one.of for one in found} <= {len(sizes)}
@@ -64,9 +63,7 @@ def test_lines_are_numbered_over_the_whole_history_in_its_order():
         {"ada": [("b", "late", LIKED), ("a", "before", SKIPPED), ("b", "late", WATCHED)]},
         signals=(LIKED, WATCHED, SKIPPED),
     )
-
     first, second = windows({}, data, Options(window=2))
-
     assert first == make_window(
         Line(1, "b", LIKED, "late"), Line(2, "a", SKIPPED, "before"), number=1, of=2
     )
@@ -87,7 +84,6 @@ async def answered(answer, item=ITEM, **options):
 
 async def test_citations_of_another_window_and_of_nothing_are_dropped_and_counted():
     text = make_answer(Basketball=[101, 7, "103", "vid_1", 999], Cooking=[2])
-
     assert await answered(text) == make_prediction(
         {"Basketball": (101, 103), "Cooking": ()}, fabricated=4
     )
@@ -97,7 +93,6 @@ def test_an_objects_id_is_shown_and_cited_in_the_same_spelling():
     own = Options(object_ids=True)
     data = make_histories({"ada": [("#a", "x", LIKED), ("b\n[99] (liked) c", "y", LIKED)]})
     [one] = windows({}, data, own)
-
     assert identifiers(one, own) == ["a", "b [99] (liked) c"]
     text = make_answer(X=["#a"], Y=["a", "[b [99] (liked) c]"])
     found = prediction_of(read_interests(text).value, one, identifiers(one, own), own)
@@ -106,9 +101,7 @@ def test_an_objects_id_is_shown_and_cited_in_the_same_spelling():
 
 async def test_objects_own_ids_stand_for_all_their_lines():
     scripted = Desk(make_answer(Basketball=["vid_1", "101"]), **predicting(object_ids=True))
-
     prediction = await predict(ITEM, scripted)
-
     assert prediction == make_prediction({"Basketball": (101, 103)}, fabricated=1)
     assert [line[0] for line in scripted.asked[0][2]["lines"]] == ["vid_1", "vid_2", "vid_1"]
 
@@ -117,12 +110,9 @@ async def test_interests_beyond_the_most_and_objects_behind_more_than_two_are_co
     prediction = await answered(
         make_answer(**{f"Interest {n}": [101] for n in range(10_000)}), max_interests=200
     )
-
     assert [one.name for one in prediction.interests[199:]] == ["Interest 199"]
     assert prediction.surplus == 9_800
-
     prediction = await answered(make_answer(A=[101], B=[103], C=[101], D=[102], E=[102]))
-
     assert prediction.overused == 1
     assert [one.numbers for one in prediction.interests] == [(101,), (103,), (101,), (102,), (102,)]
 
@@ -137,7 +127,6 @@ async def test_a_failure_is_returned_as_it_is_and_answers_that_were_cut_may_be_d
 async def test_an_answer_that_was_cut_says_so():
     whole = await answered(make_answer(Jazz=[101]))
     parsed = Parsed(read_interests(make_answer(Jazz=[101])).value, "repaired", truncated=True)
-
     assert whole.truncated is False
     assert (await answered(parsed)).truncated is True
 
@@ -153,7 +142,6 @@ def listed(user, objects):
 def test_every_interest_is_a_claim_and_much_evidence_is_split():
     said = make_prediction({"Opera": (), "Jazz": (2, 1)})
     upstreams = {"predict": recorded([(listed("ada", "ab"), said)])}
-
     cited = [Evidence(one, f"text of {one}", (LIKED,)) for one in "ba"]
     assert list(claims(upstreams, None, Options())) == [
         make_claim(1, "Opera"),
@@ -161,9 +149,7 @@ def test_every_interest_is_a_claim_and_much_evidence_is_split():
     ]
     said = make_prediction({"Jazz": (1, 2, 3, 4, 5)})
     upstreams = {"predict": recorded([(listed("ada", "abcde"), said)])}
-
     found = list(claims(upstreams, None, Options(evidence_a_question=2)))
-
     assert [one.id for one in found] == ["ada/1/1", "ada/1/2", "ada/1/3"]
     assert [[e.object for e in one.evidence] for one in found] == [["a", "b"], ["c", "d"], ["e"]]
 
@@ -173,7 +159,6 @@ async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted()
     claim = make_claim(1, "Jazz", (Evidence(id, text, (LIKED,)) for id, text in texts.items()))
     scripted = Desk(Selected(chosen=(1,), rung="text", unknown=2, repeated=1), text_limit=None,
                     **WORDING)  # fmt: skip
-
     assert await verify(claim, scripted) == Kept(positions=(1,), unknown=2, repeated=1)
     assert scripted.asked == [
         (
@@ -187,14 +172,12 @@ async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted()
         )
     ]
     scripted = Desk(Selected(chosen=(), rung="text"), text_limit=6, **WORDING)
-
     assert await verify(claim, scripted) == Kept(positions=(), cut=1)
     assert scripted.asked[0][1].options == ("a long", "short")
 
 
 async def test_a_claim_without_evidence_needs_no_judge():
     scripted = Desk(text_limit=None, **WORDING)
-
     assert await verify(make_claim(1, "Opera"), scripted) == Kept(positions=())
     assert scripted.asked == []
 
@@ -218,9 +201,7 @@ def test_each_distinct_interest_of_all_users_is_in_one_batch():
         "ada": ["Green tea", "Rye  Bread"],
         "ben": ["green TEA", "Black tea"],
     }
-
     first, second = batches({"verify": named_of(people)}, None, Options(interests_a_question=2))
-
     assert sorted(first.interests + second.interests) == ["black tea", "green tea", "rye bread"]
     assert (len(first.interests), first.id, second.id) == (2, "1", "2")
     assert first.user == second.user == "*"
@@ -231,10 +212,8 @@ def test_batches_depend_on_the_interests_alone():
     names = [f"interest {n}" for n in range(40)]
     one = {"ada": names[:25], "ben": names[20:]}
     other = {"cem": [name.upper() for name in reversed(names)]}
-
     made = [list(batches({"verify": named_of(who)}, None, Options())) for who in
             (one, other)]  # fmt: skip
-
     assert made[0] == made[1]
     assert made[0][0].interests != tuple(sorted(names)[:25])
 
@@ -250,9 +229,7 @@ def labelled(*labels):
 async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds():
     memory = {"rye": "4"}
     scripted = Desk(labelled("Tea"), memory=memory)
-
     mapped = await map_interests(batch("rye", "oolong"), scripted)
-
     assert mapped == Mapped(categories={"rye": 4, "oolong": 4}, remembered=1)
     assert [question.texts for _, question in scripted.asked] == [("oolong",)]
     assert await map_interests(batch("rye", "oolong"), Desk(memory=memory)) == Mapped(
@@ -261,7 +238,6 @@ async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds(
     scripted = Desk(labelled("Tea"))
     raced = DictMemo({"rye": "9"})
     scripted.memo = lambda name: SimpleNamespace(known=lambda keys: {}, keep=raced.keep)
-
     assert (await map_interests(batch("rye"), scripted)).categories == {"rye": 9}
     first, second = Desk(labelled("Tea")), Desk(labelled("Tea"))
     await map_interests(batch("rye"), first)
@@ -269,7 +245,6 @@ async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds(
         Batch(id="1", user="*", interests=("rye",), categories=(TEA_LABEL, Category(8, "Bread"))),
         second,
     )
-
     assert first.memos != second.memos
 
 
@@ -277,9 +252,7 @@ async def test_what_got_no_category_is_asked_again_up_to_three_times():
     scripted = Desk(
         labelled(None, "Tea", None), labelled(None, "Bread"), labelled(None), labelled("Tea")
     )
-
     mapped = await map_interests(batch("x", "oolong", "rye"), scripted)
-
     assert mapped == Mapped(categories={"oolong": 4, "rye": 9}, unmapped=("x",))
     assert [question.texts for _, question in scripted.asked] == [
         ("x", "oolong", "rye"), ("x", "rye"), ("x",),
@@ -317,9 +290,7 @@ def no_quorum(*behind):
 async def test_one_name_that_spoils_an_answer_costs_the_others_nothing(verdict):
     names = tuple(f"tea {n}" for n in range(24))
     taxonomist = Spoiled(verdict, "bomb")
-
     mapped = await map_interests(batch(*names[:11], "bomb", *names[11:]), taxonomist)
-
     assert mapped == Mapped(categories=dict.fromkeys(names, 4), unmapped=("bomb",))
     # 25 in one, then halves of what is spoiled: 12 or 13, 6, 3, 1 or 2, 1
     assert len(taxonomist.asked) <= 11
@@ -329,7 +300,6 @@ async def test_one_name_that_spoils_an_answer_costs_the_others_nothing(verdict):
 async def test_a_taxonomist_who_cannot_be_read_of_whole_or_half_gives_no_verdict():
     names = tuple(f"bomb {n}" for n in range(25))
     taxonomist = Spoiled(NoVerdict("no_json"), *names)
-
     assert await map_interests(batch(*names), taxonomist) == NoVerdict("no_json")
     assert [len(asked) for asked in taxonomist.asked] == [25, 12, 13]
 
@@ -345,7 +315,6 @@ async def test_a_taxonomist_without_any_category_that_exists_gives_no_verdict(ve
 @pytest.mark.parametrize("verdict", [NoVerdict("timeout"), no_quorum("schema", "timeout")])
 async def test_a_call_that_fails_is_a_failure_and_no_mapping(verdict):
     scripted = Desk(labelled("Tea", None), verdict)
-
     assert await map_interests(batch("oolong", "x"), scripted) == verdict
     assert scripted.memory == {"oolong": "4"}
 
@@ -407,7 +376,6 @@ def asked(*args, **options):
 
 def test_a_user_is_asked_once_about_each_interest_that_is_recorded_for_others_objects():
     items = asked()
-
     assert items == {
         # b and c carry Ada's own interest, and a and b are hers.
         "ada/1": Neighbours(
@@ -442,7 +410,6 @@ def test_the_size_of_the_pool_is_recorded_with_how_many_of_it_have_a_recorded_in
 
 def test_each_distinct_interest_is_asked_once_for_all_who_have_it():
     items = asked(overlap="interests")
-
     assert {id: set(one.keys) for id, one in items.items()} == {
         "tea houses/1": {"green tea", "rye bread"},
         "green tea/1": {"tea houses", "rye bread"},
@@ -454,7 +421,6 @@ def test_each_distinct_interest_is_asked_once_for_all_who_have_it():
 
 def test_texts_of_objects_are_cut_and_the_users_own_left_out():
     items = asked(overlap="texts", overlap_text_limit=12)
-
     assert items["cem/1"].keys == ("c", "b", "a", "x", "y")
     assert items["cem/1"].options[0] == "a text about"
     assert "dea/1" not in items
@@ -474,9 +440,7 @@ def test_long_options_are_asked_in_parts(monkeypatch):
         assert of_cem == {f"cem/{n}": part for n, part in enumerate(parts, start=1)}
     monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", two)
     people = {**PEOPLE, "eda": ("f", {"Long " * 20: "x", "Salt": "x", "Rye": "x"})}
-
     names = asked(people, overlap="users")
-
     # An option that is too long by itself is asked about by itself.
     long = " ".join(["long"] * 20)
     keys = [one.keys for one in names.values() if one.user == "cem"]
@@ -495,7 +459,6 @@ TEXTS = replace(RECORDED, keys=("c", "b"), options=("green tea", "salsa dancing"
 async def test_the_judge_names_options_and_their_keys_are_kept(way, item, key):
     scripted = Desk(Selected(chosen=(1,), rung="text", unknown=1, repeated=2), overlap=way,
                     **WORDING)  # fmt: skip
-
     assert await find_overlap(item, scripted) == Overlapping(keys=(key,), unknown=1, repeated=2)
     assert scripted.asked == [
         (
@@ -517,7 +480,6 @@ async def test_the_judge_names_options_and_their_keys_are_kept(way, item, key):
 async def test_of_the_size_of_the_pool_no_judge_is_asked():
     size = Neighbours(id=SIZE, user="*", pool=PoolSize(objects=7, recorded=0))
     scripted = Desk(overlap="users", **WORDING)
-
     assert await find_overlap(size, scripted) == Overlapping(keys=())
     assert scripted.asked == []
 
@@ -567,7 +529,6 @@ GREEN_TEA = claim("ada", 1, "Green Tea", "abcdefg", (0, 1))
 
 def test_five_objects_of_the_evidence_stand_among_distractors_fifty_in_all():
     [item] = drawn([GREEN_TEA], mapped(green_tea=1), own="abcdefg").values()
-
     objects = [one.object for one in item.objects]
     backing = {objects[place] for place in item.backing}
     assert (item.id, item.interest, item.number) == ("ada/1", "Green Tea", 1)
@@ -582,16 +543,13 @@ def test_five_objects_of_the_evidence_stand_among_distractors_fifty_in_all():
         claim("ada", 1, "Green Tea", "abc", (0, 1), part=1),
         claim("ada", 1, "Green Tea", "d", (), part=2),
     ]
-
     [item] = drawn(parts, mapped(green_tea=1)).values()
-
     assert {item.objects[place].object for place in item.backing} == set("abcd")
 
 
 def test_what_is_of_the_user_or_of_the_same_interest_is_no_distractor():
     own = {f"p{n}" for n in range(1, 91, 2)}
     assert not distractors([GREEN_TEA], mapped(green_tea=1), own=own) & own
-
     others = [claim("ben", 1, "green  TEA", ["p1"], (0,)), claim("ben", 2, "Rye", ["p2"], (0,))]
     assert distractors([GREEN_TEA, *others], mapped(green_tea=1), pool=HUNDRED[:2]) == {"p2"}
 
@@ -603,11 +561,9 @@ def test_where_the_overlap_judge_failed_only_the_users_own_objects_are_taken_out
         (Neighbours(id="ada/2", user="ada", interests=(), keys=(), options=()),
          Overlapping(keys=("rye",))),
     ]  # fmt: skip
-
     found = distractors(
         [GREEN_TEA, *others], mapped(green_tea=1), said, own=["p2"], pool=HUNDRED[:4]
     )
-
     assert found == {"p1", "p3", "p4"}
 
 
@@ -633,9 +589,7 @@ def test_overlap_that_was_asked_by_interest_holds_for_everybody_who_has_it():
         claim("ben", 3, "Green tea", ["p3"], ()),
     ]
     said = [overlapping("*", ["tea houses"], name="green tea")]
-
     found = distractors(claims, mapped(green_tea=1), said, pool=HUNDRED[:4], way="interests")
-
     assert found == {"p2", "p4"}
 
 
@@ -648,7 +602,6 @@ def test_interests_of_categories_without_a_verified_one_are_not_asked():
         claim("ada", 5, "White Tea", "mn", NoVerdict("timeout")),
     ]
     taxonomy = mapped(green_tea=1, tea_houses=1, rye=2, white_tea=1)
-
     assert set(drawn(claims, taxonomy)) == {"ada/1", "ada/2", "ada/5"}
     assert set(drawn(claims, taxonomy, ask_all=True)) == {f"ada/{n}" for n in range(1, 6)}
 
@@ -656,10 +609,8 @@ def test_interests_of_categories_without_a_verified_one_are_not_asked():
 def test_an_interest_draws_the_same_whatever_else_the_user_has():
     other = claim("ada", 1, "Rye", "ab", (0, 1))
     later = claim("ada", 2, "green  tea", "abcdefg", (0, 1))
-
     alone = drawn([GREEN_TEA], mapped(green_tea=1))["ada/1"]
     beside = drawn([other, later], mapped(green_tea=1, rye=2))["ada/2"]
-
     assert (alone.objects, alone.backing) == (beside.objects, beside.backing)
 
 
@@ -671,13 +622,11 @@ def test_another_seed_draws_another_test_set_for_the_same_interest():
 def test_an_object_that_newly_overlaps_changes_the_test_sets_that_held_it_alone():
     interests = [claim("ada", n, f"Tea {n}", "abcdefg", (0, 1)) for n in range(1, 21)]
     taxonomy = mapped(**{f"tea_{n}": n for n in range(1, 21)})
-
     before = drawn(interests, taxonomy)
     after = drawn(
         [*interests, claim("ben", 1, "Tea Houses", ["p7"], ())], taxonomy,
         overlap=[overlapping("ada", ["tea houses"])],
     )  # fmt: skip
-
     held = {id for id, one in before.items() if "p7" in {each.object for each in one.objects}}
     # 45 of 100 are drawn for each of the twenty.
     assert 2 <= len(held) <= 18
@@ -695,7 +644,6 @@ async def test_the_judge_gets_the_interest_how_many_and_labelled_texts():
     scripted = Desk(
         Selected(chosen=(2, 0), rung="text", unknown=1, repeated=2, surplus=3), **ASKING
     )
-
     assert await specificity.retrieve(item, scripted) == Found(
         positions=(2, 0), unknown=1, repeated=2, surplus=3
     )
@@ -734,9 +682,7 @@ async def test_among_too_few_distractors_the_judge_is_not_asked(pool, options, a
         *([named] if asked else []), **WORDING,
         test_set=settings.test_set, min_distractors=settings.min_distractors,
     )  # fmt: skip
-
     found = await specificity.retrieve(item, scripted)
-
     assert found == (Found(positions=(0,)) if asked else Found(positions=(), asked=False))
     assert len(scripted.asked) == asked
 
@@ -747,6 +693,5 @@ def test_what_no_judge_was_asked_is_no_label_of_the_judge():
     unasked, asked = recorded(
         [(item, Found(positions=(), asked=False)), (item, Found(positions=()))]
     )
-
     assert list(pairs_in(run, "retrieval", unasked)) == []
     assert len(list(pairs_in(run, "retrieval", asked))) == 8

@@ -100,7 +100,6 @@ def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(
     # Two of the four tasks ask for a category, three times each of four users.
     assert sum(measured.summaries[0].stages["predict"].failures.values()) == 24
     assert measured.summaries[0].metrics["unreadable"].value == 0.5
-
     judged = harness_run(
         "usersum_movielens", model=ScriptedModel(half), judge=ScriptedModel("Good.", name="judge"),
         set={"autoeval": True}, **FEW,

@@ -96,7 +96,6 @@ def test_segments_are_combined_in_order_of_time_if_all_have_a_summary():
     ]
     lacking = [(segment(1, 2, user="ben"), done("a")), (segment(2, 2, user="ben"), Unreadable("x"))]
     upstreams = {"segment": make_records([*twelve, *lacking])}
-
     [item] = refined(upstreams, people(), options())
     assert (item.id, item.user) == ("ann", "ann")
     assert item.summaries == tuple(f"part {number}" for number in range(1, 13))

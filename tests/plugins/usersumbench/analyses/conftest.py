@@ -7,14 +7,13 @@ import msgspec
 import pytest
 from builders.records import make_records
 from builders.runs import keep_task, make_line, make_summary, make_task, write_journal
-from builders.usersumbench import WORDS
+from builders.usersumbench import WORDS, a_question
 from harness_usersumbench.benchmark import USERSUMBENCH
 from harness_usersumbench.records import (
     TASKS,
     Activity,
     Options,
     Past,
-    Question,
     Rated,
     Ratings,
     Refined,
@@ -65,60 +64,41 @@ def kept(tmp_path):
     """
 
     def make(
-        model,
-        users,
-        *,
-        method="single_step",
-        source="movielens",
-        uses=None,
-        roles=None,
-        because=(),
-        units=None,
-        read=None,
-        label=None,
-        **more,
-    ):
+        model, users, *, method="single_step", source="movielens", uses=None, roles=None,
+        because=(), units=None, read=None, **more,
+    ):  # fmt: skip
         options = Options(**WORDS, source=source, method=method, **more)
         name, path = f"usersum_{source}_{method}", tmp_path / f"run-of-{model}"
         definition = make_task(
             name, benchmark="usersumbench", metrics=("qm",), interval=IntervalSpec(draws=200),
             options=msgspec.to_builtins(options),
         )  # fmt: skip
-        stages, entries = stages_of(users, options), []
+        stages, entries, values = stages_of(users, options), [], {}
         for stage, pairs in stages.items():
-            lines = (
-                make_line(number, item, outcome, stage=stage[0] * 32)
-                for number, (item, outcome) in enumerate(pairs)
-            )
-            write_journal(path / name / f"{stage}.jsonl", *lines)
-            entries.append(
-                StageEntry(name=stage, key=stage[0] * 32, file=f"{stage}.jsonl", items=len(pairs))
-            )
-        values = {
-            stage: make_records(
+            key, file = stage[0] * 32, f"{stage}.jsonl"
+            lines = (make_line(n, *pair, stage=key) for n, pair in enumerate(pairs))
+            write_journal(path / name / file, *lines)
+            entries.append(StageEntry(name=stage, key=key, file=file, items=len(pairs)))
+            values[stage] = make_records(
                 (item, one.value if isinstance(one, Done) else one) for item, one in pairs
             )
-            for stage, pairs in stages.items()
-        }
         scores = list(USERSUMBENCH.score(values, options))
         asked = {"candidate": model, "predictor": model, **(roles or {})}
-        used = {
-            stage: StageSummary(
-                items=1, done=1, failures={}, roles=dict(zip("xyz", of, strict=False))
-            )
-            for stage, of in (uses or {}).items()
-        }
-        if read:
-            used["verify"] = StageSummary(items=read[1], done=read[0], failures={}, roles={})
+        used = {"verify": (*reversed(read), ())} if read else {}
+        used |= {stage: (1, 1, of) for stage, of in (uses or {}).items()}
         columns = Columns(USERSUMBENCH.metrics, scores)
         summary = make_summary(
             name, roles=asked, comparable=not because, not_comparable_because=because,
-            units=len(scores) if units is None else units, stages=used,
+            units=len(scores) if units is None else units,
+            stages={
+                stage: StageSummary(items=items, done=done, failures={}, roles=dict(enumerate(of)))
+                for stage, (items, done, of) in used.items()
+            },
             metrics=columns.results(interval=definition.interval, seed=0, task=name),
         )  # fmt: skip
         return keep_task(
             path, definition, *entries, benchmark=USERSUMBENCH, scores=scores, summary=summary,
-            label=label or model, options=options, model=model,
+            label=model, options=options, model=model,
             roles={role: RoleEntry(name=of, identity={"name": of}) for role, of in asked.items()},
         )  # fmt: skip
 
@@ -132,26 +112,22 @@ def stages_of(users, options):
         name: failed if one.summary is None else Done(Summary(one.summary))
         for name, one in users.items()
     }
-    found = {}
-    if options.method in ("single_step", "other"):
+    found, everybody = {}, users.items()
+    if options.method == "single_step":
         found["summarise"] = [
-            (Past(id=name, user=name, activities=one.past), done[name])
-            for name, one in users.items()
+            (Past(id=name, user=name, activities=one.past), done[name]) for name, one in everybody
         ]
     if options.method == "hierarchy_critique":
-        found["segment"] = [pair for name, one in users.items() for pair in segments(name, one)]
+        found["segment"] = [pair for name, one in everybody for pair in segments(name, one)]
         found["combine"] = [
             (Segments(id=name, user=name, ranges=(), summaries=()), done[name]) for name in users
         ]
-    found["predict"] = [
-        pair for name, one in users.items() for pair in asked_of(name, one, options)
-    ]
+    found["predict"] = [pair for name, one in everybody for pair in asked_of(name, one, options)]
     if options.autoeval:
         found["rate"] = [
             (Rated(id=name, user=name, summary=one.summary), Done(Ratings(*one.marks)))
-            for name, one in users.items()
-            if one.marks and one.summary is not None
-        ]
+            for name, one in everybody if one.marks
+        ]  # fmt: skip
     return found
 
 
@@ -173,18 +149,17 @@ def segments(name, one):
 
 def asked_of(name, one, options):
     """The questions of a user with their answers; none if the summary failed."""
-    shows = options.method not in ("none", "raw_timeline")
-    if shows and one.summary is None:
+    summary = one.summary if options.method != "none" else None
+    if summary is None and options.method != "none":
         return []
     found = []
     for run, answers in enumerate(one.answers, 1):
         for place, (task, answer) in enumerate(zip(TASKS, answers, strict=True)):
             right = (run + place) % len(LETTERS)
-            question = Question(
-                id=f"{name}/{task}/{run}", user=name, task=task, run=run, history=len(one.past),
-                summary=one.summary if shows else None,
-                words=count_words(one.summary or "") if shows else None,
-                shown=(), options=LETTERS, right=right, popular=0,
+            question = a_question(
+                task, run, user=name, history=len(one.past), summary=summary, options=LETTERS,
+                words=None if summary is None else count_words(summary), shown=(), right=right,
+                popular=0,
             )  # fmt: skip
             chosen = {"1": right, "0": (right + 1) % len(LETTERS)}.get(answer)
             found.append((question, Unreadable("none_named") if chosen is None else Done(chosen)))

@@ -40,11 +40,16 @@ def run(kept):
     return kept("ada", {**users, "u7": User(summary=None)})
 
 
+def examples_in(task):
+    """The examples of a task by name."""
+    [(_, examples)] = examples_of([task], stop_share=1.0)
+    return examples
+
+
 @pytest.fixture
 def name_of(run):
     """The name of each user's example."""
-    [(_, examples)] = examples_of([run], stop_share=1.0)
-    return {one.user: name for name, one in examples.items()}
+    return {one.user: name for name, one in examples_in(run).items()}
 
 
 @pytest.fixture
@@ -96,31 +101,22 @@ def test_q_s_is_that_of_the_run_that_is_named(rated):
     assert nothing["ann"] == (0, 0, 0, 0, 0, None, None, None)
 
 
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ("s0,ann,good", ("example", "'s0'",
-                         "an example of these runs and tasks: give all that the sheet has")),
-        ("{u1},ann,bad", ("example", "'{u1}'",
-                           "one rating of each example by 'ann', who has another in row 1")),
-        ("{u5},ann,fine", ("rating", "'fine'", "good or bad")),
-        ("{u5},,good", ("rater", "nothing", "a name")),
-    ],
-)  # fmt: skip
-def test_a_row_that_cannot_be_used_is_named(rated, name_of, row, said):
-    with pytest.raises(DataError) as raised:
-        agree(*rated(row.format(**name_of)))
-    error, (column, found, expected) = raised.value, said
-    assert error.where.endswith(f"ratings.csv, row 9, column '{column}'")
-    assert (error.found, error.expected) == (found.format(**name_of), expected)
-
-
-def test_a_file_without_any_rating_is_an_error(rated):
+def test_rows_that_cannot_be_used_are_named(rated, name_of, kept, tmp_path):
+    for row, column, found, expected in (
+        ("s0,ann,good", "example", "'s0'",
+         "an example of these runs and tasks: give all that the sheet has"),
+        ("{u1},ann,bad", "example", "'{u1}'",
+         "one rating of each example by 'ann', who has another in row 1"),
+        ("{u5},ann,fine", "rating", "'fine'", "good or bad"),
+        ("{u5},,good", "rater", "nothing", "a name"),
+    ):  # fmt: skip
+        with pytest.raises(DataError) as raised:
+            agree(*rated(row.format(**name_of)))
+        assert raised.value.where.endswith(f"ratings.csv, row 9, column '{column}'")
+        assert raised.value.found == found.format(**name_of)
+        assert raised.value.expected == expected
     with pytest.raises(UsageError, match="nobody has rated anything"):
         agree(*rated("s1,ann,", ratings={}))
-
-
-def test_a_task_without_summaries_cannot_be_rated(kept, tmp_path):
     none = kept("ada", {"u1": User((GOOD,))}, method="none")
     with pytest.raises(UsageError) as raised:
         sheet([none], SheetOptions(out=str(tmp_path / "out")))
@@ -148,49 +144,40 @@ def test_raters_see_what_they_rate_and_no_score(run, tmp_path):
     assert report.sheets[0].rows == (("ada", "usersum_movielens_single_step", 6, 4, 4.0, 100.0),)
     guide = (tmp_path / "for_raters" / "GUIDE.md").read_text(encoding="utf-8")
     assert "`good` or `bad` into the column `rating`" in guide
-
-
-def test_an_example_keeps_its_name_with_another_predictor_and_not_with_another_summary(kept):
-    def names(model, summary, **more):
-        [(_, examples)] = examples_of([kept(model, {"u1": User((GOOD,), summary)}, **more)],
-                                      stop_share=1.0)  # fmt: skip
-        return list(examples)
-
-    first = names("ada", "likes action")
-    assert names("ben", "likes action", roles={"predictor": "max"}) == first
-    assert names("cid", "likes crime") != first
-
-
-def test_a_sheet_that_somebody_may_be_rating_is_not_written_again(run, tmp_path):
-    sheet([run], SheetOptions(out=str(tmp_path)))
+    # Somebody may be rating it, and it is not written again.
     with pytest.raises(UsageError) as raised:
         sheet([run], SheetOptions(out=str(tmp_path)))
     assert raised.value.found == "for_raters/sheet.csv, for_raters/GUIDE.md, key.csv"
 
 
+def test_an_example_keeps_its_name_with_another_predictor_and_not_with_another_summary(kept):
+    first, same, other = (
+        list(examples_in(kept(model, {"u1": User((GOOD,), summary)}, **more)))
+        for model, summary, more in (
+            ("ada", "likes action", {}),
+            ("ben", "likes action", {"roles": {"predictor": "max"}}),
+            ("cid", "likes crime", {}),
+        )
+    )
+    assert same == first != other
+
+
 def test_a_past_of_segments_is_whole_and_in_order(kept):
     past = tuple(Activity(3600 * hour, f"no. {hour}", ("Crime",)) for hour in range(5))
-    refined = kept(
-        "ada", {"u1": User((GOOD,), past=past, rounds=(None, None))}, method="hierarchy_critique"
-    )
-    [(_, examples)] = examples_of([refined], stop_share=1.0)
-    [one] = examples.values()
+    users = {"u1": User((GOOD,), past=past, rounds=(None, None))}
+    [one] = examples_in(kept("ada", users, method="hierarchy_critique")).values()
     assert [line.split('" [')[0] for line in one.activities.splitlines()] == [
         f'watched "no. {hour}' for hour in range(5)
     ]
 
 
-def activities(*categories):
-    return [Activity(0, "x", (one,)) for one in categories]
-
-
 def test_top_categories_by_hand():
-    pasts = {
-        "u1": activities("Bars", "Bars", "Food", "Art", "Golf"),
-        "u2": activities("Food", "Food", "Bars"),
-        "u3": activities("Food", "Golf", "Golf"),
-    }
-    # Of one frequency, the first in the alphabet. Food is top for u1? No: Bars, Art and Food are.
+    said = {
+        "u1": ("Bars", "Bars", "Food", "Art", "Golf"), "u2": ("Food", "Food", "Bars"),
+        "u3": ("Food", "Golf", "Golf"),
+    }  # fmt: skip
+    pasts = {user: [Activity(0, "x", (one,)) for one in past] for user, past in said.items()}
+    # Of one frequency, the first in the alphabet.
     assert top_categories(pasts, stop_share=1.0) == {
         "u1": ("Bars", "Art", "Food"), "u2": ("Food", "Bars"), "u3": ("Golf", "Food"),
     }  # fmt: skip
@@ -200,20 +187,11 @@ def test_top_categories_by_hand():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("summary", "named"),
-    [
-        ("Loves SCI-FI.", True),
-        ("loves sci fi", True),
-        ("**Children’s** films", True),
-        ("", False),
-    ],
-)
-def test_a_category_is_named_whatever_its_case_and_marks(kept, summary, named):
+def test_a_category_is_named_whatever_its_case_and_marks(kept):
     past = (Activity(0, "x", ("Sci-Fi", "Children's")),)
-    task = kept("ada", {"u1": User((GOOD,), summary, past=past)})
-    [(_, examples)] = examples_of([task], stop_share=1.0)
-    assert [one.names_top for one in examples.values()] == [named]
+    said = {"Loves SCI-FI.": True, "loves sci fi": True, "**Children’s** films": True, "": False}
+    users = {text: User((GOOD,), text, past=past) for text in said}
+    assert {one.user: one.names_top for one in examples_in(kept("ada", users)).values()} == said
 
 
 @pytest.fixture
@@ -261,9 +239,8 @@ def test_autoeval_is_the_mean_of_the_judge_s_marks(kept, tmp_path):
     marks = {"u1": (5, 4), "u2": (1, 2), "u3": (3, 3), "u4": None}
     users = {name: User((GOOD,), name, marks=of) for name, of in marks.items()}
     task = kept("ada", users, autoeval=True)
-    [(_, examples)] = examples_of([task], stop_share=1.0)
     said = {"u1": "good", "u2": "bad", "u3": "good", "u4": "good"}
-    rows = [f"{name},ann,{said[one.user]}" for name, one in examples.items()]
+    rows = [f"{name},ann,{said[one.user]}" for name, one in examples_in(task).items()]
     file = write_csv(tmp_path / "ratings.csv", "example,rater,rating", *rows)
     [found] = metrics([task], MetricOptions(ratings=(file,))).sheets
     cells = {row[0]: row[1:3] for row in found.rows}
@@ -299,33 +276,23 @@ def test_bleu_by_hand():
     assert (found[3], found[4]) == (pytest.approx(100), 0)
 
 
-@pytest.mark.parametrize(
-    ("module", "package", "names"),
-    [
-        ("sacrebleu", "sacrebleu", ("BLEU",)),
-        ("bert_score", "bert-score", ("BERTScore-precision", "BERTScore-recall", "BERTScore-F1")),
-    ],
-)
-def test_a_package_that_is_missing_is_named(monkeypatch, module, package, names):
-    for name in [module, *(name for name in sys.modules if name.startswith(f"{module}."))]:
-        monkeypatch.setitem(sys.modules, name, None)
+def test_a_package_that_is_missing_is_named(monkeypatch):
+    scores = ("BERTScore-precision", "BERTScore-recall", "BERTScore-F1")
+    for module in ("sacrebleu", "bert_score"):
+        for name in [module, *(one for one in sys.modules if one.startswith(f"{module}."))]:
+            monkeypatch.setitem(sys.modules, name, None)
     found = text_metrics.text_metrics(SUMMARIES, ACTIVITIES)
-    reason = f"{package} is not installed: pip install {package}"
-    assert [found[name] for name in names] == [Unavailable(reason)] * len(names)
-
-
-MISSING = "the weights 'mine' cannot be loaded:"
+    for package, names in (("sacrebleu", ("BLEU",)), ("bert-score", scores)):
+        reason = f"{package} is not installed: pip install {package}"
+        assert [found[name] for name in names] == [Unavailable(reason)] * len(names)
 
 
 @pytest.mark.parametrize(
     ("problem", "expected"),
     [
         (None, ((0.1, 0.1), (2, 1), (3, 0))),
-        (
-            OSError("no file weights.bin\nand much more"),
-            (Unavailable(f"{MISSING} no file weights.bin"),) * 3,
-        ),
-        (OSError(), (Unavailable(f"{MISSING} OSError"),) * 3),
+        (OSError("no file weights.bin\nand much more"), "no file weights.bin"),
+        (OSError(), "OSError"),
     ],
 )
 def test_bertscore_reads_the_summary_as_candidate_or_names_missing_weights(
@@ -342,33 +309,20 @@ def test_bertscore_reads_the_summary_as_candidate_or_names_missing_weights(
             return [0.1] * len(candidates), [*map(len, candidates)], [*map(len, references)]
 
     monkeypatch.setitem(sys.modules, "bert_score", SimpleNamespace(BERTScorer=Scorer))
-    assert tuple(text_metrics.bert_score(["ab", "c"], ["xyz", ""], "mine")) == expected
+    found = tuple(text_metrics.bert_score(["ab", "c"], ["xyz", ""], "mine"))
+    if problem:
+        expected = (Unavailable(f"the weights 'mine' cannot be loaded: {expected}"),) * 3
+    assert found == expected
 
 
-@pytest.fixture
-def bleurt(tmp_path, monkeypatch):
-    """BLEURT by a function with this body, of a module in the current folder."""
+@pytest.mark.parametrize("body", ["[1.0]", "[1.0, float('nan')]"])
+def test_a_function_that_returns_no_scores_is_an_error(tmp_path, monkeypatch, body):
     monkeypatch.chdir(tmp_path)
-
-    def of(body):
-        name = f"of_{tmp_path.name}"
-        (tmp_path / f"{name}.py").write_text(f"def score(*, references, candidates):\n    {body}\n")
-        return text_metrics.bleurt_of(["ab", "c"], ["xyz", ""], f"{name}:score")
-
-    return of
-
-
-@pytest.mark.parametrize(
-    ("body", "found"),
-    [
-        ("return [1.0]", "list of 1"),
-        ("return [1.0, float('nan')]", "list of 2"),
-    ],
-)
-def test_a_function_that_returns_no_scores_is_an_error(bleurt, body, found):
+    name = f"of_{tmp_path.name}"
+    Path(f"{name}.py").write_text(f"def score(*, references, candidates):\n    return {body}\n")
     with pytest.raises(UsageError) as raised:
-        bleurt(body)
-    assert raised.value.found.endswith(f":score: {found}")
+        text_metrics.bleurt_of(["ab", "c"], ["xyz", ""], f"{name}:score")
+    assert raised.value.found.endswith(f":score: list of {len(body.split(','))}")
     assert raised.value.expected == "a list of 2 numbers, one for each candidate"
 
 

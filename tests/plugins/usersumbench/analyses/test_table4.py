@@ -1,6 +1,6 @@
 """Table 4, and what the verifier and the predictor said, by hand."""
 
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 from harness_usersumbench.analyses.accuracy import questions
@@ -33,25 +33,16 @@ def rows(report, title):
 @pytest.fixture
 def single(kept):
     """Two users: 2 and 4 words; Q_s of the three runs is 1, 0, 1 and 0, 1, 1."""
-    return lambda model="ada", **more: kept(
-        model,
-        {
-            "u1": User(("1110", "1100", "1111"), "a b"),
-            "u2": User(("0000", "1110", "0111"), "a b c d"),
-        },
-        **more,
-    )
+    first, second = User(("1110", "1100", "1111"), "a b"), User(("0000", "1110", "0111"), "a b c d")
+    return lambda model="ada", **more: kept(model, {"u1": first, "u2": second}, **more)
 
 
 @pytest.fixture
 def refined(kept):
-    """Two users who always have three right answers, with 2 and 3 words, and one more user."""
-    always = ("1110", "1110", "1110")
-    return lambda model="ada", **more: kept(
-        model,
-        {"u1": User(always, "a b"), "u2": User(always, "a b c")},
-        method="hierarchy_critique",
-        **more,
+    """Two users who always have three right answers, with 2 and 3 words, and those given."""
+    always = {name: User(("1110",) * 3, text) for name, text in (("u1", "a b"), ("u2", "a b c"))}
+    return lambda others=MappingProxyType({}), **more: kept(
+        "ada", {**always, **others}, method="hierarchy_critique", **more
     )
 
 
@@ -93,13 +84,11 @@ def test_increments_are_those_of_the_users_in_common_by_hand(kept):
 def test_the_share_of_checks_that_could_not_be_read_stands_in_the_row_of_the_verifier(
     single, refined
 ):
-    report = main([single(), refined(read=(30, 40))], None)
-    table = rows(report, "Table 4")
-    assert (table["single_step"][-1], table["hierarchy_critique"][-1]) == (NOTHING, 25.0)
-    assert any(note.startswith("unread %: ") for note in sheet_of(report, "Table 4").notes)
-    older = main([single(), refined()], None)
-    assert rows(older, "Table 4")["hierarchy_critique"][-1] is NOTHING
-    assert not any(note.startswith("unread %: ") for note in sheet_of(older, "Table 4").notes)
+    for read, share in (((30, 40), 25.0), (None, NOTHING)):
+        report = main([single(), refined(read=read)], None)
+        table, notes = rows(report, "Table 4"), sheet_of(report, "Table 4").notes
+        assert (table["single_step"][-1], table["hierarchy_critique"][-1]) == (NOTHING, share)
+        assert any(note.startswith("unread %: ") for note in notes) == bool(read)
 
 
 @pytest.mark.parametrize("row", TABLES.read("methods").dicts(), ids=str)
@@ -125,13 +114,8 @@ def test_contexts_have_no_words_and_baselines_no_model(single, kept):
 
 
 def test_users_without_a_summary_or_a_decision_are_counted_by_cause(kept):
-    users = {
-        "u1": User(("1110",)),
-        "u2": User(summary=None),
-        "u3": User(("11?0",)),
-        "u4": User(("111?",)),
-        "u5": User(("00?1",)),
-    }
+    users = {"u1": User(("1110",)), "u2": User(summary=None)}
+    users |= {f"u{n}": User((answers,)) for n, answers in enumerate(("11?0", "111?", "00?1"), 3)}
     report = main([kept("ada", users)], None)
     # Three right or two wrong decide, so u4 and u5 count.
     assert rows(report, "Table 4")["single_step"][:2] == (3, pytest.approx(2 / 3))
@@ -140,8 +124,7 @@ def test_users_without_a_summary_or_a_decision_are_counted_by_cause(kept):
     )
     questions = rows(report, "Questions")["single_step"]
     # Four of five users have a summary: t3 is right for u1 and u4, unread for u3 and u5.
-    assert questions[:5] == pytest.approx((4, 75.0, 75.0, 50.0, 25.0))
-    assert questions[5] == pytest.approx(100 * 3 / 16)
+    assert questions[:6] == pytest.approx((4, 75.0, 75.0, 50.0, 25.0, 100 * 3 / 16))
 
 
 def test_qm_is_the_number_of_the_results_where_unread_answers_decide(kept):
@@ -154,21 +137,17 @@ def test_qm_is_the_number_of_the_results_where_unread_answers_decide(kept):
 
 
 def test_a_good_summary_costs_the_calls_and_tokens_of_all(single, refined):
-    cheap = single(uses={"summarise": [use(2, 100, 20)], "predict": [use(24, 900, 9)]})
-    dear = refined(
-        uses={"segment": [use(10, 500, 60), use(20, 300, 40)], "combine": [use(2, 9, 1)]}
-    )
-    table = rows(main([cheap, dear], None), "Questions and cost")
+    cheap = {"summarise": [use(2, 100, 20)], "predict": [use(24, 900, 9)]}
+    dear = {"segment": [use(10, 500, 60), use(20, 300, 40)], "combine": [use(2, 9, 1)]}
+    table = rows(main([single(uses=cheap), refined(uses=dear)], None), "Questions and cost")
     # 2/3 + 2/3 good ones for 2 calls and 120 tokens; 2 for 32 and 910.
     assert table["single_step"][6:] == pytest.approx((2, 120, 4 / 3, 1.5, 90))
     assert table["hierarchy_critique"][6:] == pytest.approx((32, 910, 2, 16, 455))
 
 
-def test_methods_are_compared_on_the_users_of_both(single, kept):
-    always = ("1110", "1110", "1110")
-    users = {"u1": User(always, "a b"), "u2": User(always, "a b c"), "u3": User(("0000",) * 3)}
-    refined = kept("ada", users, method="hierarchy_critique")
-    sheet = sheet_of(main([single(), refined], None), "Methods on the same users: MovieLens, ada")
+def test_methods_are_compared_on_the_users_of_both(single, refined):
+    tasks = [single(), refined({"u3": User(("0000",) * 3)})]
+    sheet = sheet_of(main(tasks, None), "Methods on the same users: MovieLens, ada")
     found = {row[0]: row[1:] for row in sheet.rows}
     assert found["QM"] == (
         "single_step", "hierarchy_critique", *(pytest.approx(-1 / 3),) * 3, 2
@@ -208,39 +187,31 @@ def test_qm_is_compared_with_the_paper_where_all_is_as_there(single, refined):
     ("changes", "reason"),
     [
         ({"units": 12}, "12 users, not 4,297"),
-        (
-            {"units": 4297, "distractors": "popularity"},
-            "different settings: distractors popularity",
-        ),
-        ({"units": 4297, "threshold": 2}, "different settings: threshold 2"),
-        ({"units": 4297, "because": ("bundled sample data",)}, "bundled sample data"),
-        ({"units": 4297, "roles": {"predictor": "max"}}, "the predictor is another model: max"),
+        ({"distractors": "popularity"}, "different settings: distractors popularity"),
+        ({"threshold": 2}, "different settings: threshold 2"),
+        ({"because": ("bundled sample data",)}, "bundled sample data"),
+        ({"roles": {"predictor": "max"}}, "the predictor is another model: max"),
     ],
 )
 def test_what_is_not_as_in_the_paper_is_said_and_has_no_difference(single, changes, reason):
-    sheet = sheet_of(main([single(**changes)], None), "Ours and the published")
+    sheet = sheet_of(main([single(**{"units": 4297, **changes})], None), "Ours and the published")
     assert {row[6] for row in sheet.rows} == {NOTHING}
     assert sheet.notes[0] == f"single_step: not comparable: {reason}"
 
 
 def test_tasks_share_a_table_if_one_predictor_answered(single, refined):
-    tasks = [single(), refined(roles={"verifier": "vera"})]
-    assert [list(row.tasks) for row in by_data(tasks)["MovieLens"]] == [
-        ["single_step", "hierarchy_critique"]
-    ]
-    tasks = [single(), refined(roles={"predictor": "max"})]
-    assert len(by_data(tasks)["MovieLens"]) == 2
+    for role, methods in (("verifier", [["single_step", "hierarchy_critique"]]),
+                          ("predictor", [["single_step"], ["hierarchy_critique"]])):  # fmt: skip
+        tables = by_data([single(), refined(roles={role: "max"})])["MovieLens"]
+        assert [list(row.tasks) for row in tables] == methods
 
 
 def test_the_tasks_that_are_shipped_have_no_setting_to_tell():
     tasks = Catalogue(load_plugins()).select(["tag:usersum"]).tasks
     assert len(tasks) >= 15
     for task in tasks:
-        run = SimpleNamespace(
-            task=task,
-            options=task_options(task, USERSUMBENCH),
-            manifest=SimpleNamespace(asked={}),
-        )
+        options, manifest = task_options(task, USERSUMBENCH), SimpleNamespace(asked={})
+        run = SimpleNamespace(task=task, options=options, manifest=manifest)
         assert (task.name, SETTING.describe(run)) == (task.name, "")
 
 
@@ -312,41 +283,28 @@ def test_positions_by_hand(kept):
     # a wrong answer names the next position, after E the first.
     _, placed = questions([kept("ada", {"u1": User(("1101", "001?"))})], None).sheets
     found = {row[1]: row[2:] for row in placed.rows}
+    one, two, four = (pytest.approx(100 * count / 7) for count in (1, 2, 4))
     # Named: B, C, E (for D), E; then D (for C), E (for D), E.
-    sevenths = [100 * count / 7 for count in range(7)]
-    assert found["named"] == (
-        7, *map(pytest.approx, (0, sevenths[1], sevenths[1], sevenths[1], sevenths[4]))
-    )  # fmt: skip
+    assert found["named"] == (7, 0, one, one, one, four)
     # Right: B, C, D, E; then C, D, E.
-    assert found["right"] == (
-        7, *map(pytest.approx, (0, sevenths[1], sevenths[2], sevenths[2], sevenths[2]))
-    )  # fmt: skip
+    assert found["right"] == (7, 0, one, two, two, two)
     assert found["right if there"] == (7, None, 100.0, 50.0, 0.0, 100.0)
 
 
-def test_bars_of_figure_2_are_accuracies_by_what_is_shown(kept):
-    tasks = [
-        kept("ada", {"u1": User(("1010",))}),
-        kept("ada", {"u1": User(("0110",))}, method="none"),
-        kept("ben", {"u1": User(("0000",))}),
-    ]
-    first, second = questions(tasks, None).figures[:2]
-    assert first.title == "MovieLens: accuracy of t1 by what the predictor is shown"
-    bars = {mark.label: dict(zip(mark.names, mark.values, strict=True)) for mark in first.marks}
-    assert bars == {"ada": {"none": 0.0, "single_step": 100.0}, "ben": {"single_step": 0.0}}
-    assert second.marks[0].values == (100.0, 0.0)
-
-
-def test_bars_of_figure_5_are_metrics_by_data(kept):
+def test_bars_are_accuracies_by_what_is_shown_and_metrics_by_data(kept):
     tasks = [
         kept("ada", {"u1": User(("1110",), "a b")}),
         kept("ada", {"u1": User(("1100",), "a b")}, source="yelp"),
-        kept("ada", {"u1": User(("1110",))}, method="none"),
+        kept("ada", {"u1": User(("0110",))}, method="none"),
+        kept("ben", {"u1": User(("0000",))}),
     ]
-    figures = questions(tasks, None).figures[-3:]
-    assert [figure.title for figure in figures] == ["QM", "IFM", "IDM ×0.1%"]
-    [bars] = figures[0].marks
-    assert (bars.label, bars.names, bars.values) == (
-        "ada, single_step", ("MovieLens", "Yelp"), (1.0, 0.0)
-    )  # fmt: skip
-    assert figures[2].marks[0].values == (375.0, 250.0)
+    first, second, *_ = figures = questions(tasks, None).figures
+    assert first.title == "MovieLens: accuracy of t1 by what the predictor is shown"
+    bars = {mark.label: dict(zip(mark.names, mark.values, strict=True)) for mark in first.marks}
+    assert bars == {"ada": {"none": 0.0, "single_step": 100.0}, "ben": {"single_step": 0.0}}
+    assert second.marks[0].values == (100.0, 100.0)
+    assert [figure.title for figure in figures[-3:]] == ["QM", "IFM", "IDM ×0.1%"]
+    assert [mark.label for mark in figures[-3].marks] == ["ada, single_step", "ben, single_step"]
+    ada = figures[-3].marks[0]
+    assert (ada.names, ada.values) == (("MovieLens", "Yelp"), (1.0, 0.0))
+    assert figures[-1].marks[0].values == (375.0, 250.0)

@@ -1,6 +1,6 @@
 """People from each layout, and data that cannot be used: what is said, and what is left."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from random import Random
 
@@ -11,6 +11,7 @@ from harness.base.errors import DataError
 
 from .conftest import load_people
 
+TEN = [(number, f"M{number}", genre) for number, genre in enumerate("ABCDEFGHIJ", 1)]
 GENRES = ("Action", "Comedy", "Crime", "Drama", "Horror", "Musical", "War", "Western")
 
 
@@ -28,36 +29,28 @@ def world(movielens):
         for movie in rng.sample(range(1, 121), rng.randint(5, 60))
     ]
     rng.shuffle(ratings)
-    about = {str(number): (title, genres) for number, title, genres in movies}
+    about = {number: (title, tuple(genres.split("|"))) for number, title, genres in movies}
     return ratings, about, movielens(ratings, movies)
-
-
-def timelines(ratings):
-    """Each user's movies and times in order of time, then of the file; in plain Python."""
-    found = {}
-    for place, (user, movie, time) in enumerate(ratings):
-        found.setdefault(user, []).append((time, place, str(movie)))
-    return {user: [(m, t) for t, _, m in sorted(rows)] for user, rows in found.items()}
 
 
 def test_the_past_is_in_order_of_time_then_of_the_file_and_the_last_is_the_future(world):
     ratings, movies, folder = world
     people = load_people("movielens", folder, min_activities=20, max_activities=30)
-    expected = {u: rows for u, rows in timelines(ratings).items() if len(rows) >= 20}
-    assert set(people.by_id) == set(expected)
-    for user, rows in expected.items():
-        person = people.by_id[user]
-        shown = [(one.name, one.time, one.categories) for one in (*person.past, person.future)]
-        assert shown == [
-            (movies[movie][0], time, tuple(movies[movie][1].split("|")))
-            for movie, time in rows[-30:]
+    timelines = {}
+    for place, (user, movie, time) in enumerate(ratings):
+        timelines.setdefault(user, []).append((time, place, *movies[movie]))
+    kept = {user: sorted(rows) for user, rows in timelines.items() if len(rows) >= 20}
+    assert set(people.by_id) == set(kept)
+    for user, rows in kept.items():
+        shown = (*people.by_id[user].past, people.by_id[user].future)
+        assert [(one.time, one.name, one.categories) for one in shown] == [
+            (time, name, genres) for time, _, name, genres in rows[-30:]
         ]
-    everybody = timelines(ratings).values()
-    tied = [rows for rows in expected.values() if [t for _, t in rows].count(rows[-1][1]) > 1]
+    tied = [rows for rows in kept.values() if rows[-2][0] == rows[-1][0]]
     assert people.notes == {
-        "users with at least 20 activities (4,297 in the paper)": len(expected),
-        "users with fewer than 20 activities, left out": sum(len(rows) < 20 for rows in everybody),
-        "users cut to their last 30 activities": sum(len(r) > 30 for r in expected.values()),
+        "users with at least 20 activities (4,297 in the paper)": len(kept),
+        "users with fewer than 20 activities, left out": len(timelines) - len(kept),
+        "users cut to their last 30 activities": sum(len(rows) > 30 for rows in kept.values()),
         "users with several last activities at one time": len(tied),
     }
     assert all(people.notes.values())
@@ -69,25 +62,22 @@ def test_wrong_options_are_never_the_users_nor_of_the_next_object(world, distrac
     people = load_people(
         "movielens", folder, min_activities=5, max_activities=10, distractors=distractors
     )
-    rated = {}
+    rated = defaultdict(set)
     for user, movie, _ in ratings:
-        rated.setdefault(user, set()).add(movies[str(movie)][0])
-    of_name = Counter(movies[str(movie)][0] for _, movie, _ in ratings)
-    of_genre = Counter(
-        genre for _, movie, _ in ratings for genre in movies[str(movie)][1].split("|")
-    )
+        rated[user].add(movies[movie][0])
+    of_name = Counter(movies[movie][0] for _, movie, _ in ratings)
+    of_genre = Counter(genre for _, movie, _ in ratings for genre in movies[movie][1])
     assert len(people.all) == 40
     for person in people.all:
-        right, *wrong = person.activity.options
-        assert right == person.future.name
-        assert len({right, *wrong}) == 5
-        assert set(wrong) <= of_name.keys() - rated[person.id]
-        assert person.activity.counts == tuple(of_name[one] for one in person.activity.options)
-        right, *wrong = person.category.options
-        assert right in person.future.categories
-        assert len({right, *wrong}) == 5
-        assert set(wrong) <= of_genre.keys() - set(person.future.categories)
-        assert person.category.counts == tuple(of_genre[one] for one in person.category.options)
+        own = set(person.future.categories)
+        assert person.activity.options[0] == person.future.name
+        assert person.category.options[0] in own
+        for drawn, of_all, never in (
+            (person.activity, of_name, rated[person.id]), (person.category, of_genre, own)
+        ):  # fmt: skip
+            assert len(set(drawn.options)) == 5
+            assert set(drawn.options[1:]) <= of_all.keys() - never
+            assert drawn.counts == tuple(of_all[one] for one in drawn.options)
 
 
 def test_one_of_several_categories_is_right_by_chance(world):
@@ -117,13 +107,13 @@ def test_questions_depend_on_the_seed_and_the_user_alone(world, distractors):
 
 def test_the_order_of_rows_of_different_users_changes_nothing(world, movielens):
     ratings, movies, folder = world
-    by_user = sorted(ratings, key=lambda row: row[0])
-    again = movielens(by_user, [(n, *about) for n, about in movies.items()], name="by user")
+    films = [(number, title, "|".join(genres)) for number, (title, genres) in movies.items()]
+    again = movielens(sorted(ratings, key=lambda row: row[0]), films, name="by user")
     for last in ("source_order", "any_tied"):
-        found = [
+        one, other = (
             load_people("movielens", data, min_activities=5, last=last) for data in (folder, again)
-        ]
-        assert found[0].all == found[1].all
+        )
+        assert one.all == other.all
 
 
 def test_the_methods_of_a_dataset_share_its_people(world):
@@ -142,12 +132,9 @@ def test_the_methods_of_a_dataset_share_its_people(world):
     assert again.all == load_people("movielens", folder, min_activities=5, limit=9).all
 
 
-FIVE = [(number, f"M{number}", genre) for number, genre in enumerate("ABCDEFGHIJ", 1)]
-
-
 def test_one_of_several_last_activities_is_the_future_by_seed_if_asked(movielens):
     ratings = [("u", 1, 100), ("u", 2, 200), ("u", 3, 300), ("u", 4, 300), ("u", 5, 300)]
-    folder = movielens([*ratings, *(("v", n, n) for n in range(6, 10))], FIVE)
+    folder = movielens([*ratings, *(("v", n, n) for n in range(6, 10))], TEN)
 
     def future(**given):
         [person] = load_people("movielens", folder, min_activities=5, **given).all
@@ -165,14 +152,14 @@ def test_one_of_several_last_activities_is_the_future_by_seed_if_asked(movielens
 def test_each_user_has_a_draw_of_its_own_among_last_activities_at_one_time(movielens):
     ratings = [(f"u{n}", film, 100) for n in range(60) for film in range(1, 6)]
     ratings += [("other", film, 100) for film in range(6, 11)]
-    people = load_people("movielens", movielens(ratings, FIVE), min_activities=5, last="any_tied")
+    people = load_people("movielens", movielens(ratings, TEN), min_activities=5, last="any_tied")
     futures = {one.future.name for one in people.all if one.id != "other"}
     assert futures == {"M1", "M2", "M3", "M4", "M5"}
 
 
 def test_users_without_four_wrong_options_are_left_out_and_counted(movielens):
     # Of ten movies u has seen seven and v six; w's next movie has all categories but three.
-    movies = [*FIVE[:9], (10, "M10", "A|B|C|D|E|F|G")]
+    movies = [*TEN[:9], (10, "M10", "A|B|C|D|E|F|G")]
     ratings = [("u", n, n) for n in range(1, 8)] + [("v", n, n) for n in range(1, 7)]
     ratings += [("w", 8, 1), ("w", 9, 2), ("w", 10, 3)]
     people = load_people("movielens", movielens(ratings, movies), min_activities=3)
@@ -248,26 +235,16 @@ def test_reviews_without_a_date_or_category_are_left_out_and_counted(yelp, missi
 
 
 AMAZON = {
-    "2018": {
-        "reviews": lambda user, item, time: {
-            "overall": 5.0, "verified": True, "reviewerID": user, "asin": item,
-            "unixReviewTime": time, "reviewText": "Fine", "style": {"Color:": " Red"},
-        },
-        "products": lambda item, title, categories: {
-            "asin": item, "title": title, "category": categories, "main_cat": "Movies & TV",
-        },
-    },
-    "2023": {
-        "reviews": lambda user, item, time: {
-            "rating": 5.0, "user_id": user, "parent_asin": item, "asin": f"variant of {item}",
-            "timestamp": time * 1000 + 999, "text": "Fine", "verified_purchase": True,
-        },
-        "products": lambda item, title, categories: {
-            "parent_asin": item, "title": title, "categories": categories,
-            "main_category": "Movies & TV", "price": None,
-        },
-    },
-}  # fmt: skip
+    # The user, item and time of reviews; the item, title and categories of products.
+    "2018": (
+        ("reviewerID", "asin", "unixReviewTime", {"overall": 5.0, "reviewText": "Fine"}),
+        ("asin", "title", "category", {"main_cat": "Movies & TV"}),
+    ),
+    "2023": (
+        ("user_id", "parent_asin", "timestamp", {"asin": "of a variant", "rating": 5.0}),
+        ("parent_asin", "title", "categories", {"main_category": "Movies & TV", "price": None}),
+    ),
+}
 
 
 @pytest.fixture
@@ -278,18 +255,18 @@ def amazon(json_lines):
     """
 
     def write(layout):
-        keys = AMAZON[layout]
-        reviews = [
-            keys["reviews"](f"AU{number % 2}", f"B{number}", 1_500_000_000 + number)
-            for number in range(10)
-        ]
-        products = [
-            keys["products"](f"B{number}", f"Disc {number}", ["Movies & TV", KINDS[number % 6]])
-            for number in range(10)
-        ]
-        key = "category" if layout == "2018" else "categories"
-        products[0][key] = []
-        del products[2][key]
+        (*of_review, review), (*of_product, product) = AMAZON[layout]
+        reviews, products = [], []
+        for n in range(10):
+            time = 1_500_000_000 + n
+            time = time if layout == "2018" else time * 1000 + 999
+            categories = ["Movies & TV", KINDS[n % 6]] if n else []
+            for rows, keys, values, more in (
+                (reviews, of_review, (f"AU{n % 2}", f"B{n}", time), review),
+                (products, of_product, (f"B{n}", f"Disc {n}", categories), product),
+            ):
+                rows.append(dict(zip(keys, values, strict=True)) | more)
+        del products[2][of_product[2]]
         return json_lines(Movies_and_TV=reviews, meta_Movies_and_TV=products)
 
     return write
@@ -331,23 +308,18 @@ def rated(user, *movies, first=1_000_000_000):
 BOTH = [*rated("u", 0, 1, 2, 3, 4), *rated("v", 5, 6, 7, 8)]
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        (" two \t spaces  ", "two spaces"),
-        ("bell\a and\x1b escape", "bell and escape"),
-        ("Amélie “quoted” [not] a list", None),
-        ("x" * 10_000, "x" * 299 + "…"),
-    ],
-)  # fmt: skip
-def test_a_name_is_one_line_and_not_too_long(movielens, name, shown):
-    if shown is None:
-        name = shown = "Amélie [not] a list"
-    folder = movielens(BOTH, [(0, name, "A"), *NINE[1:]])
-    people = load_people("movielens", folder, min_activities=4)
-    assert people.by_id["u"].past[0].name == shown
-    cut = {"objects with a name that was cut to 300 characters": 1} if len(name) > 300 else {}
-    assert people.notes == {"users with at least 4 activities (4,297 in the paper)": 2, **cut}
+def test_a_name_is_one_line_and_not_too_long(movielens):
+    names = {
+        " two \t spaces  ": "two spaces", "bell\a and\x1b escape": "bell and escape",
+        "Amélie [not] a list": "Amélie [not] a list", "x" * 10_000: "x" * 299 + "…",
+    }  # fmt: skip
+    movies = [(number, name, "ABCD"[number]) for number, name in enumerate(names)]
+    people = load_people("movielens", movielens(BOTH, [*movies, *NINE[4:]]), min_activities=4)
+    assert [one.name for one in people.by_id["u"].past] == list(names.values())
+    assert people.notes == {
+        "users with at least 4 activities (4,297 in the paper)": 2,
+        "objects with a name that was cut to 300 characters": 1,
+    }
 
 
 def test_what_cannot_be_used_is_left_out_and_counted(movielens):
@@ -374,19 +346,15 @@ def test_the_tasks_that_follow_an_error_say_the_same(movielens):
             load_people("movielens", folder, shared=shared)
 
 
-def test_a_user_with_one_activity_has_no_past(movielens):
+def test_a_user_with_one_activity_has_no_past_and_one_user_is_enough(movielens):
     people = load_people("movielens", movielens([*BOTH, ("w", 1, 1)], NINE), min_activities=2)
     assert set(people.by_id) == {"u", "v"}
     assert people.notes["users with fewer than 2 activities, left out"] == 1
-
-
-def test_one_user_is_enough_without_others(movielens):
-    folder = movielens([*rated("u", 0, 1, 2), *rated("v", 3, 4, 5, 6, 7, 8)], NINE)
+    folder = movielens([*rated("u", 0, 1, 2), *rated("v", 3, 4, 5, 6, 7, 8)], NINE, "two")
     people = load_people("movielens", folder, limit=1, min_activities=3, max_activities=3)
     assert len(people.all) == 1
 
 
-TEN = [(number, f"M{number}", genre) for number, genre in enumerate("ABCDEFGHIJ", 1)]
 FEW_GENRES = [(number, f"M{number}", "A|B" if number < 5 else "C|D") for number in range(9)]
 LESS_THAN_HALF = [
     *rated("u", 0, 1, 2, 3),

@@ -4,7 +4,6 @@ import time
 from datetime import UTC, datetime
 from random import Random
 
-import pytest
 from builders.usersumbench import DAY, options
 from harness_usersumbench import rules
 from harness_usersumbench.records import Activity
@@ -12,23 +11,18 @@ from harness_usersumbench.rendering import lines, month, time_range
 from harness_usersumbench.segments import by_count, by_months, segmented
 
 
-def activity(*when, name="Heat (1995)", categories=("Crime", "Drama")):
-    return Activity(int(datetime(*when, tzinfo=UTC).timestamp()), name, categories)
+def activity(*when, name="Heat (1995)"):
+    return Activity(int(datetime(*when, tzinfo=UTC).timestamp()), name, ("Crime", "Drama"))
 
 
-@pytest.mark.parametrize(
-    ("when", "moment"),
-    [
-        ((2004, 5, 15, 16, 59), "Sat 05/15/2004 4PM"),
-        ((2004, 6, 11, 18), "Fri 06/11/2004 6PM"),
-        ((2000, 2, 29, 0, 30), "Tue 02/29/2000 12AM"),
-        ((2000, 12, 31, 12), "Sun 12/31/2000 12PM"),
+def test_a_line_names_the_object_its_categories_and_the_hour_in_utc():
+    for when, moment in (
+        ((2004, 5, 15, 16, 59), "Sat 05/15/2004 4PM"), ((2004, 6, 11, 18), "Fri 06/11/2004 6PM"),
+        ((2000, 2, 29, 0, 30), "Tue 02/29/2000 12AM"), ((2000, 12, 31, 12), "Sun 12/31/2000 12PM"),
         ((2001, 1, 1, 11, 59), "Mon 01/01/2001 11AM"),
-    ],
-)
-def test_a_line_names_the_object_its_categories_and_the_hour_in_utc(when, moment):
-    [line] = lines([activity(*when)], options())
-    assert line == f'watched "Heat (1995)" [Crime, Drama] around {moment}'
+    ):  # fmt: skip
+        [line] = lines([activity(*when)], options())
+        assert line == f'watched "Heat (1995)" [Crime, Drama] around {moment}'
 
 
 def test_a_line_is_the_same_wherever_the_computer_stands(monkeypatch):
@@ -38,7 +32,7 @@ def test_a_line_is_the_same_wherever_the_computer_stands(monkeypatch):
         [line] = lines([activity(2004, 5, 31, 23)], options())
         assert line.endswith("around Mon 05/31/2004 11PM")
         assert time_range([activity(2004, 5, 31, 23)]) == "05/31/2004"
-        assert month(int(datetime(2004, 5, 31, 23, tzinfo=UTC).timestamp())) == (2004, 5)
+        assert month(activity(2004, 5, 31, 23).time) == (2004, 5)
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -50,14 +44,10 @@ def test_a_range_goes_from_the_first_day_to_the_last():
     assert time_range([first, activity(2004, 5, 15, 23)]) == "05/15/2004"
 
 
-def at(year, month, day=1, hour=0):
-    return int(datetime(year, month, day, hour, tzinfo=UTC).timestamp())
-
-
 def months(*counts):
     """So many activities in each of consecutive calendar months, from January 2001 on."""
     return [
-        Activity(at(2001 + place // 12, place % 12 + 1, 1 + number % 28), f"{number}", ("x",))
+        activity(2001 + place // 12, place % 12 + 1, 1 + number % 28, name=str(number))
         for place, count in enumerate(counts)
         for number in range(count)
     ]
@@ -67,45 +57,30 @@ def sizes(segments):
     return [len(one) for one in segments]
 
 
-@pytest.mark.parametrize(
-    ("counts", "merged"),
-    [
-        ((19, 1, 20), [20, 20]),
-        ((5, 5, 5, 5, 30), [20, 30]),
-        ((10, 30, 10, 10), [40, 20]),
-        ((20, 20, 19), [20, 39]),
-        ((20, 1), [21]),
-        ((5, 0, 0, 15, 25, 3, 0, 16), [20, 25 + 19]),
-    ],
-)
-def test_months_are_merged_forward_and_a_small_tail_joins_the_one_before(counts, merged):
-    past = months(*counts)
-    found = by_months(past, least=20)
-    assert sizes(found) == merged
-    assert [one for segment in found for one in segment] == past
+def test_months_are_merged_forward_and_a_small_tail_joins_the_one_before():
+    for counts, merged in (
+        ((19, 1, 20), [20, 20]), ((5, 5, 5, 5, 30), [20, 30]), ((10, 30, 10, 10), [40, 20]),
+        ((20, 20, 19), [20, 39]), ((20, 1), [21]), ((5, 0, 0, 15, 25, 3, 0, 16), [20, 25 + 19]),
+    ):  # fmt: skip
+        past = months(*counts)
+        found = by_months(past, least=20)
+        assert sizes(found) == merged
+        assert [one for segment in found for one in segment] == past
 
 
 def test_months_are_those_of_utc_and_of_their_year():
-    late = Activity(at(2001, 1, 31, 23), "late", ("x",))
-    early = Activity(at(2001, 2, 1, 0), "early", ("x",))
-    again = Activity(at(2002, 2, 1, 0), "a year on", ("x",))
-    assert sizes(by_months([late, early, again], least=1)) == [1, 1, 1]
+    past = [activity(2001, 1, 31, 23), activity(2001, 2, 1), activity(2002, 2, 1)]
+    assert sizes(by_months(past, least=1)) == [1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("count", "parts"),
-    [
-        (199, [49, 50, 50, 50]),
-        (79, [26, 26, 27]),
-        (59, [29, 30]),
-        (39, [39]),
-    ],
-)
-def test_parts_are_equal_and_large_enough(count, parts):
-    past = months(count)
-    found = by_count(past, most=4, least=20)
-    assert sorted(sizes(found)) == parts
-    assert [one for segment in found for one in segment] == past
+def test_parts_are_equal_and_large_enough():
+    for count, parts in (
+        (199, [49, 50, 50, 50]), (79, [26, 26, 27]), (59, [29, 30]), (39, [39])
+    ):  # fmt: skip
+        past = months(count)
+        found = by_count(past, most=4, least=20)
+        assert sorted(sizes(found)) == parts
+        assert [one for segment in found for one in segment] == past
 
 
 def test_a_past_without_months_to_divide_it_is_cut_by_count_or_if_asked():

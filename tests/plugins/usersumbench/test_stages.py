@@ -55,15 +55,13 @@ def test_the_method_decides_the_stages(method, stages):
 
 
 def test_a_past_is_one_item_and_the_control_summarises_that_of_another_user():
-    def items(of, **changed):
-        return list(pasts({}, people(ANN, BEN, **of), options(**changed)))
-
-    ann, ben = (Past(id=one.id, user=one.id, activities=one.past) for one in (ANN, BEN))
-    assert items({}) == [ann, ben]
-    assert items({"ann": "ben", "ben": "ann"}, method="other") == [
-        Past(id="ann", user="ann", activities=BEN.past),
-        Past(id="ben", user="ben", activities=ANN.past),
-    ]
+    for others, summarised, method in (
+        ({}, (ANN, BEN), "single_step"), ({"ann": "ben", "ben": "ann"}, (BEN, ANN), "other")
+    ):  # fmt: skip
+        assert list(pasts({}, people(ANN, BEN, **others), options(method=method))) == [
+            Past(id=one.id, user=one.id, activities=other.past)
+            for one, other in zip((ANN, BEN), summarised, strict=True)
+        ]
 
 
 PAST = Past(id="ann", user="ann", activities=(activity("Heat", "Crime", "Drama"),))
@@ -86,23 +84,14 @@ def test_each_segment_of_a_past_is_an_item():
     assert tuple(one for item in items for one in item.activities) == long.past
 
 
-def test_segments_are_combined_in_order_of_time_if_all_have_a_summary():
-    def done(text):
-        return Refined(text, (Round(text, True),))
-
-    twelve = [
-        (segment(number, 12, user="ann"), done(f"part {number}"))
-        for number in (1, 10, 11, 12, *range(2, 10))
-    ]
-    lacking = [(segment(1, 2, user="ben"), done("a")), (segment(2, 2, user="ben"), Unreadable("x"))]
-    upstreams = {"segment": make_records([*twelve, *lacking])}
-    [item] = refined(upstreams, people(), options())
+async def test_segments_are_combined_in_order_of_time_if_all_have_a_summary():
+    done = {n: Refined(f"part {n}", (Round("s", True),)) for n in (1, 10, 11, 12, *range(2, 10))}
+    lacking = [(segment(1, 2, user="ben"), done[1]), (segment(2, 2, user="ben"), Unreadable("x"))]
+    pairs = [*((segment(n, 12, user="ann"), one) for n, one in done.items()), *lacking]
+    [item] = refined({"segment": make_records(pairs)}, people(), options())
     assert (item.id, item.user) == ("ann", "ann")
     assert item.summaries == tuple(f"part {number}" for number in range(1, 13))
     assert item.ranges[:2] == ("05/15/2004 to 06/24/2004", "05/15/2004 to 08/03/2004")
-
-
-async def test_the_segments_become_one_summary():
     item = Segments(id="ann", user="ann", ranges=("May", "June"), summaries=("Tea.", "Rum."))
     worked = await work(COMBINE, item, ["Tea, then rum."])
     assert worked.outcome == Summary("Tea, then rum.")
@@ -110,12 +99,15 @@ async def test_the_segments_become_one_summary():
     assert 'Summary of Time Segment "May": Tea.\nSummary of Time Segment "June": Rum.\n' in shown
 
 
-def upstreams(**summaries):
-    pairs = [
-        (Past(id=user, user=user, activities=()), Summary(text) if text is not None else text)
-        for user, text in summaries.items()
-    ]
-    return {"summarise": make_records((one, value or Unreadable("x")) for one, value in pairs)}
+def upstreams(**texts):
+    """The records of summaries, and of one that failed where its text is None."""
+    return {
+        "summarise": make_records(
+            (Past(id=user, user=user, activities=()),
+             Unreadable("x") if text is None else Summary(text))
+            for user, text in texts.items()
+        )
+    }  # fmt: skip
 
 
 def asked(method="single_step", data=None, given=None, **changed):
@@ -130,19 +122,14 @@ def test_a_user_with_a_summary_is_asked_each_question_in_each_run():
     assert {one.words for one in asked(given=upstreams(ann=""), runs=1)} == {0}
 
 
-@pytest.mark.parametrize(
-    ("method", "shown"),
-    [
-        ("single_step", {"t1": (), "t2": ANN.past[1:], "t3": (), "t4": ANN.past[1:]}),
-        ("none", {"t1": (), "t2": ANN.past[1:], "t3": (), "t4": ANN.past[1:]}),
-        ("raw_timeline", dict.fromkeys(TASKS, ANN.past)),
-    ],
-)
-def test_the_most_recent_activities_are_shown_in_t2_and_t4_and_not_twice(method, shown):
-    given = upstreams(ann="Likes tea.") if method == "single_step" else {}
-    items = asked(method, given=given, recent=2)
+@pytest.mark.parametrize("method", ["single_step", "none", "raw_timeline"])
+def test_the_most_recent_activities_are_shown_in_t2_and_t4_and_not_twice(method):
+    has = method == "single_step"
+    items = asked(method, given=upstreams(ann="Likes tea.") if has else {}, recent=2)
+    recent = {"t1": (), "t2": ANN.past[1:], "t3": (), "t4": ANN.past[1:]}
+    shown = dict.fromkeys(TASKS, ANN.past) if method == "raw_timeline" else recent
     assert {one.task: one.shown for one in items} == shown
-    summary = ("Likes tea.", 2) if method == "single_step" else (None, None)
+    summary = ("Likes tea.", 2) if has else (None, None)
     assert {(one.summary, one.words) for one in items} == {summary}
 
 
@@ -159,38 +146,31 @@ async def test_the_predictor_chooses_an_option_by_its_letter():
     assert "Likes tea." in shown
     assert 'watched "Heat" [Crime] around Sat 05/15/2004 4PM' in shown
     assert "Which movie is the user's next activity about?\n\nA. Next\nB. Wrong\nC. Big" in shown
-
-
-async def test_each_run_has_a_seed_of_its_own():
-    found = [await work(PREDICT, a_question(run=run), ["A"]) for run in (1, 2, 3)]
-    assert len({one.requests[0].seed for one in found}) == 3
-
-
-async def test_the_predictor_is_shown_nothing_that_names_the_right_answer():
-    def answer(_prompt, variables):
-        text = str(variables)
-        assert text.count("Next") == 1
-        assert "right" not in text
-        return "A"
-
-    await work(PREDICT, a_question(), answer)
+    # Nothing names the right answer, and each run has a seed of its own.
+    [request] = worked.requests
+    text = str(request.topic.variables)
+    assert text.count("Next") == 1
+    assert "right" not in text
+    others = [await work(PREDICT, a_question(run=run), ["A"]) for run in (1, 3)]
+    assert len({one.requests[0].seed for one in (worked, *others)}) == 3
 
 
 class ScriptedJudge(SimpleNamespace):
+    """A judge that gives these verdicts one after the other."""
+
+    def __init__(self, *verdicts):
+        super().__init__(name="scripted", version=1, models=(), questions=[], verdicts=[*verdicts])
+
     async def judge(self, question, ask):
         self.questions.append(question)
         return self.verdicts.pop(0)
-
-
-def a_judge(*verdicts):
-    return ScriptedJudge(name="scripted", version=1, models=(), questions=[], verdicts=[*verdicts])
 
 
 [RATED] = rated(upstreams(ann="Tea."), people(), options())
 
 
 async def test_the_judge_gives_a_mark_for_coherence_and_one_for_relevance():
-    judge = a_judge(Classified(labels=("4",)), Classified(labels=("2",)))
+    judge = ScriptedJudge(Classified(labels=("4",)), Classified(labels=("2",)))
     worked = await work(RATE, RATED, [], judge=judge)
     assert (RATED.id, worked.outcome) == ("ann", Ratings(coherence=4, relevance=2))
     assert [one.variables["aspect"] for one in judge.questions] == ["coherence", "relevance"]
@@ -199,10 +179,10 @@ async def test_the_judge_gives_a_mark_for_coherence_and_one_for_relevance():
 
 
 async def test_without_both_marks_there_is_none():
-    failed = NoVerdict("schema", "unreadable")
-    worked = await work(RATE, RATED, [], judge=a_judge(Classified(labels=("4",)), failed))
+    failed, four = NoVerdict("schema", "unreadable"), Classified(labels=("4",))
+    worked = await work(RATE, RATED, [], judge=ScriptedJudge(four, failed))
     assert worked.outcome == failed
-    worked = await work(RATE, RATED, [], judge=a_judge(Classified(labels=(None,))))
+    worked = await work(RATE, RATED, [], judge=ScriptedJudge(Classified(labels=(None,))))
     assert worked.outcome == NoVerdict("no_label", "coherence has no mark")
 
 
@@ -312,6 +292,12 @@ async def test_a_correction_shows_the_wrong_pairs_alone():
     )
     assert "none" not in correction
     assert "Which film?" not in correction
+    # An answer that nothing supports is not corrected to none.
+    for reference in (None, "none", "None."):
+        assert shown([Pair("q", "a", False, reference)], with_references=True) == (
+            '[Question#1: "q", Answer#1: "a", '
+            'ReferenceAnswer#1: "nothing in my activities supports an answer"]'
+        )
 
 
 async def test_the_option_bounds_the_regenerations():
@@ -327,28 +313,16 @@ async def test_a_summary_that_misses_the_query_is_asked_for_with_another_seed():
     assert first.seed != second.seed
 
 
-@pytest.mark.parametrize("reference", [None, "none", "None."])
-def test_an_answer_that_nothing_supports_is_not_corrected_to_none(reference):
-    assert shown([Pair("q", "a", False, reference)], with_references=True) == (
-        '[Question#1: "q", Answer#1: "a", '
-        'ReferenceAnswer#1: "nothing in my activities supports an answer"]'
-    )
-
-
 @pytest.mark.parametrize("calls", [0, 1, 5])
-async def test_a_call_that_fails_fails_the_segment(calls):
-    answers = [*JAZZ, said("Crime")][:calls]
-    worked = await work(SEGMENT, segment(), [*answers, CallError("bad_request", "no")])
+async def test_a_call_that_fails_or_a_summary_that_is_cut_fails_the_segment(calls):
+    before = [*JAZZ, said("Crime")][:calls]
+    worked = await work(SEGMENT, segment(), [*before, CallError("bad_request", "no")])
     assert worked.outcome == CallFailed("bad_request", "no")
     assert len(worked.calls) == calls + 1
-
-
-@pytest.mark.parametrize("before", [[], JAZZ])
-async def test_a_summary_that_is_cut_fails_the_segment(before):
-    cut = Reply(text="Likes", finish="length")
-    worked = await work(SEGMENT, segment(), [*before, cut])
-    assert isinstance(worked.outcome, Unreadable)
-    assert worked.outcome.cause == "truncated"
+    if calls in (0, 5):
+        cut = Reply(text="Likes", finish="length")
+        worked = await work(SEGMENT, segment(), [*before, cut])
+        assert (type(worked.outcome), worked.outcome.cause) == (Unreadable, "truncated")
 
 
 async def test_an_extractor_finds_entities_in_place_of_the_verifier(tmp_path, monkeypatch):
@@ -362,11 +336,8 @@ async def test_an_extractor_finds_entities_in_place_of_the_verifier(tmp_path, mo
     assert worked.asked == ["segment", "fits_query", "questions", "judgements"]
     assert "entities.verifier" in SEGMENT.asked(options())
     assert "entities.verifier" not in SEGMENT.asked(options(extractor=linker))
-
-
-async def test_an_extractor_of_pythons_own_is_refused():
     with pytest.raises(UsageError, match="that extractor names cannot be used"):
-        await work(SEGMENT, segment(), [said("Crime"), "consistent"], extractor="os:system")
+        await work(SEGMENT, segment(), answers, extractor="os:system")
 
 
 @pytest.mark.parametrize(

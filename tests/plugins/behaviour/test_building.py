@@ -16,7 +16,6 @@ from builders.processes import run_here, run_python
 from harness_behaviour.building import describe, draws
 from harness_behaviour.building.cells import build_cells, table1
 from harness_behaviour.building.describe import check_of_proxies, cut, entropy
-from harness_behaviour.building.draws import who_has
 from harness_behaviour.building.log import Group, Log
 from harness_behaviour.data import read_log
 from harness_behaviour.metrics import score
@@ -24,7 +23,7 @@ from harness_behaviour.records import LENGTHS, PROXIES, Options, Recipe
 from samples.behaviour import MIN_PLAYS, SAMPLE
 
 from .checker import faulty, read_movies, read_music
-from .conftest import load_prompts, log_of, movies_files, music_files, opened, prompts_of
+from .conftest import log_of, movies_files, music_files, opened, prompts_of
 
 REAL = "movielens-1m-part"
 
@@ -178,10 +177,6 @@ def built(logs):
     return build
 
 
-def of(built, proxy, length):
-    return [one for one in built.prompts if (one.proxy, one.length) == (proxy, length)]
-
-
 def test_table_1_ends_each_cell_at_its_own_number(built):
     made = built(published=((("gender", 3), 5), (("gender", 5), 400)))
     found = Counter((one.proxy, one.length) for one in made.prompts if one.length)
@@ -203,30 +198,27 @@ def test_without_table_1_each_cell_ends_at_the_prompts_kept(built):
 def test_a_cell_tells_what_was_tried_and_the_users_behind_prompts(built):
     made = built(kept=4)
     [cell] = [one for one in made.cells if (one.proxy, one.length) == ("gender", 3)]
-    own = of(made, "gender", 3)
+    own = [one for one in made.prompts if (one.proxy, one.length) == ("gender", 3)]
     users = sorted(one.users for one in own)
     assert (cell.groups, cell.found) == (2, 4)
     names = [f"movies/gender/3/{number:03}" for number in range(1, 5)]
     assert [one.id for one in own] == [one.user for one in own] == names
     assert 4 <= cell.tried < 300
     assert cell.users[1] == (users[1] + users[2]) / 2
-
-
-def test_histories_of_popular_items_have_more_users_behind_them(built):
-    def users(**options):
-        made = of(built(table1=False, kept=60, **options), "none", 1)
-        return sum(one.users for one in made) / len(made)
-
-    assert users(draws="popularity") > users(draws="uniform")
-
-
-def test_few_items_of_nobody_are_all_taken_and_counted(built):
-    made = built()
+    # Few items of nobody are all taken and counted.
     [cell] = [one for one in made.cells if (one.proxy, one.length) == ("none", 0)]
-    [prompt] = of(made, "none", 0)
+    [prompt] = [one for one in made.prompts if (one.proxy, one.length) == ("none", 0)]
     assert prompt.counts.count(0) == 0
     assert cell.short_of_outside == 1
     assert made.notes["prompts with fewer than 25 candidates that nobody has"] >= 1
+
+
+def test_histories_of_popular_items_have_more_users_behind_them(built):
+    users = []
+    for way in ("uniform", "popularity"):
+        made = built(table1=False, kept=60, draws=way).prompts
+        users.append(fmean(one.users for one in made if (one.proxy, one.length) == ("none", 1)))
+    assert users[0] < users[1]
 
 
 SCRIPT = """
@@ -248,24 +240,18 @@ def test_shuffled_files_give_the_same_bytes_in_another_process(tmp_path, write):
     assert (here / "prompts.parquet").read_bytes() == (there / "prompts.parquet").read_bytes()
 
 
-def test_another_seed_gives_other_prompts(tmp_path):
-    folder = movies_files(tmp_path)
-    (first, _), (second, _) = (
-        load_prompts("movies", folder, setting="b", tries=60, seed=seed) for seed in (0, 1)
-    )
-    assert {one.history for one in first} != {one.history for one in second}
+def test_another_seed_gives_other_prompts(built):
+    first, second = (built(published=(), table1=False, kept=3, seed=seed) for seed in (0, 1))
+    assert {one.history for one in first.prompts} != {one.history for one in second.prompts}
 
 
-@pytest.mark.parametrize(
-    ("domain", "total", "bare"),
-    [("movies", 5_096, [1, 7, 2, 17, 51]), ("music", 4_924, [1, 17, 4, 2, 8])],
-)
-def test_table_1_has_the_papers_total_and_each_value_of_a_proxy_without_history(
-    domain, total, bare
-):
-    found = table1(domain)
-    assert sum(found.values()) == total
-    assert [found[proxy, 0] for proxy in PROXIES[domain]] == bare
+def test_table_1_has_the_papers_total_and_each_value_of_a_proxy_without_history():
+    for domain, total, bare in (
+        ("movies", 5_096, [1, 7, 2, 17, 51]), ("music", 4_924, [1, 17, 4, 2, 8])
+    ):  # fmt: skip
+        found = table1(domain)
+        assert sum(found.values()) == total
+        assert [found[proxy, 0] for proxy in PROXIES[domain]] == bare
 
 
 def test_movies_are_built_and_described(printed, tmp_path):
@@ -289,28 +275,18 @@ def log():
     """Two groups of four users, the first with one taste and the second with none."""
     rng = np.random.default_rng(4)
     of_users = [list(range(10))] * 4 + [rng.permutation(100)[:10].tolist() for _ in range(4)]
-    users = np.repeat(np.arange(8), 10)
-    had = who_has(users, np.array(of_users).ravel(), of_users=8, inventory=100)
-    groups = tuple(
-        Group(values=(name,), users=tuple(range(start, start + 4)))
-        for name, start in (("alike", 0), ("unlike", 4))
-    )
-    everybody = (Group(values=(), users=tuple(range(8))),)
-    return Log(
-        domain="movies",
-        had=had,
-        groups={"none": everybody, "age": groups},
-        titles=lambda items: {},
-        notes={},
-    )
+    groups = {
+        "none": (Group(values=(), users=tuple(range(8))),),
+        "age": tuple(Group(values=(f"from {n}",), users=tuple(range(n, n + 4))) for n in (0, 4)),
+    }
+    had = had_of(*of_users, inventory=100)
+    return Log(domain="movies", had=had, groups=groups, titles=lambda items: {}, notes={})
 
 
-@pytest.mark.parametrize("users", [[0], [0, 1, 2]])
-def test_the_entropy_of_users_who_have_the_same_is_that_of_their_items(log, users):
-    assert entropy(log.had, users) == pytest.approx(math.log(10))
-
-
-def test_random_users_are_cut_into_sets_of_the_sizes_of_the_groups():
+def test_the_entropy_of_users_who_have_the_same_is_that_of_their_items(log):
+    for users in ([0], [0, 1, 2]):
+        assert entropy(log.had, users) == pytest.approx(math.log(10))
+    # Random users are cut into sets of the sizes of the groups.
     groups = [Group(values=(), users=tuple(range(size))) for size in (3, 1, 4)]
     assert cut([7, 1, 5, 0, 2, 6, 4, 3], groups) == [[7, 1, 5], [0], [2, 6, 4, 3]]
 

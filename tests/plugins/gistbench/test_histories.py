@@ -49,20 +49,6 @@ def objects(found, user):
     return [one.object for one in found.history(user)]
 
 
-def test_the_order_is_by_time_or_that_of_the_file(plain):
-    found = plain(
-        ("u", "old", LIKED, 9), ("v", "other", SKIPPED, 1), ("u", "new", WATCHED, 100),
-        ("u", "mid", LIKED, "10.5"),
-    )  # fmt: skip
-    assert found.history("u") == [
-        Engagement("new", "about new", WATCHED),
-        Engagement("mid", "about mid", LIKED),
-        Engagement("old", "about old", LIKED),
-    ]
-    assert found.history("v") == [Engagement("other", "about other", SKIPPED)]
-    assert (found.count("u"), found.count("v")) == (3, 1)
-
-
 def test_engagements_without_a_time_are_the_oldest_and_noted(plain, load_histories):
     found = plain(
         ("u", "a", LIKED), ("v", "x", LIKED, ""), ("u", "b", LIKED, None), ("u", "c", LIKED, " ")
@@ -108,8 +94,11 @@ NOON, EAST = "2024-05-31T12:00:00Z", "2024-05-31T12:30:00+02:00"
     ],
 )
 def test_times_compare_as_moments_and_numbers(plain, times, newest_first):
-    found = plain(*(("u", name, LIKED, when) for name, when in zip("abcde", times, strict=False)))
-    assert "".join(objects(found, "u")) == newest_first
+    mine = (("u", name, LIKED, when) for name, when in zip("abcde", times, strict=False))
+    found = plain(("v", "other", SKIPPED, times[0]), *mine)
+    assert found.history("u") == [Engagement(one, f"about {one}", LIKED) for one in newest_first]
+    assert found.history("v") == [Engagement("other", "about other", SKIPPED)]
+    assert (found.count("u"), found.count("v")) == (len(times), 1)
 
 
 def test_dates_without_a_zone_do_not_depend_on_where_the_machine_stands(plain, monkeypatch):
@@ -134,13 +123,9 @@ def test_people_without_a_positive_engagement_are_kept_and_noted(plain, load_his
     }
     plain(*rows[1:3])
     assert load_histories.notes == {}
-
-
-def test_people_with_too_few_engagements_are_left_out_before_the_choice(plain, load_histories):
-    rows = [("few", "a", LIKED, 1), ("many", "a", LIKED, 1), ("many", "b", LIKED, 2)]
-    found = plain(*rows, min_engagements=2)
-    assert list(found.users) == ["many"]
-    assert load_histories.notes == {"users left out with fewer than 2 engagements": 1}
+    # Those with too few engagements are left out before the choice.
+    assert list(plain(*rows, min_engagements=2).users) == ["v"]
+    assert load_histories.notes == {"users left out with fewer than 2 engagements": 3}
 
 
 @pytest.mark.usefixtures("read_at_once")
@@ -161,32 +146,24 @@ def test_signals_and_pool_are_those_of_the_whole_data_whatever_the_limit(plain):
 @pytest.mark.usefixtures("read_at_once")
 def test_what_a_person_engaged_with_is_known_of_the_pool(plain):
     rows = [("u", "a", LIKED), ("u", "b", SKIPPED), ("u", "a", SKIPPED), ("v", "c", LIKED)]
-    everybody, one = plain(*rows), plain(*rows, limit=1)
-    assert everybody.own_of_pool("u") == {"a", "b"}
-    assert everybody.own_of_pool("v") == {"c"}
-    [only] = one.users
-    assert one.own_of_pool(only) == ({"a", "b"} if only == "u" else {"c"})
-    [first] = plain(*rows, pool=1).pool
-    assert [first.object in plain(*rows, pool=1).own_of_pool(user) for user in "uv"] == [
-        first.object in "ab",
-        first.object == "c",
-    ]
+    for options in ({}, {"limit": 1}, {"pool": 1}):
+        found = plain(*rows, **options)
+        pool = {one.object for one in found.pool}
+        assert len(pool) == options.get("pool", 3)
+        for user in found.users:
+            assert found.own_of_pool(user) == pool & {"u": {"a", "b"}, "v": {"c"}}[user]
 
 
 def test_ids_and_texts_come_back_as_they_were(load_histories, tmp_path):
-    rows = [
-        ("7:x", "12:ab", "ü: 3:\n “two” lines"),
-        ("7:x", "ß:", "🎸"),
-        ("7:x", "5", "x" * 70_000),
-    ]
-    names = ("user_id", "object_id", "object_text")
+    objects, texts = ["12:ab", "ß:", "5"], ["ü: 3:\n “two” lines", "🎸", "x" * 70_000]
     columns = {
-        name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)
-    }
-    columns |= {"interaction_type": [LIKED] * 3, "interaction_time": [3, 2, 1]}
+        "user_id": ["7:x"] * 3, "object_id": objects, "object_text": texts,
+        "interaction_type": [LIKED] * 3, "interaction_time": [3, 2, 1],
+    }  # fmt: skip
     pq.write_table(pa.table(columns), tmp_path / "log.parquet")
-    found = load_histories("gist_synthetic", tmp_path / "log.parquet")
-    assert [(one.object, one.text) for one in found.history("7:x")] == [row[1:] for row in rows]
+    found = load_histories("gist_synthetic", tmp_path / "log.parquet").history("7:x")
+    assert [one.object for one in found] == objects
+    assert [one.text for one in found] == texts
 
 
 def test_tasks_that_share_a_log_read_and_hold_it_once(load_histories, tmp_path, monkeypatch):
@@ -242,25 +219,24 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkey
         "log.csv", "--set", "min_engagements=2", "--set", "taxonomy=[about]",
         "--store", "calls.sqlite", "--verbose",
     ]  # fmt: skip
-    noted = {
-        "engagements without a time, taken as the oldest": 1,
-        "users left out with fewer than 2 engagements": 1,
-        "objects with several texts, of which the first is taken": 1,
-    }
-    lines = [f"{fact}: 1" for fact in noted]
+    noted = dict.fromkeys((
+        "engagements without a time, taken as the oldest",
+        "users left out with fewer than 2 engagements",
+        "objects with several texts, of which the first is taken",
+    ), 1)  # fmt: skip
 
     def told(*arguments):
         shown = printed(*arguments)
         [folder] = Path("runs").iterdir()
-        assert all(f"  {line}\n" in shown.out for line in lines)
+        assert all(f"  {fact}: 1\n" in shown.out for fact in noted)
         summary = json.loads((folder / "gist_synthetic" / "summary.json").read_text())
         manifest = json.loads((folder / "manifest.json").read_text())
-        assert summary["data"]["notes"] == noted
-        assert manifest["tasks"]["gist_synthetic"]["data"]["notes"] == noted
+        for written in (summary, manifest["tasks"]["gist_synthetic"]):
+            assert written["data"]["notes"] == noted
         return str(folder), [line for line in shown.err.splitlines() if "gist_synthetic: " in line]
 
     folder, said = told(*command)
-    assert said == [f"gist_synthetic: {line}" for line in lines]
+    assert said == [f"gist_synthetic: {fact}: 1" for fact in noted]
     assert told(*command, "--resume", folder)[1] == said
     assert told(*command, "--resume", folder, "--quiet")[1] == []
     assert "gist_synthetic: " not in printed("score", folder).err
@@ -271,48 +247,40 @@ LOVED, FINE, _, BAD = SIGNALS
 STARS = [(1.0, BAD), (2.0, BAD), (2.5, BAD), (3.0, FINE), (3.5, FINE), (4.5, FINE), (5.0, LOVED)]
 
 
-def review(user, asin, rating, when):
-    return {
-        "rating": rating, "title": "Review title", "text": "Review text", "parent_asin": asin,
-        "user_id": user, "timestamp": when,
-    }  # fmt: skip
+def amazon(folder, reviews, *products):
+    """The files of one category: users, products, stars and times; products and their titles."""
+    names = ("user_id", "parent_asin", "rating", "timestamp")
+    usual = {"title": "Review title", "text": "Review text"}
+    rows = [usual | dict(zip(names, row, strict=True)) for row in reviews]
+    write_json_lines(folder / "Digital_Music.jsonl", rows)
+    usual = {"store": None, "description": []}
+    described = ({**usual, "parent_asin": asin, "title": title, **more}
+                 for asin, title, more in products)  # fmt: skip
+    write_json_lines(folder / "meta_Digital_Music.jsonl", described)
 
 
-def product(asin, title, **more):
-    return {"title": title, "store": None, "description": [], "parent_asin": asin, **more}
-
-
-def test_amazon_stars_are_signals(load_histories, tmp_path):
-    reviews = [review(f"u{stars}", "a", stars, 1) for stars, _ in STARS]
-    write_json_lines(tmp_path / "Digital_Music.jsonl", reviews)
-    write_json_lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+def test_amazon_stars_are_signals_and_ratings_without_reviews_will_do(load_histories, tmp_path):
+    reviews = [(f"u{stars}", "a", stars, 1) for stars, _ in STARS]
+    amazon(tmp_path, reviews, ("a", "Blue", {}), ("b", "Hejira", {}))
     found = load_histories("gist_amazon_music", tmp_path)
     for stars, signal in STARS:
         assert found.history(f"u{stars}") == [Engagement("a", "Blue", signal)]
     assert found.signals == (LOVED, FINE, BAD)
+    (tmp_path / "Digital_Music.jsonl").unlink()
+    header = "user_id,parent_asin,rating,timestamp"
+    write_csv(tmp_path / "Digital_Music.csv", header, "u,a,5.0,1", "u,b,3.0,2")
+    found = load_histories("gist_amazon_music", tmp_path)
+    assert [one.signal for one in found.history("u")] == [FINE, LOVED]
 
 
 def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(load_histories, tmp_path):
-    write_json_lines(
-        tmp_path / "Digital_Music.jsonl",
-        [
-            review("u", "a", 5.0, 1452650000000),
-            review("u", "gone", 5.0, 1452660000000),
-            review("u", "silent", 4.0, 1452670000000),
-            review("u", "b", 2.0, 1552650000000),
-        ],
-    )
-    write_json_lines(
-        tmp_path / "meta_Digital_Music.jsonl",
-        [
-            product(
-                "a", " Blue ", store="Joni  Mitchell", description=["Her fourth.", "A classic"]
-            ),
-            product("silent", "  "),
-            product("b", "Hejira"),
-            product("never-bought", "Mingus"),
-        ],
-    )
+    reviews = (("a", 5.0), ("gone", 5.0), ("silent", 4.0), ("b", 2.0))
+    about = {"store": "Joni  Mitchell", "description": ["Her fourth.", "A classic"]}
+    amazon(
+        tmp_path, [("u", asin, stars, n) for n, (asin, stars) in enumerate(reviews)],
+        ("a", " Blue ", about), ("silent", "  ", {}), ("b", "Hejira", {}),
+        ("never-bought", "Mingus", {}),
+    )  # fmt: skip
     found = load_histories("gist_amazon_music", tmp_path)
     assert found.history("u") == [
         Engagement("b", "Hejira", BAD),
@@ -322,37 +290,20 @@ def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(load_his
     assert load_histories.notes == {"engagements left out as their object has no text": 2}
 
 
-def test_amazon_ratings_without_reviews_will_do(load_histories, tmp_path):
-    (tmp_path / "Digital_Music.csv").write_text(
-        "user_id,parent_asin,rating,timestamp\nu,a,5.0,1\nu,b,3.0,2\n"
-    )
-    write_json_lines(
-        tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue"), product("b", "Hejira")]
-    )
-    found = load_histories("gist_amazon_music", tmp_path)
-    assert [one.signal for one in found.history("u")] == [FINE, LOVED]
-
-
-def goodreads(folder, interactions, books):
-    (folder / "goodreads_interactions.csv").write_text(
-        "user_id,book_id,is_read,rating,is_reviewed\n" + interactions
-    )
-    (folder / "book_id_map.csv").write_text("book_id_csv,book_id\n948,11\n1000,12\n949,9\n")
-    write_json_lines(folder / "goodreads_books.json", books)
-
-
-def book(number, title, description=""):
-    return {"book_id": number, "title": title, "description": description, "authors": []}
-
-
 def test_goodreads_books_are_joined_by_their_list_and_unrated_ones_counted(
     load_histories, tmp_path
 ):
-    goodreads(
-        tmp_path,
-        "0,948,1,5,0\n0,949,1,0,0\n0,1000,1,3,1\n0,77,1,4,0\n1,949,0,0,0\n0,949,1,2,0\n",
-        [book("12", "Persuasion", "A novel."), book("9", "Ulysses"), book("11", "Emma")],
-    )
+    write_csv(
+        tmp_path / "goodreads_interactions.csv", "user_id,book_id,is_read,rating,is_reviewed",
+        "0,948,1,5,0", "0,949,1,0,0", "0,1000,1,3,1", "0,77,1,4,0", "1,949,0,0,0", "0,949,1,2,0",
+    )  # fmt: skip
+    write_csv(tmp_path / "book_id_map.csv", "book_id_csv,book_id", "948,11", "1000,12", "949,9")
+    books = (("12", "Persuasion", "A novel."), ("9", "Ulysses", ""), ("11", "Emma", ""))
+    write_json_lines(
+        tmp_path / "goodreads_books.json",
+        ({"book_id": number, "title": title, "description": said, "authors": []}
+         for number, title, said in books),
+    )  # fmt: skip
     found = load_histories("gist_goodreads", tmp_path)
     assert list(found.users) == ["0"]
     assert found.history("0") == [
@@ -369,17 +320,13 @@ def test_goodreads_books_are_joined_by_their_list_and_unrated_ones_counted(
 
 
 def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
-    def said(business, stars, date):
-        return {"user_id": "u", "business_id": business, "stars": stars, "date": date}
-
+    said = (("b1", 5.0, "2014-02-05 20:30:30"), ("b2", 4.0, "2018-07-07 22:09:11"),
+            ("b1", 1.0, "2016-01-01 00:00:00"))  # fmt: skip
     write_json_lines(
         tmp_path / "yelp_academic_dataset_review.json",
-        [
-            said("b1", 5.0, "2014-02-05 20:30:30"),
-            said("b2", 4.0, "2018-07-07 22:09:11"),
-            said("b1", 1.0, "2016-01-01 00:00:00"),
-        ],
-    )
+        ({"user_id": "u", "business_id": business, "stars": stars, "date": date}
+         for business, stars, date in said),
+    )  # fmt: skip
     write_json_lines(
         tmp_path / "yelp_academic_dataset_business.json",
         [
@@ -390,8 +337,7 @@ def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
         ],
     )  # fmt: skip
     turning_point = "Turning Point | Cafes, Breakfast & Brunch | Reading | PA"
-    found = load_histories("gist_yelp", tmp_path)
-    assert found.history("u") == [
+    assert load_histories("gist_yelp", tmp_path).history("u") == [
         Engagement("b2", "Body Cycle | Ardmore | PA", FINE),
         Engagement("b1", turning_point, BAD),
         Engagement("b1", turning_point, LOVED),
@@ -519,13 +465,11 @@ def test_the_history_comes_once_and_as_the_oldest_where_it_is_asked_for(mind):
 def test_of_two_files_the_history_of_the_earliest_impression_holds(load_histories, tmp_path):
     """The later file's history holds what was opened in the earlier file's impressions."""
     files = {
-        "dev": (
-            "1\tU1\t11/15/2019 8:00:00 AM\tN1 N2 N3\tN2-0\n2\tU2\t11/15/2019 8:00:00 AM\tN2\tN1-1\n"
-        ),
-        "train": (
-            "1\tU1\t11/10/2019 9:00:00 AM\tN1 N2\tN3-1\n2\tU1\t11/9/2019 9:00:00 AM\tN1 N2\tN1-1\n"
-        ),
-    }
+        "dev": "1\tU1\t11/15/2019 8:00:00 AM\tN1 N2 N3\tN2-0\n"
+               "2\tU2\t11/15/2019 8:00:00 AM\tN2\tN1-1\n",
+        "train": "1\tU1\t11/10/2019 9:00:00 AM\tN1 N2\tN3-1\n"
+                 "2\tU1\t11/9/2019 9:00:00 AM\tN1 N2\tN1-1\n",
+    }  # fmt: skip
     for name, rows in files.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "behaviors.tsv").write_text(rows)

@@ -1,6 +1,5 @@
 """The whole method, by hand."""
 
-import json
 from pathlib import Path
 
 import msgspec
@@ -8,11 +7,12 @@ import pytest
 import yaml
 from builders.records import make_records
 from builders.stages import work_at_desk
+from builders.texts import write_csv
 from harness_interests.benchmark import INTERESTS
 from harness_interests.data import load
 from harness_interests.metrics import METRICS, score
 from harness_interests.parsing import from_lines, read_interests
-from harness_interests.records import Claim, Engagement, Interest, Options, Person, Support
+from harness_interests.records import Claim, Engagement, History, Interest, Options, Person, Support
 from harness_interests.stages import NAME, claims, histories
 
 from harness.base.errors import DataError
@@ -31,44 +31,25 @@ def test_the_task_says_what_the_code_takes_as_usual():
     assert INTERESTS.main == ("support",)
 
 
-@pytest.fixture
-def people():
-    """Loads the people of a file, by the task's own description of its data."""
-    spec = msgspec.convert(TASK["data"], DataSpec)
-
-    def read(data):
+def test_people_are_read_of_rows_in_any_order_and_a_bad_value_is_named_with_its_place(tmp_path):
+    def read(*rows):
+        file = write_csv(tmp_path / "mine.csv", "user_id,title,action", *rows)
+        spec = msgspec.convert(TASK["data"], DataSpec)
         dataset = open_dataset(
-            spec, data=str(data), limit=None, seed=0, package=None, task="interests"
-        )
+            spec, data=file, limit=None, seed=0, package=None, task="interests"
+        )  # fmt: skip
         return load(dataset, Options())
 
-    return read
-
-
-def test_rows_of_one_person_need_not_stand_together(people, tmp_path):
-    file = tmp_path / "mine.csv"
-    file.write_text(
-        "user_id,title,action\n7,Rye bread,liked\n8,Night trains,liked\n7,Owls at night,skipped\n"
-    )
-    assert sorted(people(file), key=lambda person: person.id) == [
+    found = read("7,Rye bread,liked", "8,Night trains,liked", "7,Owls at night,skipped")
+    assert sorted(found, key=lambda person: person.id) == [
         Person("7", (Engagement("Rye bread", True), Engagement("Owls at night", False))),
         Person("8", (Engagement("Night trains", True),)),
     ]
-
-
-@pytest.mark.parametrize(
-    ("title", "action", "said"),
-    [
-        pytest.param(" ", "liked", ("mine.jsonl", "title"), id="blank title"),
-        pytest.param("Rye bread", "shared", ("shared", "liked"), id="unknown action"),
-    ],
-)
-def test_a_bad_value_is_named_with_its_place(people, tmp_path, title, action, said):
-    file = tmp_path / "mine.jsonl"
-    file.write_text(json.dumps({"user": "7", "title": title, "action": action}) + "\n")
-    with pytest.raises(DataError) as caught:
-        people(file)
-    assert all(one in str(caught.value) for one in said)
+    for row, said in (("7, ,liked", ("mine.csv", "title")),
+                      ("7,Rye bread,shared", ("shared", "liked"))):  # fmt: skip
+        with pytest.raises(DataError) as caught:
+            read(row)
+        assert all(one in str(caught.value) for one in said)
 
 
 def test_a_history_is_the_latest_engagements_in_their_order():
@@ -79,7 +60,7 @@ def test_a_history_is_the_latest_engagements_in_their_order():
     assert ben.engagements == (rye,)
 
 
-async def test_interests_beyond_the_most_asked_for_are_not_read(history):
+async def test_interests_beyond_the_most_asked_for_are_not_read():
     answers = ["\n".join(f"- {name}: 1" for name in ("tea", "rye", "owls"))]
     worked = await work_at_desk(
         NAME, history("ada", "+rye", "-trains"), answers, benchmark="interests",
@@ -91,7 +72,7 @@ async def test_interests_beyond_the_most_asked_for_are_not_read(history):
     assert "Name at most 2 interests" in shown
 
 
-def test_a_claim_holds_the_liked_items_that_an_interest_cites(history, named):
+def test_a_claim_holds_the_liked_items_that_an_interest_cites():
     ada = history("ada", "+rye", "-trains", "+owls")
     upstreams = {"name": named((ada, {"birds": (3, 2, 7, 1), "railways": (2,), "owls": (3,)}))}
     assert list(claims(upstreams, [], Options())) == [
@@ -100,58 +81,57 @@ def test_a_claim_holds_the_liked_items_that_an_interest_cites(history, named):
     ]
 
 
+def history(user, *words):
+    """A person's history from words: `+bread` was liked, `-trains` skipped."""
+    engagements = tuple(Engagement(word[1:], word[0] == "+") for word in words)
+    return History(id=user, user=user, engagements=engagements)
+
+
+def named(*pairs):
+    """Records of the stage "name": of each history a failure, or what each interest cites."""
+    return make_records(
+        (
+            item,
+            outcome if isinstance(outcome, Unreadable)
+            else tuple(Interest(name, cited) for name, cited in outcome.items()),
+        )
+        for item, outcome in pairs
+    )  # fmt: skip
+
+
 BAKING = Interest("baking", (1, 4))
 BIRDS = Interest("birds", (2,))
 
 
-@pytest.mark.parametrize(
-    ("text", "rung", "interests"),
-    [
+def test_an_answer_is_read_on_the_rung_it_deserves():
+    for text, rung, interests in (
         ('[{"interest": "baking", "items": [1, 4]}]', "strict", (BAKING,)),
         ("[]", "strict", ()),
         ('I think [{"interest": " baking ", "items": [1, 4, 1]}] fits.', "brackets", (BAKING,)),
         ("[{'interest': 'baking', 'items': [1, 4,]}", "repaired", (BAKING,)),
         ("Interests:\n1. baking: 1, 4\n- birds: items 2\nDone", "regex", (BAKING, BIRDS)),
-    ],
-)
-def test_an_answer_is_read_on_the_rung_it_deserves(text, rung, interests):
-    assert read_interests(text) == Parsed(interests, rung)
+    ):
+        assert read_interests(text) == Parsed(interests, rung)
 
 
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        ("", "empty"),
-        ("This person likes bread.", "no_json"),
-        ('[{"interest": "baking"}]', "schema"),
-        ('[{"interest": "baking", "items": ["rye"]}]', "schema"),
-        ('[{"interest": "", "items": [1]}]', "schema"),
-    ],
-)
-def test_what_cannot_be_read_says_why(text, cause):
-    outcome = read_interests(text)
-    assert isinstance(outcome, Unreadable)
-    assert outcome.cause == cause
+def test_what_cannot_be_read_says_why():
+    for text, cause in {
+        "": "empty", "This person likes bread.": "no_json", '[{"interest": "baking"}]': "schema",
+        '[{"interest": "baking", "items": ["rye"]}]': "schema",
+        '[{"interest": "", "items": [1]}]': "schema",
+    }.items():  # fmt: skip
+        outcome = read_interests(text)
+        assert (type(outcome), outcome.cause) == (Unreadable, cause), text
 
 
-@pytest.mark.parametrize(
-    ("line", "answer"),
-    [
-        ("- Night trains: 2, 5", {"interest": "Night trains", "items": [2, 5]}),
-        ("3) rye bread: items 7", {"interest": "rye bread", "items": [7]}),
-    ],
-)
-def test_lines_are_a_last_resort(line, answer):
-    assert from_lines(line) == [answer]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["no numbers: here", "rye bread 7", ": 3", "a" * 1_000_000, "- " + " " * 500_000 + "x",
-     "1" * 500_000, "a: " + "1," * 500_000],
-)  # fmt: skip
-def test_other_lines_are_nothing_and_long_ones_cost_no_more_than_their_length(text):
-    assert from_lines(text) is None
+def test_lines_are_a_last_resort_and_long_ones_cost_no_more_than_their_length():
+    assert from_lines("- Night trains: 2, 5") == [{"interest": "Night trains", "items": [2, 5]}]
+    assert from_lines("3) rye bread: items 7") == [{"interest": "rye bread", "items": [7]}]
+    for text in (
+        "no numbers: here", "rye bread 7", ": 3", "a" * 1_000_000, "- " + " " * 500_000 + "x",
+        "1" * 500_000, "a: " + "1," * 500_000,
+    ):  # fmt: skip
+        assert from_lines(text) is None
 
 
 LIKED_1_2_4_5 = ("+rye", "+bread", "-trains", "+owls", "+geese")
@@ -205,14 +185,14 @@ def shares(support, grounded, coverage):
         (("+rye",), Unreadable("no_json"), {}, 2, {}, dict.fromkeys(METRICS, "name/no_json")),
     ],
 )  # fmt: skip
-def test_shares_and_what_is_missing(history, named, row):
+def test_shares_and_what_is_missing(row):
     words, interests, verdicts, least, values, missing = row
     records = {"name": named((history("ada", *words), interests)), "support": judged(verdicts)}
     (ada,) = score(records, Options(min_support=least))
     assert (ada.values, ada.missing) == (values, missing)
 
 
-def test_a_failed_judgement_is_a_part_of_that_person_s_score_and_counts_as_worst(history, named):
+def test_a_failed_judgement_is_a_part_of_that_person_s_score_and_counts_as_worst():
     records = {
         "name": named(
             (history("ada", "+rye", "+owls"), {"baking": (1,), "birds": (2,)}),

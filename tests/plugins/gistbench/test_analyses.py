@@ -43,18 +43,21 @@ def runs(kept):
     return [kept("keen", keen), kept("shy", shy)]
 
 
-def test_a_bubble_stands_at_the_medians_and_is_as_large_as_the_categories(runs):
+def test_a_bubble_stands_at_the_medians_and_is_as_large_as_the_categories(runs, kept):
     report = scores.precision_recall(runs, ComparisonOptions())
     assert report.sheets[0].rows == (
         ("synthetic", "keen", 50.0, 100.0, pytest.approx(200 / 3), pytest.approx(4 / 3), 3),
         ("synthetic", "shy", 50.0, 25.0, pytest.approx(100 / 3), 1.0, 2),
     )
     [figure] = report.figures
-    bubbles = [mark for mark in figure.marks if isinstance(mark, Points)]
-    assert bubbles == [
+    assert [mark for mark in figure.marks if isinstance(mark, Points)] == [
         Points(label="keen", x=(1.0,), y=(0.5,), sizes=(4 / 3,), names=("keen",)),
         Points(label="shy", x=(0.25,), y=(0.5,), sizes=(1.0,), names=("shy",)),
     ]
+    # Interests without a category do not make it larger.
+    named = (judged("trains", 1), judged("night trains", 1), judged("odd", None))
+    report = scores.precision_recall([kept("first", {"u1": named})], ComparisonOptions())
+    assert report.sheets[0].rows[0][5] == 1.0
 
 
 def test_lines_of_equal_f1_pass_where_their_mean_says_and_smoothly(runs):
@@ -131,17 +134,22 @@ def test_a_forest_has_the_intervals_of_the_runs_own_metrics(kept, statistic, met
     assert row[2:5] == tuple(100 * value for value in (own.value, *own.interval))
 
 
-def test_a_model_of_one_user_has_no_interval_and_that_is_said(kept):
+def test_a_model_of_one_user_has_no_interval_and_one_without_scores_no_figure(kept):
     one = kept("lone", {"u1": (judged("trains", 1, liked=2, found=(1, 2)),)})
     report = scores.forest([one], ForestOptions(score="is", statistic="median"))
-    assert report.sheets[0].title == "IS (median), in %"
-    assert report.sheets[0].rows == (("synthetic", "lone", 50.0, None, None, 1),)
-    assert report.sheets[0].notes[-1] == (
+    [sheet] = report.sheets[:1]
+    assert (sheet.title, sheet.rows) == (
+        "IS (median), in %", (("synthetic", "lone", 50.0, None, None, 1),)
+    )  # fmt: skip
+    assert sheet.notes[-1] == (
         "lone on synthetic: no interval, for fewer than two users: there is nothing to draw from"
     )
     assert report.figures[0].marks == (
         Spans(label="IS (median)", names=("lone",), low=(None,), value=(0.5,), high=(None,)),
     )
+    report = scores.boxes([kept("mute", {"u1": "predict/no_json"})], ComparisonOptions())
+    assert report.sheets[0].rows[0] == ("synthetic", "mute", 0, *[None] * 6)
+    assert report.figures == ()
 
 
 def test_boxes_hold_all_users_and_the_line_is_the_median_of_all(runs):
@@ -165,54 +173,28 @@ def test_boxes_hold_all_users_and_the_line_is_the_median_of_all(runs):
     assert (line.label, line.at) == ("median of all", pytest.approx(2 / 3))
 
 
-def test_a_model_without_scores_is_in_the_table_and_not_in_the_figure(kept):
-    report = scores.boxes([kept("mute", {"u1": "predict/no_json"})], ComparisonOptions())
-    assert report.sheets[0].rows[0] == ("synthetic", "mute", 0, *[None] * 6)
-    assert report.figures == ()
-
-
-def test_interests_without_a_category_do_not_make_a_bubble_larger(kept):
-    named = (judged("trains", 1), judged("night trains", 1), judged("odd", None))
-    report = scores.precision_recall([kept("first", {"u1": named})], ComparisonOptions())
-    assert report.sheets[0].rows[0][5] == 1.0
-
-
 @pytest.fixture
-def first(kept):
-    """u1 has IG P 1/4 and IS 1/2 and verifies category 1; u2 has 1 and 1 and verifies 3."""
-    return kept(
-        "first",
-        {
-            "u1": (
-                judged("trains", 1, liked=2, found=(3, 4)),
-                judged("night trains", 1, watched=1, found=(1, 4)),
-                judged("owls", 2, skipped=1),
-            ),
-            "u2": (judged("jazz", 3, watched=3, found=(2, 2)),),
-        },
-    )
+def two(kept):
+    """Two models of two users.
+
+    `first`: u1 has IG P 1/4 and IS 1/2 and verifies category 1; u2 has 1 and 1 and verifies 3.
+    `second`: u1 has IG P 1 and IS 2/3 and verifies 1 and 5; u2 has 1/2 and 0 and verifies 4.
+    """
+    first = {
+        "u1": (judged("trains", 1, liked=2, found=(3, 4)), judged("owls", 2, skipped=1),
+               judged("night trains", 1, watched=1, found=(1, 4))),
+        "u2": (judged("jazz", 3, watched=3, found=(2, 2)),),
+    }  # fmt: skip
+    second = {
+        "u1": (judged("trains", 1, liked=3, found=(1, 3)),
+               judged("chess", 5, liked=2, found=(2, 2))),
+        "u2": (judged("looms", 4, liked=2, found=(0, 2)), judged("lakes", 6, liked=1)),
+    }  # fmt: skip
+    return [kept("first", first), kept("second", second)]
 
 
-@pytest.fixture
-def second(kept):
-    """u1 has IG P 1 and IS 2/3 and verifies 1 and 5; u2 has 1/2 and 0 and verifies 4."""
-    return kept(
-        "second",
-        {
-            "u1": (
-                judged("trains", 1, liked=3, found=(1, 3)),
-                judged("chess", 5, liked=2, found=(2, 2)),
-            ),
-            "u2": (
-                judged("looms", 4, liked=2, found=(0, 2)),
-                judged("lakes", 6, liked=1),
-            ),
-        },
-    )
-
-
-def test_scores_are_against_what_all_runs_verified(first, second):
-    groundedness, parts, _ = scores.scores([first, second], TableOptions()).sheets
+def test_scores_are_against_what_all_runs_verified(two):
+    groundedness, parts, _ = scores.scores(two, TableOptions()).sheets
     assert groundedness.columns == ("model", "synthetic IG F1", "synthetic IS")
     # The oracle is 1 and 5 for u1, 3 and 4 for u2. Of `first`, u1 has P = R = F1 = 1/4, and u2 has
     # P = 1, R = 1/2, F1 = 2/3. Of `second`, u1 has 1, 1, 1 and u2 has 1/2, 1/2, 1/2.
@@ -222,25 +204,28 @@ def test_scores_are_against_what_all_runs_verified(first, second):
     )
     assert parts.columns == ("model", "synthetic IG P", "synthetic IG R")
     assert parts.rows == (("first", 62.5, 37.5), ("second", 75.0, 75.0))
-
-
-def test_a_run_alone_misses_nothing_and_that_is_said(first):
-    report = scores.scores([first], TableOptions())
-    # Recall is of the categories that it verified itself: 1/2 for u1 and 1 for u2.
+    # A run alone misses nothing, and that is said: its recall is 1/2 for u1 and 1 for u2.
+    report = scores.scores(two[:1], TableOptions(published=True))
     assert report.sheets[1].rows == (("first", 62.5, 75.0),)
-    assert report.notes == (
+    assert report.notes[0] == (
         "synthetic: IG R and IG F1 are against what this run verified; "
-        "below 3 models there is little to miss",
+        "below 3 models there is little to miss"
     )
+    # The published tables stand below in the same form.
+    _, _, table, parts, _ = report.sheets
+    assert table.columns[:3] == ("model", "synthetic IG F1", "synthetic IS")
+    assert table.columns[7] == "amazon music IG F1"
+    assert table.rows[0] == (
+        *("GPT-OSS-120B", 67.8, 74.0, 56.3, 68.4),
+        *(66.7, 66.6, 66.7, 70.6, 58.0, 67.4),
+    )
+    assert parts.rows[1] == ("DeepSeek-R1", 82.4, 43.9, 89.8, 29.5)
 
 
 def test_models_and_datasets_make_a_table_with_gaps(kept):
     found = {"u1": (judged("trains", 1, liked=2, found=(1, 2)),)}
-    tasks = [
-        kept("first", found, dataset="gist_synthetic"),
-        kept("first", found, dataset="gist_mind"),
-        kept("second", found, dataset="gist_mind"),
-    ]
+    pairs = ("first", "gist_synthetic"), ("first", "gist_mind"), ("second", "gist_mind")
+    tasks = [kept(model, found, dataset=dataset) for model, dataset in pairs]
     sheet = scores.scores(tasks, TableOptions()).sheets[0]
     assert sheet.columns == ("model", "synthetic IG F1", "synthetic IS", "mind IG F1", "mind IS")
     assert sheet.rows == (("first", 100.0, 50.0, 100.0, 50.0), ("second", None, None, 100.0, 50.0))
@@ -264,7 +249,7 @@ def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept):
     )
 
 
-def test_runs_that_were_judged_otherwise_are_left_out_by_name_unless_forced(first, second, kept):
+def test_runs_that_were_judged_otherwise_are_left_out_by_name_unless_forced(two, kept):
     other = kept("third", {"u1": (judged("chess", 7, liked=2, found=(1, 2)),)}, judge="another")
     # With category 7 in the oracle of u1 `second` finds 2 of 3 there, and 1/2 for u2 as before.
     forced = pytest.approx(100 * (2 / 3 + 1 / 2) / 2)
@@ -272,7 +257,7 @@ def test_runs_that_were_judged_otherwise_are_left_out_by_name_unless_forced(firs
         (False, ["first", "second"], 75.0, "left out"),
         (True, ["first", "second", "third"], forced, "taken in by force"),
     ):
-        report = scores.scores([first, second, other], TableOptions(force=force))
+        report = scores.scores([*two, other], TableOptions(force=force))
         assert [row[0] for row in report.sheets[0].rows] == names
         assert report.sheets[1].rows[1] == ("second", 75.0, recall)
         assert report.notes[-1] == (
@@ -280,24 +265,10 @@ def test_runs_that_were_judged_otherwise_are_left_out_by_name_unless_forced(firs
         )
 
 
-def test_the_published_tables_stand_below_in_the_same_form(first):
-    _, _, table, parts, _ = scores.scores([first], TableOptions(published=True)).sheets
-    assert table.columns[:3] == ("model", "synthetic IG F1", "synthetic IS")
-    assert table.columns[7] == "amazon music IG F1"
-    assert table.rows[0] == (
-        *("GPT-OSS-120B", 67.8, 74.0, 56.3, 68.4),
-        *(66.7, 66.6, 66.7, 70.6, 58.0, 67.4),
-    )
-    assert parts.rows[1] == ("DeepSeek-R1", 82.4, 43.9, 89.8, 29.5)
-
-
 @pytest.fixture
-def taxonomy(tmp_path):
+def taxonomy():
     """Options with a taxonomy of eight categories."""
-    path = tmp_path / "categories.csv"
-    rows = (f"{number},category {number}" for number in range(1, 9))
-    path.write_text("category_id,category_name\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    return Settings(taxonomy=str(path))
+    return Settings(taxonomy=tuple(f"category {number}" for number in range(1, 9)))
 
 
 @pytest.fixture
@@ -331,6 +302,8 @@ def test_categories_are_counted_by_model_and_by_dataset(covering):
     )
     assert (alone.marks[0].names, alone.marks[0].values) == (("synthetic", "mind"), (3.0, 1.0))
     assert together.marks[0].values == (4.0, 1.0)
+    narrow = coverage.coverage(covering, CoverageOptions(model="narrow")).sheets[1].rows
+    assert narrow == (("synthetic", 2, 25.0, 4, 50.0, 2), ("mind", None, None, 1, 12.5, None))
     rows = coverage.concentration(covering, TableOptions()).sheets[0].rows
     assert [(row[0], row[1]) for row in rows] == [("wide", 5), ("narrow", 2), ("all models", 7)]
 
@@ -352,14 +325,6 @@ def test_the_share_of_categories_that_hold_most_interests(kept, taxonomy):
     [curve] = report.figures[0].marks
     assert curve.x == (0.0, 12.5, 25.0, 37.5, 50.0)
     assert curve.y == pytest.approx((0.0, 50.0, 80.0, 90.0, 100.0))
-
-
-def test_the_model_held_against_all_may_be_chosen(covering):
-    sheet = coverage.coverage(covering, CoverageOptions(model="narrow")).sheets[1]
-    assert sheet.rows == (
-        ("synthetic", 2, 25.0, 4, 50.0, 2),
-        ("mind", None, None, 1, 12.5, None),
-    )
 
 
 def test_each_mode_is_a_share_of_all_unverified_interests(kept):
@@ -465,12 +430,10 @@ def test_runs_of_one_model_are_one_provider(three_models, kept):
     assert agreement.rows[:3] == ((1, 6, 75.0), (2, 1, 12.5), (3, 1, 12.5))
     assert agreement.notes == ("a pair is a user and a category; runs: 4, models: 3",)
     assert models.rows[0] == ("a, 2 runs", 6, 4, 50.0)
-
-
-def test_nothing_verified_is_an_empty_oracle(kept):
-    agreement, models, _ = oracle_stability.run([kept("a", {"u1": ()})], TableOptions()).sheets
+    # Nothing verified is an empty oracle.
+    agreement, models, _ = oracle_stability.run([kept("e", {"u1": ()})], TableOptions()).sheets
     assert agreement.rows == ((1, 0, None), ("total", 0, None))
-    assert models.rows == (("a", 0, 0, None),)
+    assert models.rows == (("e", 0, 0, None),)
 
 
 @pytest.fixture
@@ -603,10 +566,6 @@ def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
     )
 
 
-def test_one_window_size_may_stand_beside_the_published_ones(sizes):
-    assert window_size.run(sizes[:1], WindowOptions(published=True)).sheets
-
-
 def test_what_differs_beside_the_window_is_named(sizes, kept):
     third = kept("m", {"u1": ()}, run="third", options=Settings(window=150), judge="another")
     [note] = [
@@ -620,8 +579,9 @@ def test_what_differs_beside_the_window_is_named(sizes, kept):
 def test_another_model_does_not_enter_the_oracle(sizes, kept):
     other = kept("n", {"u1": (judged("chess", 9, liked=2),)}, options=Settings(window=100))
     alone, among = (
-        window_size.run(sizes, WindowOptions()),
-        window_size.run([*sizes, other], WindowOptions()),
+        window_size.run(runs, WindowOptions()).sheets for runs in (sizes, [*sizes, other])
     )
-    assert among.sheets[0] == alone.sheets[0]
-    assert among.sheets[1].title == "synthetic: n by window size"
+    assert among[0] == alone[0]
+    assert among[1].title == "synthetic: n by window size"
+    # One window size may stand beside the published ones.
+    assert window_size.run(sizes[:1], WindowOptions(published=True)).sheets

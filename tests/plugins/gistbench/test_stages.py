@@ -38,24 +38,20 @@ from harness_gistbench.stages.overlap import find_overlap, neighbours
 from harness_gistbench.stages.predict import identifiers, predict, prediction_of, windows
 from harness_gistbench.stages.taxonomy import batches, map_interests
 from harness_gistbench.stages.verify import claims, verify
-from msgspec.structs import replace
 
 from harness.contracts.judge import Classified, Select, Selected
 from harness.contracts.outcomes import NoVerdict, Parsed, Unreadable
 
 
-def engagements(count):
-    return [(f"object {n}", f"text {n}", LIKED) for n in range(1, count + 1)]
-
-
-@pytest.mark.parametrize(
-    ("count", "sizes"), [(0, []), (1, [1]), (100, [100]), (101, [100, 1]), (250, [100, 100, 50])]
-)
-def test_a_history_is_cut_into_windows_of_at_most_a_hundred(count, sizes):
-    found = list(windows({}, make_histories({"ada": engagements(count)}), Options()))
-    assert [len(one.lines) for one in found] == sizes
-    assert [one.id for one in found] == [f"ada/{n}" for n in range(1, len(sizes) + 1)]
-    assert {one.of for one in found} <= {len(sizes)}
+def test_a_history_is_cut_into_windows_of_at_most_a_hundred():
+    for count, sizes in (
+        (0, []), (1, [1]), (100, [100]), (101, [100, 1]), (250, [100, 100, 50])
+    ):  # fmt: skip
+        ada = [(f"object {n}", f"text {n}", LIKED) for n in range(count)]
+        found = list(windows({}, make_histories({"ada": ada}), Options()))
+        assert [(len(one.lines), one.id, one.of) for one in found] == [
+            (size, f"ada/{n}", len(sizes)) for n, size in enumerate(sizes, 1)
+        ]
 
 
 def test_lines_are_numbered_over_the_whole_history_in_its_order():
@@ -84,9 +80,13 @@ async def answered(answer, item=ITEM, **options):
 
 async def test_citations_of_another_window_and_of_nothing_are_dropped_and_counted():
     text = make_answer(Basketball=[101, 7, "103", "vid_1", 999], Cooking=[2])
-    assert await answered(text) == make_prediction(
-        {"Basketball": (101, 103), "Cooking": ()}, fabricated=4
-    )
+    cited = {"Basketball": (101, 103), "Cooking": ()}
+    assert await answered(text) == make_prediction(cited, fabricated=4)
+    # The objects' own ids stand for all their lines.
+    scripted = Desk(make_answer(Basketball=["vid_1", "101"]), **predicting(object_ids=True))
+    prediction = await predict(ITEM, scripted)
+    assert prediction == make_prediction({"Basketball": (101, 103)}, fabricated=1)
+    assert [line[0] for line in scripted.asked[0][2]["lines"]] == ["vid_1", "vid_2", "vid_1"]
 
 
 def test_an_objects_id_is_shown_and_cited_in_the_same_spelling():
@@ -94,132 +94,98 @@ def test_an_objects_id_is_shown_and_cited_in_the_same_spelling():
     data = make_histories({"ada": [("#a", "x", LIKED), ("b\n[99] (liked) c", "y", LIKED)]})
     [one] = windows({}, data, own)
     assert identifiers(one, own) == ["a", "b [99] (liked) c"]
-    text = make_answer(X=["#a"], Y=["a", "[b [99] (liked) c]"])
-    found = prediction_of(read_interests(text).value, one, identifiers(one, own), own)
+    said = read_interests(make_answer(X=["#a"], Y=["a", "[b [99] (liked) c]"])).value
+    found = prediction_of(said, one, identifiers(one, own), own)
     assert found == make_prediction({"X": (1,), "Y": (1, 2)})
 
 
-async def test_objects_own_ids_stand_for_all_their_lines():
-    scripted = Desk(make_answer(Basketball=["vid_1", "101"]), **predicting(object_ids=True))
-    prediction = await predict(ITEM, scripted)
-    assert prediction == make_prediction({"Basketball": (101, 103)}, fabricated=1)
-    assert [line[0] for line in scripted.asked[0][2]["lines"]] == ["vid_1", "vid_2", "vid_1"]
-
-
 async def test_interests_beyond_the_most_and_objects_behind_more_than_two_are_counted():
-    prediction = await answered(
-        make_answer(**{f"Interest {n}": [101] for n in range(10_000)}), max_interests=200
-    )
+    many = {f"Interest {n}": [101] for n in range(10_000)}
+    prediction = await answered(make_answer(**many), max_interests=200)
     assert [one.name for one in prediction.interests[199:]] == ["Interest 199"]
     assert prediction.surplus == 9_800
-    prediction = await answered(make_answer(A=[101], B=[103], C=[101], D=[102], E=[102]))
-    assert prediction.overused == 1
-    assert [one.numbers for one in prediction.interests] == [(101,), (103,), (101,), (102,), (102,)]
+    cited = {"A": (101,), "B": (103,), "C": (101,), "D": (102,), "E": (102,)}
+    assert await answered(make_answer(**cited)) == make_prediction(cited, overused=1)
 
 
-async def test_a_failure_is_returned_as_it_is_and_answers_that_were_cut_may_be_dropped():
+async def test_a_failure_is_returned_as_it_is_and_answers_that_were_cut_say_so_or_are_dropped():
     assert isinstance(await answered("I see nothing."), Unreadable)
     scripted = Desk(Unreadable("truncated"), **predicting(truncated="drop"))
     assert await predict(ITEM, scripted) == Unreadable("truncated")
     assert scripted.asked[0][3] == "fail"
-
-
-async def test_an_answer_that_was_cut_says_so():
-    whole = await answered(make_answer(Jazz=[101]))
-    parsed = Parsed(read_interests(make_answer(Jazz=[101])).value, "repaired", truncated=True)
-    assert whole.truncated is False
+    whole = make_answer(Jazz=[101])
+    assert (await answered(whole)).truncated is False
+    parsed = Parsed(read_interests(whole).value, "repaired", truncated=True)
     assert (await answered(parsed)).truncated is True
 
 
 WORDING = {"thing": "video", "things": "videos"}
 
 
-def listed(user, objects):
-    lines = (Line(n, one, LIKED, f"text of {one}") for n, one in enumerate(objects, start=1))
-    return make_window(*lines, user=user, signals=(LIKED,))
-
-
 def test_every_interest_is_a_claim_and_much_evidence_is_split():
-    said = make_prediction({"Opera": (), "Jazz": (2, 1)})
-    upstreams = {"predict": recorded([(listed("ada", "ab"), said)])}
+    def claimed(objects, options=None, **cited):
+        lines = (Line(n, one, LIKED, f"text of {one}") for n, one in enumerate(objects, start=1))
+        pair = make_window(*lines, signals=(LIKED,)), make_prediction(cited)
+        return list(claims({"predict": recorded([pair])}, None, options or Options()))
+
     cited = [Evidence(one, f"text of {one}", (LIKED,)) for one in "ba"]
-    assert list(claims(upstreams, None, Options())) == [
-        make_claim(1, "Opera"),
-        make_claim(2, "Jazz", cited),
-    ]
-    said = make_prediction({"Jazz": (1, 2, 3, 4, 5)})
-    upstreams = {"predict": recorded([(listed("ada", "abcde"), said)])}
-    found = list(claims(upstreams, None, Options(evidence_a_question=2)))
-    assert [one.id for one in found] == ["ada/1/1", "ada/1/2", "ada/1/3"]
-    assert [[e.object for e in one.evidence] for one in found] == [["a", "b"], ["c", "d"], ["e"]]
+    assert claimed("ab", Opera=(), Jazz=(2, 1)) == [
+        make_claim(1, "Opera"), make_claim(2, "Jazz", cited)
+    ]  # fmt: skip
+    found = claimed("abcde", Options(evidence_a_question=2), Jazz=(1, 2, 3, 4, 5))
+    assert [(one.id, "".join(e.object for e in one.evidence)) for one in found] == [
+        ("ada/1/1", "ab"), ("ada/1/2", "cd"), ("ada/1/3", "e")
+    ]  # fmt: skip
 
 
 async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted():
     texts = {"a": "a long\n title", "b": "short"}
     claim = make_claim(1, "Jazz", (Evidence(id, text, (LIKED,)) for id, text in texts.items()))
-    scripted = Desk(Selected(chosen=(1,), rung="text", unknown=2, repeated=1), text_limit=None,
-                    **WORDING)  # fmt: skip
+    asked = Select(
+        prompt="verify", subject="Jazz", options=("a long title", "short"), variables=WORDING
+    )
+    chosen = Selected(chosen=(1,), rung="text", unknown=2, repeated=1)
+    scripted = Desk(chosen, text_limit=None, **WORDING)
     assert await verify(claim, scripted) == Kept(positions=(1,), unknown=2, repeated=1)
-    assert scripted.asked == [
-        (
-            "judge",
-            Select(
-                prompt="verify",
-                subject="Jazz",
-                options=("a long title", "short"),
-                variables=WORDING,
-            ),
-        )
-    ]
+    assert scripted.asked == [("judge", asked)]
     scripted = Desk(Selected(chosen=(), rung="text"), text_limit=6, **WORDING)
     assert await verify(claim, scripted) == Kept(positions=(), cut=1)
     assert scripted.asked[0][1].options == ("a long", "short")
-
-
-async def test_a_claim_without_evidence_needs_no_judge():
+    # A claim without evidence needs no judge.
     scripted = Desk(text_limit=None, **WORDING)
     assert await verify(make_claim(1, "Opera"), scripted) == Kept(positions=())
     assert scripted.asked == []
 
 
-TEA_LABEL, BREAD_LABEL = Category(4, "Tea"), Category(9, "Bread")
-
-
-def named_of(people):
-    """The records of claims, some without a verdict."""
-    claims = [
-        make_claim(n, name, user=user)
-        for user, names in people.items()
-        for n, name in enumerate(names, start=1)
-    ]
+def batches_of(options=None, **people):
+    """The batches of what these people's claims name; some claims have no verdict."""
     verdicts = (Kept(positions=()), NoVerdict("schema"))
-    return recorded((claim, verdicts[n % 2]) for n, claim in enumerate(claims))
+    pairs = [
+        (make_claim(n, name, user=user), verdicts[n % 2])
+        for user, names in people.items() for n, name in enumerate(names, start=1)
+    ]  # fmt: skip
+    return list(batches({"verify": recorded(pairs)}, None, options or Options()))
 
 
 def test_each_distinct_interest_of_all_users_is_in_one_batch():
-    people = {
-        "ada": ["Green tea", "Rye  Bread"],
-        "ben": ["green TEA", "Black tea"],
-    }
-    first, second = batches({"verify": named_of(people)}, None, Options(interests_a_question=2))
+    first, second = batches_of(
+        Options(interests_a_question=2), ada=["Green tea", "Rye  Bread"],
+        ben=["green TEA", "Black tea"],
+    )  # fmt: skip
     assert sorted(first.interests + second.interests) == ["black tea", "green tea", "rye bread"]
     assert (len(first.interests), first.id, second.id) == (2, "1", "2")
     assert first.user == second.user == "*"
     assert len(first.categories) == 325
-
-
-def test_batches_depend_on_the_interests_alone():
+    # Batches depend on the interests alone.
     names = [f"interest {n}" for n in range(40)]
-    one = {"ada": names[:25], "ben": names[20:]}
-    other = {"cem": [name.upper() for name in reversed(names)]}
-    made = [list(batches({"verify": named_of(who)}, None, Options())) for who in
-            (one, other)]  # fmt: skip
-    assert made[0] == made[1]
-    assert made[0][0].interests != tuple(sorted(names)[:25])
+    made = batches_of(ada=names[:25], ben=names[20:])
+    assert made == batches_of(cem=[name.upper() for name in reversed(names)])
+    assert made[0].interests != tuple(sorted(names)[:25])
 
 
-def batch(*interests):
-    return Batch(id="1", user="*", interests=interests, categories=(TEA_LABEL, BREAD_LABEL))
+def batch(*interests, tea=4, bread=9):
+    categories = Category(tea, "Tea"), Category(bread, "Bread")
+    return Batch(id="1", user="*", interests=interests, categories=categories)
 
 
 def labelled(*labels):
@@ -227,24 +193,19 @@ def labelled(*labels):
 
 
 async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds():
-    memory = {"rye": "4"}
+    memory, both = {"rye": "4"}, {"rye": 4, "oolong": 4}
     scripted = Desk(labelled("Tea"), memory=memory)
     mapped = await map_interests(batch("rye", "oolong"), scripted)
-    assert mapped == Mapped(categories={"rye": 4, "oolong": 4}, remembered=1)
+    assert mapped == Mapped(categories=both, remembered=1)
     assert [question.texts for _, question in scripted.asked] == [("oolong",)]
-    assert await map_interests(batch("rye", "oolong"), Desk(memory=memory)) == Mapped(
-        categories={"rye": 4, "oolong": 4}, remembered=2
-    )
-    scripted = Desk(labelled("Tea"))
-    raced = DictMemo({"rye": "9"})
+    again = await map_interests(batch("rye", "oolong"), Desk(memory=memory))
+    assert again == Mapped(categories=both, remembered=2)
+    scripted, raced = Desk(labelled("Tea")), DictMemo({"rye": "9"})
     scripted.memo = lambda name: SimpleNamespace(known=lambda keys: {}, keep=raced.keep)
     assert (await map_interests(batch("rye"), scripted)).categories == {"rye": 9}
     first, second = Desk(labelled("Tea")), Desk(labelled("Tea"))
     await map_interests(batch("rye"), first)
-    await map_interests(
-        Batch(id="1", user="*", interests=("rye",), categories=(TEA_LABEL, Category(8, "Bread"))),
-        second,
-    )
+    await map_interests(batch("rye", bread=8), second)
     assert first.memos != second.memos
 
 
@@ -276,15 +237,11 @@ class Spoiled:
         return DictMemo({})
 
 
-def no_quorum(*behind):
-    return NoVerdict("no_quorum", behind=behind)
-
-
 @pytest.mark.parametrize(
     "verdict",
     [
         *map(NoVerdict, ("no_json", "schema", "empty", "truncated", "refused", "tied")),
-        no_quorum("no_json", "schema"),
+        NoVerdict("no_quorum", behind=("no_json", "schema")),
     ],
 )
 async def test_one_name_that_spoils_an_answer_costs_the_others_nothing(verdict):
@@ -304,7 +261,9 @@ async def test_a_taxonomist_who_cannot_be_read_of_whole_or_half_gives_no_verdict
     assert [len(asked) for asked in taxonomist.asked] == [25, 12, 13]
 
 
-@pytest.mark.parametrize("verdict", [NoVerdict("schema"), NoVerdict("tied"), no_quorum("schema")])
+@pytest.mark.parametrize(
+    "verdict", [NoVerdict("schema"), NoVerdict("tied"), NoVerdict("no_quorum", behind=("schema",))]
+)
 async def test_a_taxonomist_without_any_category_that_exists_gives_no_verdict(verdict):
     for names in (("bomb 1",), ("bomb 1", "bomb 2", "bomb 3")):
         assert await map_interests(batch(*names), Spoiled(verdict, *names)) == NoVerdict(
@@ -312,7 +271,9 @@ async def test_a_taxonomist_without_any_category_that_exists_gives_no_verdict(ve
         )
 
 
-@pytest.mark.parametrize("verdict", [NoVerdict("timeout"), no_quorum("schema", "timeout")])
+@pytest.mark.parametrize(
+    "verdict", [NoVerdict("timeout"), NoVerdict("no_quorum", behind=("schema", "timeout"))]
+)
 async def test_a_call_that_fails_is_a_failure_and_no_mapping(verdict):
     scripted = Desk(labelled("Tea", None), verdict)
     assert await map_interests(batch("oolong", "x"), scripted) == verdict
@@ -392,34 +353,28 @@ def test_a_user_is_asked_once_about_each_interest_that_is_recorded_for_others_ob
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("people", "many"),
-    [
-        (PEOPLE, 4),
-        ({"ada": ("a", {"Tea": "a"})}, 1),
+async def test_the_size_of_the_pool_is_recorded_with_how_many_of_it_have_a_recorded_interest():
+    for people, many in (
+        (PEOPLE, 4), ({"ada": ("a", {"Tea": "a"})}, 1),
         ({"ada": ("q", {"Tea": "q"}), "ben": ("a", {})}, 0),
-    ],
-)
-def test_the_size_of_the_pool_is_recorded_with_how_many_of_it_have_a_recorded_interest(
-    people, many
-):
-    size = Neighbours(id=SIZE, user="*", pool=PoolSize(objects=len(POOL), recorded=many))
-    for way in ("users", "interests", "texts"):
-        assert found(people, overlap=way)[SIZE] == size
+    ):  # fmt: skip
+        size = Neighbours(id=SIZE, user="*", pool=PoolSize(objects=len(POOL), recorded=many))
+        for way in ("users", "interests", "texts"):
+            assert found(people, overlap=way)[SIZE] == size
+    # Of the size no judge is asked.
+    scripted = Desk(overlap="users", **WORDING)
+    assert await find_overlap(size, scripted) == Overlapping(keys=())
+    assert scripted.asked == []
 
 
 def test_each_distinct_interest_is_asked_once_for_all_who_have_it():
     items = asked(overlap="interests")
+    names = {"tea houses", "green tea", "rye bread"}
     assert {id: set(one.keys) for id, one in items.items()} == {
-        "tea houses/1": {"green tea", "rye bread"},
-        "green tea/1": {"tea houses", "rye bread"},
-        "rye bread/1": {"tea houses", "green tea"},
+        f"{name}/1": names - {name} for name in names
     }
-    assert {one.user for one in items.values()} == {"*"}
-    assert not any(one.options for one in items.values())
-
-
-def test_texts_of_objects_are_cut_and_the_users_own_left_out():
+    assert {(one.user, one.options) for one in items.values()} == {("*", ())}
+    # Texts of objects are cut, and the user's own left out.
     items = asked(overlap="texts", overlap_text_limit=12)
     assert items["cem/1"].keys == ("c", "b", "a", "x", "y")
     assert items["cem/1"].options[0] == "a text about"
@@ -447,41 +402,24 @@ def test_long_options_are_asked_in_parts(monkeypatch):
     assert [one for one in keys if long in one] == [(long,)]
 
 
-RECORDED = Neighbours(
-    id="cem/1", user="cem", interests=("Rye Bread", "Salsa"), keys=("green tea", "salsa dancing")
-)
-TEXTS = replace(RECORDED, keys=("c", "b"), options=("green tea", "salsa dancing"))
-
-
 @pytest.mark.parametrize(
-    ("way", "item", "key"), [("users", RECORDED, "salsa dancing"), ("texts", TEXTS, "b")]
+    ("way", "keys", "options"),
+    [("users", ("green tea", "salsa"), ()), ("texts", ("c", "b"), ("green tea", "salsa"))],
 )
-async def test_the_judge_names_options_and_their_keys_are_kept(way, item, key):
-    scripted = Desk(Selected(chosen=(1,), rung="text", unknown=1, repeated=2), overlap=way,
-                    **WORDING)  # fmt: skip
-    assert await find_overlap(item, scripted) == Overlapping(keys=(key,), unknown=1, repeated=2)
-    assert scripted.asked == [
-        (
-            "overlap_judge",
-            Select(
-                prompt="overlap",
-                subject="Rye Bread; Salsa",
-                options=("green tea", "salsa dancing"),
-                variables={
-                    "interests": ["Rye Bread", "Salsa"],
-                    "texts": way == "texts",
-                    **WORDING,
-                },
-            ),
-        )
-    ]
-
-
-async def test_of_the_size_of_the_pool_no_judge_is_asked():
-    size = Neighbours(id=SIZE, user="*", pool=PoolSize(objects=7, recorded=0))
-    scripted = Desk(overlap="users", **WORDING)
-    assert await find_overlap(size, scripted) == Overlapping(keys=())
-    assert scripted.asked == []
+async def test_the_judge_names_options_and_their_keys_are_kept(way, keys, options):
+    item = Neighbours(
+        id="cem/1", user="cem", interests=("Rye Bread", "Dance"), keys=keys, options=options
+    )
+    chosen = Selected(chosen=(1,), rung="text", unknown=1, repeated=2)
+    scripted = Desk(chosen, overlap=way, **WORDING)
+    kept = Overlapping(keys=keys[1:], unknown=1, repeated=2)
+    assert await find_overlap(item, scripted) == kept
+    variables = {"interests": ["Rye Bread", "Dance"], "texts": way == "texts", **WORDING}
+    asked = Select(
+        prompt="overlap", subject="Rye Bread; Dance", options=("green tea", "salsa"),
+        variables=variables,
+    )  # fmt: skip
+    assert scripted.asked == [("overlap_judge", asked)]
 
 
 ASKING = {**WORDING, "test_set": 50, "min_distractors": 0}
@@ -500,28 +438,25 @@ def mapped(**categories):
     return Batch(id="1", user="*", interests=tuple(names), categories=()), Mapped(categories=names)
 
 
-def overlapping(user, keys, name=None):
-    item = Neighbours(id=f"{name or user}/1", user=user, interests=(), keys=(), options=())
+def overlapping(id, keys, user="ada"):
+    item = Neighbours(id=f"{id}/1", user=user, interests=(), keys=(), options=())
     return item, keys if isinstance(keys, NoVerdict) else Overlapping(keys=tuple(keys))
 
 
 def drawn(claims, taxonomy, overlap=(), *, own=(), pool=HUNDRED, seed=0, way="users", **options):
     """The test sets of some claims, by id."""
-    data = make_histories(
-        {"ada": [(one, one, LIKED) for one in own]}, pool=pool, seed=seed, signals=(LIKED,)
-    )
-    upstreams = {
-        "verify": recorded(claims),
-        "taxonomy": recorded([taxonomy]),
-        "overlap": recorded(overlap),
-    }
+    history = {"ada": [(one, one, LIKED) for one in own]}
+    data = make_histories(history, pool=pool, seed=seed, signals=(LIKED,))
+    pairs = {"verify": claims, "taxonomy": [taxonomy], "overlap": overlap}
+    upstreams = {stage: recorded(of) for stage, of in pairs.items()}
     found = specificity.retrievals(upstreams, data, Options(overlap=way, **options))
     return {one.id: one for one in found}
 
 
-def distractors(*given, **more):
-    """The objects of the pool among which the evidence of Ada's first interest is found again."""
-    return {one.object for one in drawn(*given, **more)["ada/1"].objects if one in HUNDRED}
+def distractors(claims=(), *given, **more):
+    """The objects of the pool among which the evidence of Ada's green tea is found again."""
+    items = drawn([GREEN_TEA, *claims], mapped(green_tea=1), *given, **more)
+    return {one.object for one in items["ada/1"].objects if one in HUNDRED}
 
 
 GREEN_TEA = claim("ada", 1, "Green Tea", "abcdefg", (0, 1))
@@ -539,58 +474,34 @@ def test_five_objects_of_the_evidence_stand_among_distractors_fifty_in_all():
     assert {one.text for one in item.objects if one.object in backing} == {
         f"text of {one}" for one in backing
     }
-    parts = [
-        claim("ada", 1, "Green Tea", "abc", (0, 1), part=1),
-        claim("ada", 1, "Green Tea", "d", (), part=2),
-    ]
+    parts = [claim("ada", 1, "Green Tea", *given, part=part)
+             for part, given in enumerate((("abc", (0, 1)), ("d", ())), 1)]  # fmt: skip
     [item] = drawn(parts, mapped(green_tea=1)).values()
     assert {item.objects[place].object for place in item.backing} == set("abcd")
 
 
 def test_what_is_of_the_user_or_of_the_same_interest_is_no_distractor():
     own = {f"p{n}" for n in range(1, 91, 2)}
-    assert not distractors([GREEN_TEA], mapped(green_tea=1), own=own) & own
+    assert not distractors(own=own) & own
     others = [claim("ben", 1, "green  TEA", ["p1"], (0,)), claim("ben", 2, "Rye", ["p2"], (0,))]
-    assert distractors([GREEN_TEA, *others], mapped(green_tea=1), pool=HUNDRED[:2]) == {"p2"}
-
-
-def test_where_the_overlap_judge_failed_only_the_users_own_objects_are_taken_out():
-    others = [claim("ben", 1, "green tea", ["p1"], ()), claim("ben", 2, "Rye", ["p3"], ())]
-    said = [
-        overlapping("ada", NoVerdict("schema")),
-        (Neighbours(id="ada/2", user="ada", interests=(), keys=(), options=()),
-         Overlapping(keys=("rye",))),
-    ]  # fmt: skip
-    found = distractors(
-        [GREEN_TEA, *others], mapped(green_tea=1), said, own=["p2"], pool=HUNDRED[:4]
-    )
-    assert found == {"p1", "p3", "p4"}
+    assert distractors(others, pool=HUNDRED[:2]) == {"p2"}
 
 
 def test_an_object_is_no_distractor_if_it_or_any_interest_recorded_for_it_was_named():
-    others = [
-        claim("ben", 1, "Tea Houses", ["p1", "p2"], ()),
-        claim("cem", 1, "Rye", ["p2", "p3"], ()),
-    ]
-    for way, named, left in (("users", "tea houses", {"p3", "p4"}), ("texts", "p1", {"p2", "p3"})):
-        said = [overlapping("ada", [named])]
-        pool = HUNDRED[: 3 + (way == "users")]
-
-        found = distractors([GREEN_TEA, *others], mapped(green_tea=1), said, pool=pool, way=way)
-
-        assert found == left
-
-
-def test_overlap_that_was_asked_by_interest_holds_for_everybody_who_has_it():
-    claims = [
-        GREEN_TEA,
-        claim("ben", 1, "Tea Houses", ["p1"], ()),
-        claim("ben", 2, "Rye", ["p2"], ()),
-        claim("ben", 3, "Green tea", ["p3"], ()),
-    ]
-    said = [overlapping("*", ["tea houses"], name="green tea")]
-    found = distractors(claims, mapped(green_tea=1), said, pool=HUNDRED[:4], way="interests")
-    assert found == {"p2", "p4"}
+    tea_and_rye = [claim("ben", 1, "Tea Houses", ["p1", "p2"], ()),
+                   claim("cem", 1, "Rye", ["p2", "p3"], ())]  # fmt: skip
+    named = [claim("ben", n, name, [f"p{n}"], ())
+             for n, name in enumerate(("Tea Houses", "Rye", "Green tea"), 1)]  # fmt: skip
+    failed = [overlapping("ada", NoVerdict("schema")), overlapping("ada/2", ["rye"])]
+    for way, others, said, own, left in (
+        ("users", tea_and_rye, [overlapping("ada", ["tea houses"])], (), {"p3", "p4"}),
+        ("texts", tea_and_rye, [overlapping("ada", ["p1"])], (), {"p2", "p3", "p4"}),
+        # Asked by interest, it holds for everybody who has the interest.
+        ("interests", named, [overlapping("green tea", ["tea houses"], "*")], (), {"p2", "p4"}),
+        # Where the judge failed, only the user's own objects are taken out.
+        ("users", named, failed, ["p1"], {"p2", "p3", "p4"}),
+    ):
+        assert distractors(others, said, own=own, pool=HUNDRED[:4], way=way) == left
 
 
 def test_interests_of_categories_without_a_verified_one_are_not_asked():
@@ -606,82 +517,58 @@ def test_interests_of_categories_without_a_verified_one_are_not_asked():
     assert set(drawn(claims, taxonomy, ask_all=True)) == {f"ada/{n}" for n in range(1, 6)}
 
 
-def test_an_interest_draws_the_same_whatever_else_the_user_has():
-    other = claim("ada", 1, "Rye", "ab", (0, 1))
-    later = claim("ada", 2, "green  tea", "abcdefg", (0, 1))
+def test_an_interest_draws_the_same_whatever_else_the_user_has_and_by_seed():
+    rye_and_tea = [claim("ada", 1, "Rye", "ab", (0, 1)),
+                   claim("ada", 2, "green  tea", "abcdefg", (0, 1))]  # fmt: skip
     alone = drawn([GREEN_TEA], mapped(green_tea=1))["ada/1"]
-    beside = drawn([other, later], mapped(green_tea=1, rye=2))["ada/2"]
+    beside = drawn(rye_and_tea, mapped(green_tea=1, rye=2))["ada/2"]
     assert (alone.objects, alone.backing) == (beside.objects, beside.backing)
-
-
-def test_another_seed_draws_another_test_set_for_the_same_interest():
-    one, other = (distractors([GREEN_TEA], mapped(green_tea=1), seed=seed) for seed in (0, 1))
-    assert one != other
+    assert distractors() != distractors(seed=1)
 
 
 def test_an_object_that_newly_overlaps_changes_the_test_sets_that_held_it_alone():
     interests = [claim("ada", n, f"Tea {n}", "abcdefg", (0, 1)) for n in range(1, 21)]
     taxonomy = mapped(**{f"tea_{n}": n for n in range(1, 21)})
+    newly = [*interests, claim("ben", 1, "Tea Houses", ["p7"], ())]
     before = drawn(interests, taxonomy)
-    after = drawn(
-        [*interests, claim("ben", 1, "Tea Houses", ["p7"], ())], taxonomy,
-        overlap=[overlapping("ada", ["tea houses"])],
-    )  # fmt: skip
-    held = {id for id, one in before.items() if "p7" in {each.object for each in one.objects}}
+    after = drawn(newly, taxonomy, overlap=[overlapping("ada", ["tea houses"])])
+    sets = {
+        id: [{each.object for each in one[id].objects} for one in (before, after)] for id in before
+    }
+    held = {id for id, (objects, _) in sets.items() if "p7" in objects}
     # 45 of 100 are drawn for each of the twenty.
     assert 2 <= len(held) <= 18
     assert {id for id in before if before[id] != after[id]} == held
-    for id in held:
-        gone = {one.object for one in before[id].objects} - {
-            one.object for one in after[id].objects
-        }
-        assert gone == {"p7"}
+    assert all(sets[id][0] - sets[id][1] == {"p7"} for id in held)
 
 
 async def test_the_judge_gets_the_interest_how_many_and_labelled_texts():
-    [item] = drawn([claim("ada", 1, "Green Tea", "ab", (0, 1))], mapped(green_tea=1),
-                   pool=HUNDRED[:1]).values()  # fmt: skip
-    scripted = Desk(
-        Selected(chosen=(2, 0), rung="text", unknown=1, repeated=2, surplus=3), **ASKING
-    )
-    assert await specificity.retrieve(item, scripted) == Found(
-        positions=(2, 0), unknown=1, repeated=2, surplus=3
-    )
-    assert scripted.asked == [
-        (
-            "retrieval_judge",
-            Select(
-                prompt="specificity",
-                subject="Green Tea",
-                options=tuple(one.text for one in item.objects),
-                labels=("item_0", "item_1", "item_2"),
-                at_most=2,
-                variables=WORDING,
-            ),
-        )
-    ]
+    claims = [claim("ada", 1, "Green Tea", "ab", (0, 1))]
+    [item] = drawn(claims, mapped(green_tea=1), pool=HUNDRED[:1]).values()
+    said = {"unknown": 1, "repeated": 2, "surplus": 3}
+    scripted = Desk(Selected(chosen=(2, 0), rung="text", **said), **ASKING)
+    assert await specificity.retrieve(item, scripted) == Found(positions=(2, 0), **said)
+    asked = Select(
+        prompt="specificity", subject="Green Tea", options=tuple(one.text for one in item.objects),
+        labels=("item_0", "item_1", "item_2"), at_most=2, variables=WORDING,
+    )  # fmt: skip
+    assert scripted.asked == [("retrieval_judge", asked)]
 
 
 @pytest.mark.parametrize(
     ("pool", "options", "asked"),
     [
-        (19, {}, False),
-        (20, {}, True),
-        (4, {"min_distractors": 4}, True),
+        (19, {}, False), (20, {}, True), (4, {"min_distractors": 4}, True),
         (0, {"min_distractors": 0}, True),
         # A test set of ten has five distractors, and needs no more.
-        (5, {"test_set": 10}, True),
-        (4, {"test_set": 10}, False),
+        (5, {"test_set": 10}, True), (4, {"test_set": 10}, False),
     ],
-)
+)  # fmt: skip
 async def test_among_too_few_distractors_the_judge_is_not_asked(pool, options, asked):
     [item] = drawn([GREEN_TEA], mapped(green_tea=1), pool=HUNDRED[:pool], **options).values()
-    settings = Options(**options)
-    named = Selected(chosen=(0,), rung="text")
-    scripted = Desk(
-        *([named] if asked else []), **WORDING,
-        test_set=settings.test_set, min_distractors=settings.min_distractors,
-    )  # fmt: skip
+    given = Options(**options)
+    numbers = {name: getattr(given, name) for name in ("test_set", "min_distractors")}
+    scripted = Desk(*[Selected(chosen=(0,), rung="text")] * asked, **WORDING, **numbers)
     found = await specificity.retrieve(item, scripted)
     assert found == (Found(positions=(0,)) if asked else Found(positions=(), asked=False))
     assert len(scripted.asked) == asked
@@ -690,8 +577,6 @@ async def test_among_too_few_distractors_the_judge_is_not_asked(pool, options, a
 def test_what_no_judge_was_asked_is_no_label_of_the_judge():
     [item] = drawn([GREEN_TEA], mapped(green_tea=1), pool=HUNDRED[:3]).values()
     run = SimpleNamespace(task=SimpleNamespace(run="r", task=SimpleNamespace(name="t")))
-    unasked, asked = recorded(
-        [(item, Found(positions=(), asked=False)), (item, Found(positions=()))]
-    )
-    assert list(pairs_in(run, "retrieval", unasked)) == []
-    assert len(list(pairs_in(run, "retrieval", asked))) == 8
+    for asked, labels in ((False, 0), (True, 8)):
+        [record] = recorded([(item, Found(positions=(), asked=asked))])
+        assert len(list(pairs_in(run, "retrieval", record))) == labels

@@ -6,6 +6,7 @@ from collections import Counter
 from functools import cache, partial
 from itertools import islice
 from math import sqrt
+from pathlib import Path
 from random import Random
 from statistics import fmean
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from builders.behaviour import answered, ranking
 from builders.processes import run_here, run_python
+from harness_behaviour import music
 from harness_behaviour.building import describe, draws
 from harness_behaviour.building.cells import build_cells, table1
 from harness_behaviour.building.describe import check_of_proxies, cut, entropy
@@ -22,7 +24,7 @@ from harness_behaviour.metrics import score
 from harness_behaviour.records import LENGTHS, PROXIES, Options, Recipe
 from samples.behaviour import MIN_PLAYS, SAMPLE
 
-from .checker import faulty, read_movies, read_music
+from .checker import CONTINENTS, FEW_USERS, faulty, lines, read_movies, read_music
 from .conftest import log_of, movies_files, music_files, opened, prompts_of
 
 REAL = "movielens-1m-part"
@@ -307,3 +309,37 @@ def test_groups_of_one_taste_have_less_entropy_than_random_users(log):
     assert low <= difference <= high
     assert difference < 0
     assert check_of_proxies(log, draws=60, seed=0) == sheet
+
+
+@pytest.mark.real_data
+def test_the_table_of_continents_has_each_country_of_the_profiles(real_data):
+    written = json.loads((Path(music.__file__).parent / "continents.json").read_text("utf-8"))
+    countries = [country for own in written.values() for country in own]
+    assert len(set(countries)) == len(countries)
+    rows = lines(real_data / "lastfm/1k-userid-profile.tsv", "utf-8")[1:]
+    met = {country for _, _, _, country, _ in (row.split("\t") for row in rows) if country}
+    assert met <= set(countries)
+    for name in music.CONTINENTS:
+        assert met & set(written[name]) == {*CONTINENTS[name], *FEW_USERS.get(name, ())}
+    assert {"Turkey", "Armenia"} <= set(written["Asia"])
+
+
+@pytest.mark.real_data
+def test_real_profiles_with_invented_plays_give_the_prompts_without_history_of_table_1(
+    real_data, tmp_path
+):
+    profiles = (real_data / "lastfm/1k-userid-profile.tsv").read_bytes()
+    (tmp_path / "userid-profile.tsv").write_bytes(profiles)
+    rng, plays = Random(5), []
+    for line in profiles.decode().splitlines()[1:]:
+        for _ in range(MIN_PLAYS):
+            track = int(400 * rng.random() ** 2)
+            user = line.split("\t")[0]
+            plays.append(f"{user}\t2008-01-01T00:00:00Z\t\tBand {track % 9}\t\t{track}\n")
+    events = tmp_path / "userid-timestamp-artid-artname-traid-traname.tsv"
+    events.write_text("".join(plays), encoding="utf-8")
+    made = prompts_of("music", tmp_path, tries=50)
+    assert {one.proxy: one.groups for one in made.cells} == {
+        "none": 1, "country": 17, "continent": 4, "gender": 2, "gender_continent": 8,
+    }  # fmt: skip
+    assert faulty(read_music(tmp_path, least=MIN_PLAYS), made.prompts) == {}

@@ -63,8 +63,8 @@ def log_file(tmp_path):
 def reported(tmp_path_factory):
     """The folder of the users of the log, and the report on them."""
     folder = tmp_path_factory.mktemp("made")
-    log_file = write_log(folder / "log.csv", real_rows())
-    return folder / "out", run(chosen_for(log_file, folder / "out"))
+    log = write_log(folder / "log.csv", real_rows())
+    return folder / "out", run(chosen_for(log, folder / "out"))
 
 
 @pytest.fixture
@@ -84,7 +84,8 @@ def bytes_in(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def test_users_are_made_of_cohorts_with_an_account_and_nothing_real(made):
+def test_users_are_made_of_cohorts_with_an_account_and_nothing_real(reported):
+    made, report = reported
     users = defaultdict(list)
     for row in written(made):
         assert list(row) == HEADER[:-1]
@@ -103,40 +104,26 @@ def test_users_are_made_of_cohorts_with_an_account_and_nothing_real(made):
     assert told["clusters"] == {"method": "the column topic", "number": 20, "libraries": {}}
     assert told["settings"]["least_people"] == 10
     assert told["synthetic_users"][0] == {
-        "user_id": "1",
-        "people": 12,
-        "clusters": GROUPS["sailors"],
-        "pooled": 360,
-        "wanted": 60,
+        "user_id": "1", "people": 12, "clusters": GROUPS["sailors"], "pooled": 360, "wanted": 60,
         "drawn": 60,
-    }
+    }  # fmt: skip
     assert told["filter"] == {"rows": 120, "dropped": 0, "replaced": 0}
     for name, content in bytes_in(made).items():
-        assert b"real-" not in content, name
-        assert b"17000" not in content, name
-        assert str(made.parent).encode() not in content, name
-
-
-def test_the_report_compares_the_users_with_the_people_behind_them(reported):
-    _, report = reported
+        assert not any(one in content for one in (b"real-", b"17000", bytes(made.parent))), name
+    # The report compares the users with the people behind them.
     summary, tested, shares, lengths = report.sheets
     assert {
-        ("cohorts, one synthetic user each", 2),
-        ("people in cohorts", 24),
-        ("engagements pooled", 720),
-        ("engagements written", 120),
-    } <= set(summary.rows)
+        ("cohorts, one synthetic user each", 2), ("people in cohorts", 24),
+        ("engagements pooled", 720), ("engagements written", 120),
+    } <= set(summary.rows)  # fmt: skip
     assert [(row[0], row[4]) for row in tested.rows] == [
-        ("implicit positive", 19.0),
-        ("implicit negative", 10.0),
-        ("explicit positive", 1.0),
-    ]
+        ("implicit positive", 19.0), ("implicit negative", 10.0), ("explicit positive", 1.0),
+    ]  # fmt: skip
     assert [row[3] for row in shares.rows] == pytest.approx([63.33, 33.33, 3.33], abs=0.01)
     assert [row[:3] for row in lengths.rows] == [("synthetic", 2, 60.0), ("real", 24, 30.0)]
     assert [figure.title for figure in report.figures] == [
-        "Lengths of histories",
-        "Engagements a person by type",
-    ]
+        "Lengths of histories", "Engagements a person by type",
+    ]  # fmt: skip
 
 
 def test_the_same_log_gives_the_same_bytes_in_any_order_and_format(made, tmp_path, log_file):
@@ -173,25 +160,31 @@ def test_a_filter_drops_keeps_and_replaces_and_is_counted(made, log_file, tmp_pa
         "    return row | {'object_text': row['object_text'].replace('bread0', 'bun')}\n"
     )
     monkeypatch.chdir(tmp_path)
-    report = run(chosen_for(log_file, tmp_path / "out", filter="filter_of_a_whole_log:tidy"))
+    tidy = "filter_of_a_whole_log:tidy"
+    report = run(chosen_for(log_file, tmp_path / "out", filter=tidy))
     rows = written(tmp_path / "out")
     assert rows == [
         {**row, "object_text": row["object_text"].replace("bread0", "bun")}
         for row in written(made)
         if row["interaction_type"] != "implicit_negative"
     ]
-    told = dict(report.sheets[0].rows)
-    assert told["engagements dropped by the filter"] == 120 - len(rows) > 0
-    replaced = sum("bun" in row["object_text"] for row in rows)
-    assert told["engagements replaced by the filter"] == replaced > 0
-    assert told["engagements written"] == len(rows)
+    dropped, replaced = 120 - len(rows), sum("bun" in row["object_text"] for row in rows)
+    assert dropped > 0 and replaced > 0
+    assert (
+        dict(report.sheets[0].rows).items()
+        >= {
+            "engagements dropped by the filter": dropped,
+            "engagements replaced by the filter": replaced,
+            "engagements written": len(rows),
+        }.items()
+    )
     account = json.loads((tmp_path / "out/synthesis.json").read_bytes())
-    assert account["filter"] == {"rows": 120, "dropped": 120 - len(rows), "replaced": replaced}
+    assert account["filter"] == {"rows": 120, "dropped": dropped, "replaced": replaced}
 
 
-def test_a_cohort_of_more_people_at_least_than_at_most_is_refused(log_file, tmp_path):
+def test_a_cohort_of_more_people_at_least_than_at_most_is_refused():
     with pytest.raises(ValueError, match="at most 3 people a cohort, and at least 10"):
-        chosen_for(log_file, tmp_path, most_people=3)
+        settings(most_people=3)
 
 
 def test_without_a_column_like_texts_are_clusters_also_by_an_embedder(log_file, tmp_path):
@@ -238,11 +231,8 @@ def log(rows, texts=(("x", "text"),)):
         'row, "user", object, signal, time, text',
         ("BIGINT", "VARCHAR", "VARCHAR", "INTEGER", "BIGINT", "VARCHAR"),
     )
-    told = values(
-        [(place, *row) for place, row in enumerate(texts)],
-        "row, object, text",
-        ("BIGINT", "VARCHAR", "VARCHAR"),
-    )
+    about = [(place, *row) for place, row in enumerate(texts)]
+    told = values(about, "row, object, text", ("BIGINT", "VARCHAR", "VARCHAR"))
     return LogIndex(Database({}), Log(engagements=engagements, texts=told, joined=False))
 
 
@@ -278,9 +268,11 @@ def test_the_unit_of_times_shows_in_their_size():
 
 
 def test_without_times_the_whole_log_is_read_and_a_missing_time_among_others_is_left_out():
-    untimed = read(log([("a", "x", LIKE, None), ("a", "y", LIKE, None)]), days=1, unit="auto")
+    untimed, partly = (
+        read(log([("a", "x", LIKE, None), ("a", "y", LIKE, time)]), days=1, unit="auto")
+        for time in (None, 5)
+    )
     assert (len(untimed.signal), untimed.unit) == (2, None)
-    partly = read(log([("a", "x", LIKE, None), ("a", "y", LIKE, 5)]), days=1, unit="auto")
     assert (len(partly.signal), partly.untimed) == (1, 1)
 
 
@@ -321,31 +313,15 @@ def table(*rows):
 
 
 def test_the_largest_cohort_comes_first_and_everybody_is_in_one_at_most():
-    belongs = table(
-        "..xx",
-        "..xx",
-        "xx..",
-        "xx..",
-        "xxx.",
-        "x..x",
-    )
+    belongs = table("..xx", "..xx", "xx..", "xx..", "xxx.", "x..x")
     found = form(belongs, settings(clusters_together=2, least_people=2))
     assert found == [
-        Cohort(people=(2, 3, 4), clusters=(0, 1)),
-        Cohort(people=(0, 1), clusters=(2, 3)),
-    ]
-
-
-def test_a_common_cluster_that_leads_nowhere_does_not_hide_a_cohort():
+        Cohort(people=(2, 3, 4), clusters=(0, 1)), Cohort(people=(0, 1), clusters=(2, 3)),
+    ]  # fmt: skip
+    # A common cluster that leads nowhere does not hide a cohort.
     belongs = table(
-        "xx......",
-        "x.x.....",
-        "x..x....",
-        "x...x...",
-        ".....xx.",
-        ".....xx.",
-        ".....xxx",
-    )
+        "xx......", "x.x.....", "x..x....", "x...x...", ".....xx.", ".....xx.", ".....xxx"
+    )  # fmt: skip
     found = form(belongs, settings(clusters_together=2, least_people=3))
     assert found == [Cohort(people=(4, 5, 6), clusters=(5, 6))]
 
@@ -359,12 +335,11 @@ def test_a_cohort_has_at_least_ten_people_and_there_are_a_thousand_unless_said()
 
 
 def test_the_people_above_the_most_are_left_to_later_cohorts():
-    belongs = table(*["xx"] * 7)
-    found = form(belongs, settings(clusters_together=2, least_people=2, most_people=3))
+    belongs, few = table(*["xx"] * 7), {"clusters_together": 2, "least_people": 2, "most_people": 3}
+    found = form(belongs, settings(**few))
     assert [len(one.people) for one in found] == [3, 3]
     assert len({person for one in found for person in one.people}) == 6
-    one = form(belongs, settings(clusters_together=2, least_people=2, most_people=3, cohorts=1))
-    assert one == found[:1]
+    assert form(belongs, settings(**few, cohorts=1)) == found[:1]
 
 
 def test_a_draw_is_as_long_as_one_history_times_the_factor_and_takes_nothing_twice():
@@ -478,6 +453,11 @@ def test_a_log_is_counted_by_hand(tmp_path):
     assert of_all["users an object"] == (3, pytest.approx(4 / 3), 1.0, 1.0, 1.0, 1.0, 1.5, 1.9, 2.0)
     assert of_all["characters a text"][1:3] == (pytest.approx((13 + 9 + 3) / 3), 3.0)
     assert (of_all["words a text"][1], of_all["words a text"][-1]) == (2.0, 3.0)
+    # Own columns and values are named as for a run.
+    file.write_text(ROWS.replace("user_id", "customer").replace("explicit_positive", "like"))
+    own = {"columns": ("user_id=customer",), "values": ("interaction_type.like=explicit_positive",)}
+    overview, *_ = describe.run(describe.Options(data=str(file), **own)).sheets
+    assert dict(overview.rows)["users"] == 2
 
 
 def test_a_layout_of_several_tables_is_described_under_its_task(tmp_path):
@@ -496,11 +476,3 @@ def test_a_layout_of_several_tables_is_described_under_its_task(tmp_path):
     assert told["left out: engagements with objects without a text"] == 2
     assert told["left out: users without any other engagement"] == 1
     assert [row[:2] for row in signals.rows] == [("explicit positive", 1), ("implicit negative", 2)]
-
-
-def test_own_columns_and_values_are_named_as_for_a_run(tmp_path):
-    file = tmp_path / "log.csv"
-    file.write_text(ROWS.replace("user_id", "customer").replace("explicit_positive", "like"))
-    own = {"columns": ("user_id=customer",), "values": ("interaction_type.like=explicit_positive",)}
-    overview, *_ = describe.run(describe.Options(data=str(file), **own)).sheets
-    assert dict(overview.rows)["users"] == 2

@@ -379,32 +379,27 @@ def test_settings_stand_side_by_side_with_models_baselines_and_the_target(kept):
         for setting, fits in (("a", bowl(2.0, many=500)), ("c", demography))
         for model in ("ada", "bob")
     ]
-    report = curves.run(tasks, None)
-    [panels] = report.figures
+    [panels] = curves.run(tasks, None).figures
     assert panels.across == 2
+    curve, dots, users, _ = panels.figures
     assert [figure.title for figure in panels.figures] == [
         "Movies, a: demography and history", "Movies, c: demography, no curve",
         "Movies, a: demography and history", "Movies, c: demography",
     ]  # fmt: skip
-    curve, dots, users, _ = panels.figures
-    [diagonal] = labelled(curve, "X=Y", Line)
+    [diagonal], [target] = labelled(curve, "X=Y", Line), labelled(users, "H", Line)
     assert diagonal.dashed and diagonal.x == diagonal.y
+    assert target.dashed and target.y[0] > target.y[-1]
     for name in ("ada", "bob", "random", "popular"):
-        assert len(labelled(curve, name, Line)) == 1
-        assert len(labelled(dots, name, Line)) == 0
-        assert len(labelled(dots, name, Points)[0].x) == 20
-        assert len(labelled(users, name, Line)) == 1
-    [_, lowest] = labelled(curve, "ada", Points)
+        many = [len(labelled(figure, name, Line)) for figure in (curve, dots, users)]
+        assert (many, len(labelled(dots, name, Points)[0].x)) == ([1, 0, 1], 20)
+    [own, lowest] = labelled(curve, "ada", Points)
     assert lowest.shape == "diamond"
     assert lowest.x[0] == pytest.approx(2.0, abs=0.1)
     [band] = labelled(curve, "random", Points)  # its lowest point is a bound
-    assert len(band.x) == 3 * len(labelled(curve, "ada", Points)[0].x)  # a dot of each draw
+    assert len(band.x) == 3 * len(own.x)  # a dot of each draw
     assert len(labelled(curve, "popular in group", Line)) == 1
     assert not labelled(dots, "popular in group", Points)
-    [target] = labelled(users, "H", Line)
-    assert target.dashed
-    assert target.y[0] > target.y[-1]
-    assert curve.y.low == dots.y.low and curve.y.high == dots.y.high
+    assert (curve.y.low, curve.y.high) == (dots.y.low, dots.y.high)
     assert "caution: on the prompts of Algorithm 1 H grows" in panels.note
     assert b"X=Y" in figure_bytes(panels)
 
@@ -449,13 +444,10 @@ def test_boxes_by_proxy_and_history_keep_prompts_without_history_apart(kept):
     assert rows["age", "every"] == (3, 2.0, pytest.approx(1.65), pytest.approx(4.0))
     assert rows["every", "(Def)"][0] == 3
     assert ("gender", "(Def)") in rows
-
-
-def test_models_with_other_settings_are_compared_over_those_that_both_have(kept):
+    # Models with other settings are compared over those that both have.
     age = [fit_of(1.0, 0.1, proxy="age"), fit_of(2.0, 0.1, proxy="age")]
-    history = [fit_of(1.5, 0.4, setting="b", proxy="none")]
-    tasks = [kept("ada", age), kept("ada", history, setting="b"), kept("bob", age)]
-    [sheet] = boxes.run(tasks, None).sheets
+    history = kept("eve", [fit_of(1.5, 0.4, setting="b", proxy="none")], setting="b")
+    [sheet] = boxes.run([kept("eve", age), history, kept("bob", age)], None).sheets
     assert [row[:3] for row in sheet.rows] == [("age", "every", 2), ("every", "3", 2)]
 
 

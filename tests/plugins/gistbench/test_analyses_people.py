@@ -13,7 +13,7 @@ from builders.texts import read_csv, write_csv
 from harness_gistbench.analyses import judge_validation
 from harness_gistbench.analyses.judge_validation import ExportOptions, ValidationOptions, validate
 from harness_gistbench.analyses.survey import OutsideOptions, SurveyOptions, outside, survey
-from harness_gistbench.records import Counts, Evidence, Found, Judged, Kept, PoolObject
+from harness_gistbench.records import Evidence, Found, Judged, Kept, PoolObject
 from msgspec.structs import replace
 
 from harness.base.errors import UsageError
@@ -82,15 +82,12 @@ def test_what_nobody_labelled_and_what_the_judge_never_said_is_counted(tmp_path)
         "evidence: raters 4, items 6; rows without a label: 2; "
         "items of which it is not known what the judge said: 2",
     )
-
-
-def test_raters_of_one_word_have_no_kappa_and_it_is_said(tmp_path):
+    # Raters of one word have no kappa, and it is said.
     labels = write_csv(
         tmp_path / "l.csv", "task,item,rater,label", "retrieval,i,A,1", "retrieval,i,B,True"
     )
     key = write_csv(tmp_path / "k.csv", "task,item,label", "retrieval,i,no")
-    options = ValidationOptions(labels=(labels,), key=key)
-    sheet = validate([], options).sheets[0]
+    sheet = validate([], ValidationOptions(labels=(labels,), key=key)).sheets[0]
     assert sheet.rows[0] == ("A", None, None, 0.0)
     assert "A and B: no κ: both gave one label alone, and the same" in sheet.notes
 
@@ -179,48 +176,42 @@ def test_the_same_seed_draws_the_same_bytes_and_another_one_others(judged_run, t
         export(tasks, out, items=10, seed=seed)
         drawn.append((out / "evidence.csv").read_bytes())
     assert drawn[0] == drawn[1] != drawn[2]
+    # What is labelled already is not written over.
+    (tmp_path / "kept").mkdir()
+    write_csv(tmp_path / "kept" / "retrieval.csv", "work of days")
+    with pytest.raises(UsageError):
+        export(tasks, tmp_path / "kept")
+    assert (tmp_path / "kept" / "retrieval.csv").read_text() == "work of days\n"
 
 
-@pytest.mark.parametrize("with_key", [True, False])
-def test_exported_items_come_back_labelled(judged_run, tmp_path, with_key):
-    task, out = judged_run("a"), tmp_path / "items"
+def test_exported_items_come_back_labelled(judged_run, tmp_path):
+    task, out, labels = judged_run("a"), tmp_path / "items", []
     export([task], out, items=10)
     key = {row["item"]: row["label"] for row in read_csv(out / "key.csv")}
     for question in ("evidence", "retrieval"):
         rows = read_csv(out / f"{question}.csv")
-        with (out / f"{question}-labelled.csv").open("w", newline="") as file:
+        labels.append(str(out / f"{question}-labelled.csv"))
+        with Path(labels[-1]).open("w", newline="") as file:
             writer = csv.DictWriter(file, rows[0])
             writer.writeheader()
-            for row in rows:
-                writer.writerow(row | {"rater": "Zoe", "label": key[row["item"]]})
-    labels = tuple(str(out / f"{question}-labelled.csv") for question in ("evidence", "retrieval"))
-    options = ValidationOptions(labels=labels, key=str(out / "key.csv") if with_key else "")
-    report = validate([task], options)
-    assert report.notes == (
-        "evidence: raters 1, items 10",
-        "retrieval: raters 1, items 10",
-    )
-    rows = {(row[0], row[1]): row[4:6] for row in report.sheets[2].rows}
-    assert rows["evidence", "judge"] == rows["retrieval", "judge"] == (10, 100.0)
-
-
-def test_what_is_labelled_already_is_not_written_over(judged_run, tmp_path):
-    task = judged_run("a")
-    write_csv(tmp_path / "retrieval.csv", "work of days")
-    with pytest.raises(UsageError):
-        export([task], tmp_path)
-    assert (tmp_path / "retrieval.csv").read_text() == "work of days\n"
+            writer.writerows({**row, "rater": "Zoe", "label": key[row["item"]]} for row in rows)
+    for key_file in (str(out / "key.csv"), ""):
+        report = validate([task], ValidationOptions(labels=tuple(labels), key=key_file))
+        assert report.notes == (
+            "evidence: raters 1, items 10", "retrieval: raters 1, items 10"
+        )  # fmt: skip
+        found = {(row[0], row[1]): row[4:6] for row in report.sheets[2].rows}
+        assert found["evidence", "judge"] == found["retrieval", "judge"] == (10, 100.0)
 
 
 ANIME, BASEBALL, BASKETBALL, CHRISTMAS = 10, 30, 31, 56
-LIKED = Counts(explicit_positive=2)
 
 
 def interest(name: str, category: int | None, correct: int | None = None, of: int = 4) -> Judged:
     """Verified where it was asked how many of its objects are found again."""
     if correct is None:
-        return Judged(name=name, cited=2, category=category, counts=Counts())
-    return Judged(name=name, cited=2, category=category, counts=LIKED, correct=correct, backing=of)
+        return judged(name, category)
+    return judged(name, category, liked=2, found=(correct, of))
 
 
 UNREADABLE = "predict/no_json"
@@ -228,32 +219,22 @@ UNREADABLE = "predict/no_json"
 
 @pytest.fixture
 def tasks(kept: Any) -> list[Any]:
+    nba, hoops = interest("NBA", BASKETBALL, 3), interest("Hoops", BASKETBALL, 1)
+    manga, pitchers = interest("Manga", ANIME, 4), interest("Pitchers", BASEBALL, 5, of=5)
     return [
-        kept(
-            "a",
-            {
-                "u1": [interest("NBA", BASKETBALL, 3), interest("Santa", CHRISTMAS)],
-                "u2": [interest("Hoops", BASKETBALL, 1), interest("?", None)],
-                "u9": [interest("Manga", ANIME, 4)],
-            },
-        ),
+        kept("a", {"u1": [nba, interest("Santa", CHRISTMAS)], "u2": [hoops, interest("?", None)],
+                   "u9": [manga]}),
         kept("b", {"u1": [interest("Manga", ANIME, 4, of=5)], "u2": []}),
-        kept("c", {"u1": UNREADABLE, "u2": [interest("Pitchers", BASEBALL, 5, of=5)]}),
-    ]
+        kept("c", {"u1": UNREADABLE, "u2": [pitchers]}),
+    ]  # fmt: skip
 
 
 @pytest.fixture
 def stated(tmp_path: Path) -> str:
     return write_csv(
-        tmp_path / "stated.csv",
-        "user,interest",
-        "u1,basketball",
-        "u1,10",
-        "u2, hoops",
-        "u2,Knitting of quanta",
-        "u3,Anime",
-        "u4,Sleep",
-    )
+        tmp_path / "stated.csv", "user,interest", "u1,basketball", "u1,10", "u2, hoops",
+        "u2,Knitting of quanta", "u3,Anime", "u4,Sleep",
+    )  # fmt: skip
 
 
 def rows_of(sheet: Any) -> dict[Any, Any]:
@@ -311,28 +292,16 @@ def test_a_mapping_file_goes_before_names(tasks, stated, tmp_path):
 @pytest.fixture
 def ranked(kept: Any) -> list[Any]:
     """Models of IG F1 1, 2/3, 1/2 and 2/5: one verified category, and 0 to 3 that are not."""
+    verified, guesses = interest("NBA", BASKETBALL, 4), [interest(f"no. {n}", n) for n in (1, 2, 3)]
     return [
-        kept(
-            f"vllm:org/Model-{extra}",
-            {
-                "u": [
-                    interest("NBA", BASKETBALL, 4),
-                    *(interest(f"guess {number}", number) for number in range(1, extra + 1)),
-                ]
-            },
-        )
-        for extra in range(4)
+        kept(f"vllm:org/Model-{extra}", {"u": [verified, *guesses[:extra]]}) for extra in range(4)
     ]
 
 
 FIGURES = (
-    "model,Elo,size",
-    "org/model-0,1300,1",
-    "Model-1,1400,1",
-    "vllm:org/Model-2,1200,1",
-    "Model-3,,1",
-    "Elsewhere,1500,1",
-)
+    "model,Elo,size", "org/model-0,1300,1", "Model-1,1400,1", "vllm:org/Model-2,1200,1",
+    "Model-3,,1", "Elsewhere,1500,1",
+)  # fmt: skip
 
 
 def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):
@@ -357,15 +326,14 @@ def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):
 
 def test_runs_asked_otherwise_and_copies_are_not_correlated(ranked, kept, tmp_path):
     figures = write_csv(tmp_path / "elo.csv", *FIGURES)
-    options = OutsideOptions(figures=figures, column="Elo")
     found = {"u": [interest("NBA", BASKETBALL, 4), interest("Manga", ANIME, 4)]}
     odd = kept("odd", found, judge="another-judge")
-    models, _ = outside([*ranked, odd, ranked[0]], options).sheets
+    given = [*ranked, odd, ranked[0]]
+    report = outside(given, OutsideOptions(figures=figures, column="Elo"))
     # The odd run would have added anime to the oracle, and halved the recall of all the others.
-    assert [row[3] for row in models.rows] == pytest.approx([100, 200 / 3, 50, 40])
-    notes = outside([*ranked, odd, ranked[0]], options).notes
-    assert "odd is left out: judge's name another-judge against judge-70b" in notes[-1]
-    assert any("vllm:org/Model-0 is left out: it is a copy of" in note for note in notes)
+    assert [row[3] for row in report.sheets[0].rows] == pytest.approx([100, 200 / 3, 50, 40])
+    assert "odd is left out: judge's name another-judge against judge-70b" in report.notes[-1]
+    assert any("vllm:org/Model-0 is left out: it is a copy of" in note for note in report.notes)
 
 
 def test_a_model_that_could_hardly_be_read_has_no_number_and_no_rank(tasks, stated, kept):

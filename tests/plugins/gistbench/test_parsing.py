@@ -61,9 +61,11 @@ def test_the_same_answer_is_read_out_of_many_forms(text, rung, others):
     assert read(text) == (Answer(interests=BOTH, passed_over=others), rung)
 
 
-def test_an_empty_list_behind_a_full_one_is_the_answer_and_the_full_one_is_counted():
+def test_nothing_found_may_be_said_behind_a_full_list_or_inside_other_brackets():
     answer, rung = read(f"```\n[{NBA}]\n```\nOn second thought:\n```\n[]\n```")
     assert (answer.interests, answer.passed_over, rung) == ((), 1, "fenced")
+    for text in ("[[]]", '{"result": {"interests": []}}', '[{"interests": []}]'):
+        assert read(text)[0] == Answer(interests=()), text
 
 
 def test_what_is_no_interest_in_a_list_is_counted():
@@ -124,11 +126,6 @@ def test_an_object_is_an_interest_only_where_a_key_says_so():
     assert read('{"topic": "Jazz", "evidence": "7"}')[0].interests == (Named("Jazz", ("7",)),)
 
 
-def test_nothing_found_may_be_said_inside_other_brackets():
-    for text in ("[[]]", '{"result": {"interests": []}}', '[{"interests": []}]'):
-        assert read(text)[0] == Answer(interests=()), text
-
-
 @pytest.mark.parametrize(
     ("last", "interests", "malformed", "rung"),
     [
@@ -144,20 +141,13 @@ def test_objects_one_after_another_are_counted_as_in_a_list(last, interests, mal
     assert read(f"{NBA}\n{last}")[0].malformed == malformed
 
 
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        ("", "empty"),
-        ("I could not find any interest.", "no_json"),
-        ("[1, 2, 3]", "schema"),
-        ('["NBA Highlights", "Modal Jazz"]', "schema"),
-        ('{"error": "no interests"}', "schema"),
-    ],
-)
-def test_what_holds_no_interests_is_unreadable(text, cause):
-    outcome = read_interests(text)
-    assert isinstance(outcome, Unreadable)
-    assert outcome.cause == cause
+def test_what_holds_no_interests_is_unreadable():
+    for text, cause in {
+        "": "empty", "I could not find any interest.": "no_json", "[1, 2, 3]": "schema",
+        '["NBA Highlights", "Modal Jazz"]': "schema", '{"error": "no interests"}': "schema",
+    }.items():  # fmt: skip
+        outcome = read_interests(text)
+        assert (type(outcome), outcome.cause) == (Unreadable, cause), text
 
 
 @pytest.mark.timeout(30)
@@ -187,44 +177,28 @@ def test_a_server_may_be_asked_for_the_very_form_the_prompt_asks_for():
         jsonschema.validate({"interests": []}, read_interests.schema)
 
 
-@pytest.mark.parametrize(
-    ("text", "ids"),
-    [
-        ("2", ["2"]),
-        ("ID 1, [2] and 003", ["1", "2", "3"]),
-        ("1 & 2", ["1", "2"]),
-        ("1 2 3", ["1", "2", "3"]),
-        ("1-3", ["1", "2", "3"]),
-        ("2 to 4", ["2", "3", "4"]),
-        ("4-2", ["4-2"]),
-        ("3-9", ["3-9"]),
-        ("0-2", ["0-2"]),
-        ("1, nothing", ["1", "nothing"]),
-    ],
-)
-def test_what_a_citation_of_numbers_means(text, ids):
-    assert [*meant(text, {"1", "2", "3", "4"}, are_numbers=True)] == ids
-
-
-def test_what_is_one_identifier_is_not_divided():
+def test_what_a_citation_of_numbers_means():
+    for text, ids in {
+        "2": ["2"], "ID 1, [2] and 003": ["1", "2", "3"], "1 & 2": ["1", "2"],
+        "1 2 3": ["1", "2", "3"], "1-3": ["1", "2", "3"], "2 to 4": ["2", "3", "4"],
+        "4-2": ["4-2"], "3-9": ["3-9"], "0-2": ["0-2"], "1, nothing": ["1", "nothing"],
+    }.items():  # fmt: skip
+        assert [*meant(text, {"1", "2", "3", "4"}, are_numbers=True)] == ids, text
+    # What is one identifier is not divided.
     assert [*meant("1-3", {"1", "2", "3"}, are_numbers=False)] == ["1-3"]
-    known = {"1, 2", "1", "2"}
-    assert [*meant("1, 2", known, are_numbers=True)] == ["1, 2"]
+    assert [*meant("1, 2", {"1, 2", "1", "2"}, are_numbers=True)] == ["1, 2"]
 
 
-@pytest.mark.parametrize(
-    ("line", "name", "ids"),
-    [
+def test_a_line_of_a_list_names_and_cites():
+    for line, name, ids in (
         ("- Night trains: 2, 5", "Night trains", ["2", "5"]),
         ("* **Night trains** (items 2 and 5)", "Night trains", ["2", "5"]),
         ("1. Night trains – [2][5]", "Night trains", ["2", "5"]),
         ("(3) Night trains (supporting evidence: #2; 5).", "Night trains", ["#2", "5"]),
         ("- Films: noir: 1-3", "Films: noir", ["1-3"]),
         ("• Trains — supported by ids 4", "Trains", ["4"]),
-    ],
-)
-def test_a_line_of_a_list_names_and_cites(line, name, ids):
-    assert cited_lines(line) == [CitedLine(name, ids)]
+    ):
+        assert cited_lines(line) == [CitedLine(name, ids)]
 
 
 def test_a_line_cites_where_it_is_one_of_a_list_or_among_its_like():
@@ -276,12 +250,15 @@ async def test_the_thresholds_of_verification_are_told():
     ) in await predicted()
 
 
-async def test_signals_that_a_dataset_lacks_are_not_spoken_of():
+async def test_signals_that_a_dataset_lacks_are_not_spoken_of_and_one_condition_is_no_choice():
     words = {signal: signal.replace("_", " ") for signal in SIGNALS}
     for many in range(1, 4):
         for signals in itertools.combinations(SIGNALS, many):
             text = await predicted(signals=signals)
             assert {one for one in SIGNALS if words[one] in text} == set(signals)
+    only = await predicted(signals=("explicit_positive", "explicit_negative"))
+    assert "This is required:\n- at least 2 different songs" in only
+    assert "One of these is enough" in await predicted()
 
 
 async def test_the_form_of_the_answer_is_one_that_is_read():
@@ -300,12 +277,6 @@ def test_the_taxonomists_form_is_one_that_is_read():
     for blank, name in (("name of a category", "Bread"), ("name of a category", "Tea")):
         answer = answer.replace(blank, name, 1)
     assert ClassReader(labels=("Bread", "Tea"), count=2)(answer).value.labels == ("Bread", "Tea")
-
-
-async def test_one_condition_alone_is_no_choice():
-    only = await predicted(signals=("explicit_positive", "explicit_negative"))
-    assert "This is required:\n- at least 2 different songs" in only
-    assert "One of these is enough" in await predicted()
 
 
 def named(*texts, seed=1):

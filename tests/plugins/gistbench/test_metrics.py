@@ -50,7 +50,7 @@ from harness_gistbench.records import (
     Profile,
     Verification,
 )
-from harness_gistbench.verification import Conditions, conditions, count, meets, shortcomings
+from harness_gistbench.verification import conditions, count, meets, shortcomings
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -140,19 +140,17 @@ def test_the_thresholds_hold_at_their_edges_whatever_signals_the_dataset_has(pos
 
 
 def test_each_number_is_a_setting():
-    rules = Verification(
-        min_explicit_positive=4,
-        min_implicit_positive=6,
-        mixed_explicit_positive=2,
-        mixed_implicit_positive=3,
-        max_implicit_negative=7,
-        max_explicit_negative=0,
-    )
-    assert conditions(rules, SIGNALS) == Conditions(
-        positive=((4, 0), (0, 6), (2, 3)), negative=((SKIPPED, 7), (DISLIKED, 0))
-    )
-    assert not meets(counted((1, 5, 0, 0)), conditions(rules, SIGNALS))
-    assert meets(counted((4, 0, 7, 0)), conditions(rules, SIGNALS))
+    rules = conditions(
+        Verification(
+            min_explicit_positive=4, min_implicit_positive=6, mixed_explicit_positive=2,
+            mixed_implicit_positive=3, max_implicit_negative=7, max_explicit_negative=0,
+        ),
+        SIGNALS,
+    )  # fmt: skip
+    assert rules.positive == ((4, 0), (0, 6), (2, 3))
+    assert rules.negative == ((SKIPPED, 7), (DISLIKED, 0))
+    assert not meets(counted((1, 5, 0, 0)), rules)
+    assert meets(counted((4, 0, 7, 0)), rules)
 
 
 def test_an_object_counts_once_under_each_of_its_signals():
@@ -230,11 +228,10 @@ def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped(
         list(chapters(records))
 
 
-YES = Counts(explicit_positive=2)
 NO = Counts(explicit_positive=1)
 
-SUMS = Options()
-RATIOS = Options(specificity="mean_of_ratios")
+YES, NO = Counts(explicit_positive=2), Counts(explicit_positive=1)
+SUMS, RATIOS = Options(), Options(specificity="mean_of_ratios")
 SUMS_OF_VERIFIED = Options(verified_only=True)
 RATIOS_OF_VERIFIED = Options(specificity="mean_of_ratios", verified_only=True)
 
@@ -469,27 +466,21 @@ def test_looser_thresholds_do_not_make_up_a_retrieval_that_was_not_asked():
     assert ada.worst["is"] == (3 / 4 + 0 / 4) / 2
 
 
-def test_a_user_whose_windows_cannot_be_read_is_missing_and_counted():
+def test_a_user_whose_windows_cannot_be_read_is_missing_and_one_without_an_interest_zero():
     windows = [(window(number=number), Unreadable("no_json")) for number in (1, 2)]
     ada = only(Options(source="mind", window=60), predict=windows)
     assert (ada.values, ada.details) == ({}, None)
     assert ada.slices == {"dataset": "mind", "history": "61-120"}
     assert ada.missing == dict.fromkeys(COLUMNS, "predict/no_json")
     assert ada.counts == {
-        "windows": 2,
-        "windows that could not be read": 2,
-        "users without a readable window": 1,
-    }
-
-
-def test_a_readable_answer_without_an_interest_is_zero_and_counted():
+        "windows": 2, "windows that could not be read": 2, "users without a readable window": 1,
+    }  # fmt: skip
     ada = only(predict=[(window(), make_prediction({}))])
     assert ada.values == dict.fromkeys(COLUMNS, 0.0)
     assert ada.counts == {
-        "windows": 1,
-        "users without an interest in a readable answer": 1,
+        "windows": 1, "users without an interest in a readable answer": 1,
         "users with no verified category to find": 1,
-    }
+    }  # fmt: skip
 
 
 def test_a_failure_lowers_the_second_column_alone():
@@ -539,14 +530,9 @@ def test_everything_that_was_put_up_with_is_counted():
     kept, kept_nothing = Kept(positions=(0,), cut=2, unknown=3, repeated=4), Kept(positions=())
     found = Found(positions=(0, 1), unknown=5, repeated=6, surplus=7)
     first = make_prediction(
-        {"a b c d e": (1, 2), "a b  c d e f": ()},
-        truncated=True,
-        malformed=8,
-        surplus=3,
-        fabricated=4,
-        overused=5,
-        passed_over=9,
-    )
+        {"a b c d e": (1, 2), "a b  c d e f": ()}, truncated=True, malformed=8, surplus=3,
+        fabricated=4, overused=5, passed_over=9,
+    )  # fmt: skip
     ada = only(
         predict=[
             (window(), first),

@@ -35,7 +35,7 @@ CONTINENTS = {
 }  # fmt: skip
 """The continents, each with its countries of nine users and more in the real profiles."""
 
-FEW = {
+FEW_USERS = {
     "Europe": (
         "Austria", "Belarus", "Bosnia and Herzegovina", "Bulgaria", "Croatia", "Czech Republic",
         "Estonia", "Greece", "Hungary", "Iceland", "Ireland", "Latvia", "Lithuania", "Macedonia",
@@ -131,7 +131,7 @@ def read_music(folder: Path, *, least: int) -> Logs:
     """The users of last.fm with so many plays at least who are of no other continent."""
     profiles = [line.split("\t") for line in lines(folder / "userid-profile.tsv", "utf-8")[1:]]
     sizes = Counter(country for _, _, _, country, _ in profiles)
-    countries = [*CONTINENTS.items(), *FEW.items()]
+    countries = [*CONTINENTS.items(), *FEW_USERS.items()]
     continent_of = {one: continent for continent, all in countries for one in all}
     plays: Counter[str] = Counter()
     things: dict[str, set[str]] = {}

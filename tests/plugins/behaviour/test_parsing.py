@@ -41,9 +41,8 @@ PUBLISHED = '["Heat (1995)", "Matrix, The (1999)", "Schindler\'s List (1993)"]'
 THREE = (HEAT, MATRIX, LIST)
 DAMAGED = {
     "single quotes": "['Heat (1995)', 'Matrix, The (1999)', \"Schindler's List (1993)\"]",
-    "an apostrophe in single quotes": (
-        "['Heat (1995)', 'Matrix, The (1999)', 'Schindler's List (1993)']"
-    ),
+    "an apostrophe in single quotes":
+        "['Heat (1995)', 'Matrix, The (1999)', 'Schindler's List (1993)']",
     "curly quotes": "[“Heat (1995)”, “Matrix, The (1999)”, “Schindler’s List (1993)”]",
     "no quotes": "[Heat (1995), Matrix, The (1999), Schindler's List (1993)]",
     "a fence": f"```python\n{PUBLISHED}\n```",
@@ -55,9 +54,8 @@ DAMAGED = {
     "a comma at the end": PUBLISHED.replace("]", ",]"),
     "a title a line": PUBLISHED.replace('", ', '"\n').strip("[]"),
     "a numbered list": "1. Heat (1995)\n2. Matrix, The (1999)\n3. Schindler's List (1993)",
-    "bullets with remarks": (
-        "Sure:\n- **Heat (1995)** - a heist\n- *The Matrix*: a classic\n- Schindler's List – war"
-    ),
+    "bullets with remarks":
+        "Sure:\n- **Heat (1995)** - a heist\n- *The Matrix*: a classic\n- Schindler's List – war",
     "a list in a list": '[["Heat (1995)", "Matrix, The (1999)"], ["Schindler\'s List (1993)"]]',
     "objects with reasons in it": (
         '[{"movie": "Heat (1995)", "reason": "8 1/2 (1963)"}, {"movie": "Matrix, The (1999)", '
@@ -67,38 +65,28 @@ DAMAGED = {
         "[{'Movie': 'Heat (1995)', 'Reason': '8 1/2 (1963)'}, {'Movie': 'Matrix, The (1999)', "
         "'Reason': 'like it'}, {'Movie': 'Schindler's List (1993)', 'Reason': 'war'}]"
     ),
-    "titles with ranks": (
-        '{"Matrix, The (1999)": 2, "Schindler\'s List (1993)": 3, "Heat (1995)": 1}'
-    ),
-    "titles with reasons": (
-        '{"Heat (1995)": "a", "The Matrix": "b", "Schindler\'s List (1993)": "c"}'
-    ),
+    "titles with ranks":
+        '{"Matrix, The (1999)": 2, "Schindler\'s List (1993)": 3, "Heat (1995)": 1}',
+    "titles with reasons":
+        '{"Heat (1995)": "a", "The Matrix": "b", "Schindler\'s List (1993)": "c"}',
     "titles with true or false": (
         '{"Heat (1995)": true, "Matrix, The (1999)": true, "Schindler\'s List (1993)": true, '
         '"8 1/2 (1963)": false}'
     ),
     "a negated list before it": f'I would not watch ["8 1/2 (1963)", "Big"], but {PUBLISHED}',
-    "negated titles in it": (
-        '{"recommended": ' + PUBLISHED + ', "not_recommended": ["8 1/2 (1963)"]}'
-    ),
+    "negated titles in it":
+        '{"recommended": ' + PUBLISHED + ', "not_recommended": ["8 1/2 (1963)"]}',
     "negated lines after it": (
         "Recommended:\n1. Heat (1995)\n2. Matrix, The (1999)\n3. Schindler's List (1993)\n"
         "**Not recommended:**\n1. 8 1/2 (1963)\n2. [Rec] (2007)"
     ),
     "a negation that is none": f"Movies that the user has not seen yet: {PUBLISHED}",
     "a shorter list before it": f'Not ["Heat (1995)"], but {PUBLISHED}',
-    "as long a list before it": (
-        f'["8 1/2 (1963)", "[Rec] (2007)", "Heat (1995)"]\nNo, rather:\n{PUBLISHED}'
-    ),
+    "as long a list before it":
+        f'["8 1/2 (1963)", "[Rec] (2007)", "Heat (1995)"]\nNo, rather:\n{PUBLISHED}',
     "a shorter list after it": f'{PUBLISHED}\nAlso: ["8 1/2 (1963)", "[Rec] (2007)"]',
     "other case": PUBLISHED.upper().replace('"MATRIX, THE (1999)"', '"the matrix (1999)"'),
-}
-
-
-def test_the_published_format():
-    found = read(PUBLISHED)
-    assert (found.rung, found.value.places) == ("strict", THREE)
-    assert found.value.matched == ("exact",) * 3
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("damage", DAMAGED)
@@ -109,26 +97,20 @@ def test_a_damaged_list(damage):
     assert (found.value.unknown, found.value.repeated, found.value.surplus) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("title", "place", "how"),
-    [
-        ("Schindler's List (1993)", LIST, "exact"),
-        ("Schindler’s List (1993)", LIST, "folded"),
-        ("SCHINDLERS LIST", LIST, "folded"),
-        ("À nous la liberté", LIBERTY, "folded"),
-        ("Freedom for Us (1931)", LIBERTY, "folded"),
-        ("The Matrix (1999)", MATRIX, "folded"),
-        ("The Good, the Bad and the Ugly", UGLY, "folded"),
-        ("Mr and Mrs Smith", SMITH, "folded"),
-        ("Mr. & Mrs. Smyth (1941)", SMITH, "closest"),
-        ("Independence Day (1996)", DAY, "folded"),
-        ("1. Heat (1995)", HEAT, "folded"),
-        ("8½ (1963)", 11, "closest"),
-    ],
-)
-def test_how_a_title_is_found(title, place, how):
-    found = read(json.dumps([title])).value
-    assert (found.places, found.matched) == ((place,), (how,))
+def test_how_a_title_is_found():
+    found = read(PUBLISHED)
+    assert (found.rung, found.value.places) == ("strict", THREE)
+    assert found.value.matched == ("exact",) * 3
+    for title, place, how in (
+        ("Schindler's List (1993)", LIST, "exact"), ("Schindler’s List (1993)", LIST, "folded"),
+        ("SCHINDLERS LIST", LIST, "folded"), ("À nous la liberté", LIBERTY, "folded"),
+        ("Freedom for Us (1931)", LIBERTY, "folded"), ("The Matrix (1999)", MATRIX, "folded"),
+        ("The Good, the Bad and the Ugly", UGLY, "folded"), ("Mr and Mrs Smith", SMITH, "folded"),
+        ("Mr. & Mrs. Smyth (1941)", SMITH, "closest"), ("1. Heat (1995)", HEAT, "folded"),
+        ("Independence Day (1996)", DAY, "folded"), ("8½ (1963)", 11, "closest"),
+    ):  # fmt: skip
+        found = read(json.dumps([title])).value
+        assert (found.places, found.matched) == ((place,), (how,)), title
 
 
 SERIES = (
@@ -137,28 +119,20 @@ SERIES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("title", "place"),
-    [
-        ("Hamlet (1996)", None),
-        ("Hamlett (1990)", 0),
-        ("Toy Story (1995)", None),
-        ("Toy Storry 2", 1),
-        ("Rocky III (1979)", None),
-        ("Rocky 2 (1979)", 2),
-        ("Alien: Resurrection (1997)", None),
-    ],
-)
-def test_another_year_or_part_of_a_series_is_no_match(title, place):
-    found = read(json.dumps([title]), candidates=SERIES).value
-    assert found.places == (() if place is None else (place,))
-    assert found.unknown == (place is None)
-    for listed in (f"[{title}, Henry V]", f"1. {title}\n2. Henry V", f"{title}: good\nHenry V"):
-        found = read(listed, candidates=SERIES)
-        assert isinstance(found, Unreadable) or set(found.value.places) <= {place, 3}
-
-
-def test_a_title_that_is_nearer_to_two_candidates_alike_is_neither():
+def test_another_year_or_part_of_a_series_is_no_match():
+    for title, place in {
+        "Hamlet (1996)": None, "Hamlett (1990)": 0, "Toy Story (1995)": None, "Toy Storry 2": 1,
+        "Rocky III (1979)": None, "Rocky 2 (1979)": 2, "Alien: Resurrection (1997)": None,
+    }.items():  # fmt: skip
+        found = read(json.dumps([title]), candidates=SERIES).value
+        assert found.places == (() if place is None else (place,)), title
+        assert found.unknown == (place is None)
+        for listed in (
+            f"[{title}, Henry V]", f"1. {title}\n2. Henry V", f"{title}: good\nHenry V"
+        ):  # fmt: skip
+            found = read(listed, candidates=SERIES)
+            assert isinstance(found, Unreadable) or set(found.value.places) <= {place, 3}
+    # A title that is nearer to two candidates alike is neither.
     found = read('["Friday the 13th Part 4: 3D (198)", "Heat (1995)"]').value
     assert (found.places, found.unknown) == ((HEAT,), 1)
 
@@ -178,25 +152,18 @@ def test_a_track_may_be_named_with_its_artist_in_several_ways():
 
 
 TEN = FILMS[20:30]
-VOLUMES = [f"Something else entirely, volume {number}" for number in range(990)]
 
 
-@pytest.mark.parametrize(
-    ("said", "first", "others"),
-    [
-        ([TEN[0], "Big (1988)", TEN[0], *TEN[1:], FILMS[3], "No such film", TEN[3]], 20, (1, 1, 3)),
-        (FILMS, 0, (0, 0, 40)),
-        ([*VOLUMES, *FILMS[:10]], 0, (990, 0, 0)),
-    ],
-    ids=["after the tenth", "all candidates", "a thousand titles"],
-)
-def test_unknown_and_repeated_titles_are_dropped_until_ten_are_placed(said, first, others):
-    found = read(json.dumps(said)).value
-    assert found.places == tuple(range(first, first + 10))
-    assert (found.unknown, found.repeated, found.surplus) == others
-
-
-def test_a_list_of_all_candidates_is_no_ranking_beside_another_list():
+def test_unknown_and_repeated_titles_are_dropped_until_ten_are_placed():
+    volumes = [f"Something else entirely, volume {number}" for number in range(990)]
+    beyond = [TEN[0], "Big (1988)", TEN[0], *TEN[1:], FILMS[3], "No such film", TEN[3]]
+    for said, first, others in (
+        (beyond, 20, (1, 1, 3)), (FILMS, 0, (0, 0, 40)), ([*volumes, *FILMS[:10]], 0, (990, 0, 0)),
+    ):  # fmt: skip
+        found = read(json.dumps(said)).value
+        assert found.places == tuple(range(first, first + 10))
+        assert (found.unknown, found.repeated, found.surplus) == others
+    # A list of all candidates is no ranking beside another list.
     assert places(f"Of {list(FILMS)!r} these: {PUBLISHED}") == THREE
     assert places(f"{PUBLISHED}\nout of\n{json.dumps(FILMS)}") == THREE
 
@@ -241,8 +208,7 @@ UNREADABLE = {
 )
 def test_without_a_list_of_what_is_recommended_a_reply_is_unreadable(text, cause):
     found = read(text)
-    assert isinstance(found, Unreadable)
-    assert found.cause == cause
+    assert (type(found), found.cause) == (Unreadable, cause)
 
 
 def test_folding():

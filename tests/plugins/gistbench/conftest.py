@@ -25,38 +25,24 @@ def kept(tmp_path):
     """
 
     def make(
-        model,
-        users,
-        *,
-        dataset="gist_synthetic",
-        options=None,
-        signals=SIGNALS[:3],
-        run=None,
-        label=None,
-        judge="judge-70b",
-    ):
+        model, users, *, dataset="gist_synthetic", options=None, signals=SIGNALS[:3], run=None,
+        label=None, judge="judge-70b",
+    ):  # fmt: skip
         options = options or Options()
         task = make_task(
-            dataset,
-            benchmark="gistbench",
-            metrics=("ig_f1", "is"),
+            dataset, benchmark="gistbench", metrics=("ig_f1", "is"), least_scored=0.5,
             options=msgspec.to_builtins(options),
-            least_scored=0.5,
-        )
+        )  # fmt: skip
         names = (stage.name for stage in GISTBENCH.stages)
         asked = {"judge": judge, "retrieval_judge": judge}
         return keep_task(
-            tmp_path / (run or f"run-of-{model}"),
-            task,
+            tmp_path / (run or f"run-of-{model}"), task,
             *(StageEntry(name=name, key="", file=f"{name}.jsonl") for name in names),
             scores=(_scored(user, found, options, signals) for user, found in users.items()),
-            label=label or model,
-            model=model,
+            label=label or model, model=model, benchmark=GISTBENCH, options=options,
             roles={"candidate": RoleEntry(name=model), "judge": RoleEntry(name=judge)},
-            benchmark=GISTBENCH,
-            options=options,
             summary=make_summary(dataset, benchmark="gistbench", model=model, roles=asked),
-        )
+        )  # fmt: skip
 
     return make
 

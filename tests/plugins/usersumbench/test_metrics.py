@@ -91,46 +91,29 @@ def scored(records, **changed):
 def test_a_user_has_the_means_of_all_runs():
     runs = [(RIGHT,) * 4, (RIGHT, RIGHT, RIGHT, WRONG), (RIGHT, WRONG, WRONG, WRONG)]
     ann = scored({"predict": predicted("ann", *runs)})["ann"]
-    assert ann.values == pytest.approx(
-        {
-            "qm": 2 / 3,
-            "idm": (1 + 0.75 + 0.25) / 3 / 100 * 1000,
-            "ifm": 1.0,
-            "t1": 1.0,
-            "t2": 2 / 3,
-            "t3": 2 / 3,
-            "t4": 1 / 3,
-            "unreadable": 0.0,
-            "popular": 0.0,
-            "random": 17 / 625,
-            "popular_activity": 1.0,
-            "popular_category": 0.0,
-        }
-    )
+    assert ann.values == pytest.approx({
+        "qm": 2 / 3, "idm": (1 + 0.75 + 0.25) / 3 / 100 * 1000, "ifm": 1.0, "t1": 1.0,
+        "t2": 2 / 3, "t3": 2 / 3, "t4": 1 / 3, "unreadable": 0.0, "popular": 0.0,
+        "random": 17 / 625, "popular_activity": 1.0, "popular_category": 0.0,
+    })  # fmt: skip
     assert (ann.missing, ann.user, ann.slices) == ({}, "ann", {"history": "50-99"})
-    assert ann.details == UserResult(
-        ((True,) * 4, (True, True, True, False), (True, False, False, False)), 100
-    )
-
-
-@pytest.mark.parametrize(("words", "within"), [(0, 1.0), (199, 1.0), (200, 1.0), (201, 0.0)])
-def test_a_summary_of_exactly_the_limit_is_within_it(words, within):
-    ann = scored({"predict": predicted("ann", (RIGHT,) * 4, words=words)})["ann"]
-    assert ann.values["ifm"] == within
+    answered = ((True,) * 4, (True, True, True, False), (True, False, False, False))
+    assert ann.details == UserResult(answered, 100)
+    # Without a summary there is no density and no limit.
+    ann = scored({"predict": predicted("ann", (RIGHT,) * 4, words=None)})["ann"]
+    assert {"idm", "ifm"}.isdisjoint({*ann.values, *ann.missing})
+    assert ann.values["qm"] == 1.0
 
 
 def test_threshold_and_limit_are_those_of_the_options():
     records = {"predict": predicted("ann", (RIGHT, RIGHT, WRONG, WRONG))}
-    assert scored(records, threshold=2, max_words=99)["ann"].values["qm"] == 1.0
-    assert scored(records, threshold=2, max_words=99)["ann"].values["ifm"] == 0.0
-    # both questions about activities are right with the most popular option
-    assert scored(records, threshold=2)["ann"].values["popular"] == 1.0
-
-
-def test_without_a_summary_there_is_no_density_and_no_limit():
-    ann = scored({"predict": predicted("ann", (RIGHT,) * 4, words=None)})["ann"]
-    assert {"idm", "ifm"}.isdisjoint({*ann.values, *ann.missing})
-    assert ann.values["qm"] == 1.0
+    # Of 100 words and a limit of 99; both questions about activities are right with the most
+    # popular option.
+    ann = scored(records, threshold=2, max_words=99)["ann"]
+    assert [ann.values[name] for name in ("qm", "ifm", "popular")] == [1.0, 0.0, 1.0]
+    for words, within in ((0, 1.0), (199, 1.0), (200, 1.0), (201, 0.0)):
+        ann = scored({"predict": predicted("ann", (RIGHT,) * 4, words=words)})["ann"]
+        assert ann.values["ifm"] == within
 
 
 def test_an_unread_answer_is_left_out_and_counted_as_wrong_in_the_second_column():
@@ -140,58 +123,50 @@ def test_an_unread_answer_is_left_out_and_counted_as_wrong_in_the_second_column(
     assert ann.values["idm"] == pytest.approx(10.0)
     assert ann.worst == {"idm": pytest.approx((0.75 + 1) / 2 / 100 * 1000)}
     assert ann.lost == {"t4": 0.5, "idm": 1 / 8}
-
-
-def test_a_run_that_unread_answers_decide_is_lost():
+    # A run that unread answers decide is lost.
     runs = [(RIGHT, RIGHT, WRONG, UNREAD), (RIGHT,) * 4, (WRONG,) * 4]
     ann = scored({"predict": predicted("ann", *runs)})["ann"]
     assert (ann.values["qm"], ann.lost["qm"]) == (0.5, pytest.approx(1 / 3))
-
-
-def test_a_user_of_whom_nothing_is_decided_is_missing_with_the_cause():
-    answers = (RIGHT, RIGHT, WRONG, CallFailed("timeout", ""))
-    ann = scored({"predict": predicted("ann", answers)})["ann"]
-    assert ann.missing == {"qm": "predict/timeout", "t4": "predict/timeout"}
-    assert (ann.values["t1"], ann.values["unreadable"]) == (1.0, 0.25)
+    # A user of whom nothing is decided is missing with the cause.
+    ann = scored({"predict": predicted("ann", (RIGHT, RIGHT, WRONG, CallFailed("timeout", "")))})
+    assert ann["ann"].missing == {"qm": "predict/timeout", "t4": "predict/timeout"}
+    assert (ann["ann"].values["t1"], ann["ann"].values["unreadable"]) == (1.0, 0.25)
 
 
 def test_a_user_whose_summary_failed_has_the_cause_of_its_stage():
-    past = {name: Past(id=name, user=name, activities=(activity("Heat"),) * 120) for name in "ab"}
+    past = {name: Past(id=name, user=name, activities=(activity("Heat"),) * 120) for name in "abc"}
     records = {
-        "summarise": [(past["a"], Unreadable("truncated", "")), (past["b"], Summary("s"))],
-        "predict": predicted("b", (RIGHT,) * 4, history=120),
-    }
+        "summarise": [
+            (past["a"], Unreadable("truncated", "")), *((past[one], Summary("s")) for one in "bc"),
+        ],
+        "predict": [
+            pair for one, many in (("b", 120), ("c", 60))
+            for pair in predicted(one, (RIGHT,) * 4, history=many)
+        ],
+    }  # fmt: skip
     found = scored(records)
     assert set(found["a"].missing.values()) == {"summarise/truncated"}
     assert set(found["a"].missing) == {"qm", "idm", "ifm", *TASKS, "unreadable"}
     assert found["a"].values == {}
     assert found["a"].slices == found["b"].slices == {"history": "100-149"}
-
-
-def test_the_control_counts_the_history_of_the_user_and_not_of_the_other():
-    past = Past(id="ann", user="ann", activities=(activity("Heat"),) * 120)
-    records = {
-        "summarise": [(past, Summary("s"))],
-        "predict": predicted("ann", (RIGHT,) * 4, history=60),
-    }
-    assert scored(records, method="other")["ann"].slices == {"history": "50-99"}
+    # The control counts the history of the user, and not of the other whom the summary is of.
+    assert scored(records, method="other")["c"].slices == {"history": "50-99"}
 
 
 def test_a_user_who_lacks_a_segment_or_the_combination_has_its_cause():
-    refined = Refined("s", (Round("s", True),))
-    combined = {
-        name: Segments(id=name, user=name, ranges=("r",), summaries=("s",)) for name in "bc"
-    }
+    refined, failed = Refined("s", (Round("s", True),)), CallFailed("timeout", "")
+    done = {"b": Unreadable("refused", ""), "c": Summary("s")}
     records = {
         "segment": [
-            (segment(1, 2, user="a"), refined),
-            (segment(2, 2, user="a"), CallFailed("timeout", "")),
-            (segment(user="b"), refined),
-            (segment(user="c"), refined),
+            (segment(1, 2, user="a"), refined), (segment(2, 2, user="a"), failed),
+            *((segment(user=name), refined) for name in done),
         ],
-        "combine": [(combined["b"], Unreadable("refused", "")), (combined["c"], Summary("s"))],
+        "combine": [
+            (Segments(id=name, user=name, ranges=("r",), summaries=("s",)), one)
+            for name, one in done.items()
+        ],
         "predict": predicted("c", (RIGHT,) * 4, history=2),
-    }
+    }  # fmt: skip
     found = scored(records)
     causes = {"a": "segment/timeout", "b": "combine/refused", "c": None}
     assert {name: one.missing.get("qm") for name, one in found.items()} == causes
@@ -212,15 +187,13 @@ def test_marks_of_the_judge_are_columns_of_their_own():
 
 def test_what_the_verifier_did_is_counted():
     wrong = (Pair("q", "a", False, "b"), Pair("q", "c"), Pair("q", "d", True))
-    fixed = Refined("s", (Round("x", False), Round("y", True, ("e",), wrong), Round("s", True)))
-    left = Refined("s", (Round("s", None, unread=("fits_query",)), Round("s", False)))
-    unread = Refined("s", (Round("s", False), Round("s", None, unread=("fits_query",))))
-    found = [(segment(1, 3), fixed), (segment(2, 3), left), (segment(3, 3), unread)]
+    missed, silent = Round("s", False), Round("s", None, unread=("fits_query",))
+    fixed = missed, Round("y", True, ("e",), wrong), Round("s", True)
+    of_each = enumerate((fixed, (silent, missed), (missed, silent)), 1)
+    combined = Segments(id="a", user="a", ranges=(), summaries=()), Summary("")
     records = {
-        "segment": make_records(found),
-        "combine": make_records(
-            [(Segments(id="a", user="a", ranges=(), summaries=()), Summary(""))]
-        ),
+        "segment": make_records((segment(n, 3), Refined("s", of)) for n, of in of_each),
+        "combine": make_records([combined]),
     }
     assert counts(records, options()) == {
         "empty summaries": 1,
@@ -247,14 +220,9 @@ def test_checks_without_a_verdict_and_summaries_without_words_are_noted():
 
     ten = "one two three four five six seven eight nine ten"
     said = {"a": "Likes", "b": ten, "c": ten.removesuffix(" ten")}
+    unread = check(2, unread=("entities",)), NoVerdict("unread_check", "")
     records = {
-        "verify": make_records(
-            [
-                (check(1), True),
-                (check(2, unread=("entities",)), NoVerdict("unread_check", "")),
-                (check(3), False),
-            ]
-        ),
+        "verify": make_records([(check(1), True), unread, (check(3), False)]),
         "summarise": make_records(
             (Past(id=name, user=name, activities=()), Summary(text)) for name, text in said.items()
         ),

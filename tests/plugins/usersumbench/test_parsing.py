@@ -198,92 +198,52 @@ def test_judgements_are_matched_to_their_pairs_in_spite_of_damage(damage):
 
 OPTIONS = ("Alien (1979)", "Aliens (1986)", "Toy Story (1995)", "Bronx Tale, A (1993)", "Plan B")
 
-READ = (
-    # As models were seen to answer, and from reports of readers that went wrong.
-    ("b", "B"),
-    ("d", "D"),
-    ("C", "C"),
-    ("(C)", "C"),
-    ("**E**", "E"),
-    ("B.", "B"),
-    ("Answer: **D**", "D"),
-    ("**Answer:** C", "C"),
-    ("The correct answer is d.", "D"),
-    ("The correct answer is (B)", "B"),
-    ("The final answer is: E", "E"),
-    ("ANSWER IS D", "D"),
-    ("b. Aliens", "B"),
-    ("C) Toy Story (1995)", "C"),
-    ("**C. Toy Story (1995)**", "C"),
-    ("The most likely option is C: Toy Story (1995).", "C"),
-    ("Taken together, these films point to space and fear, so the letter asked for is:\n\nA", "A"),
-    ("The user mostly watches animation.\n\nTherefore, the best answer is **C**.", "C"),
-    ("Bronx Tale, A", "D"),
-    ("Toy Story", "C"),
-    # Others.
-    ("[D]", "D"),
-    ("'E'", "E"),
-    ("“A”", "A"),
-    ("```\nC\n```", "C"),
-    ("Alien", "A"),
-    ('"Toy Story (1995)"', "C"),
-    ("toy\n story", "C"),
-    ("Plan B.", "E"),
-    ("B – Aliens (1986)", "B"),
-    ("Toy Story (1995) (C)", "C"),
-    ("C\nToy Story (1995)", "C"),
-    ("Option C", "C"),
-    ("My choice is option B.", "B"),
-    ("The answer is Plan B", "E"),
-    ("So the answer is Aliens.", "B"),
-    ("Answer：A", "A"),
-    ("They like Plan B too.\nThe answer is:\nA", "A"),
-    ("The answer is C.\n\nC", "C"),
-)
-"""Replies and the letters that a person reads from them, of which each is read."""
+READ = {
+    "A": (
+        "Taken together, these films point to space and fear, so the letter asked for is:\n\nA",
+        "“A”", "Alien", "Answer：A", "They like Plan B too.\nThe answer is:\nA",
+    ),
+    "B": (
+        "b", "B.", "The correct answer is (B)", "b. Aliens", "B – Aliens (1986)",
+        "My choice is option B.", "So the answer is Aliens.",
+    ),
+    "C": (
+        "C", "(C)", "**Answer:** C", "C) Toy Story (1995)", "**C. Toy Story (1995)**",
+        "The most likely option is C: Toy Story (1995).",
+        "The user mostly watches animation.\n\nTherefore, the best answer is **C**.", "Toy Story",
+        "```\nC\n```", '"Toy Story (1995)"', "toy\n story", "Toy Story (1995) (C)",
+        "C\nToy Story (1995)", "Option C", "The answer is C.\n\nC",
+    ),
+    "D": (
+        "d", "Answer: **D**", "The correct answer is d.", "ANSWER IS D", "Bronx Tale, A", "[D]",
+    ),
+    "E": (
+        "**E**", "The final answer is: E", "'E'", "Plan B.", "The answer is Plan B",
+    ),
+}  # fmt: skip
+"""By letter, the replies from which a person reads it, of which each is read."""
 
 LEFT = (
-    # As in the note of what was misread, and as models were seen to answer.
-    "Option A is unlikely; I pick B",
-    "The answer is not B",
-    "A-list movies; I cannot say",
-    "It is not B, the answer is D",
-    "Answer: It is not B, the answer is D",
-    "Answer: rules out C, leaving D",
-    "I think it is C",
-    "Answer: $B",
-    "\\boxed{C}",
-    "I would pick B — a safe choice.",
-    "ANSWER IS D. A is incorrect.",
+    "Option A is unlikely; I pick B", "The answer is not B", "A-list movies; I cannot say",
+    "It is not B, the answer is D", "Answer: It is not B, the answer is D",
+    "Answer: rules out C, leaving D", "I think it is C", "Answer: $B", "\\boxed{C}",
+    "I would pick B — a safe choice.", "ANSWER IS D. A is incorrect.",
     "I considered (A), but it is incorrect. Final answer: D.",
-    "The answer is B because A is a sequel.",
-    "The answer is B. Note that A often distracts.",
+    "The answer is B because A is a sequel.", "The answer is B. Note that A often distracts.",
     "Given these ratings, I would predict that the next film is Aliens.",
-    "Based on the summary, a user like this would watch a film",
-    "C\n\nThe user does not like B.",
-    "None of these options fit; the answer is 94.",
-    "I cannot predict what a person will watch.",
-    "Antwort: C",
-    # Others.
-    "Not B",
-    "Anything but C.",
-    "The answer isn't A",
-    "The answer can't be A.",
-    "B or C",
-    "A, C",
-    "B. Alien",
-    "The answer is B: Toy Story (1995)",
-    "Toy Story (1996)",
-    "A user who likes space would take B.",
-    "The least likely option is B",
-    "F",
-    "The Alienist",
+    "Based on the summary, a user like this would watch a film", "C\n\nThe user does not like B.",
+    "None of these options fit; the answer is 94.", "I cannot predict what a person will watch.",
+    "Antwort: C", "Not B", "Anything but C.", "The answer isn't A", "The answer can't be A.",
+    "B or C", "A, C", "B. Alien", "The answer is B: Toy Story (1995)", "Toy Story (1996)",
+    "A user who likes space would take B.", "The least likely option is B", "F", "The Alienist",
     "C?",
-)
+)  # fmt: skip
 """Replies that are left unreadable, whatever a person would read from them."""
 
 
-@pytest.mark.parametrize(("text", "letter"), READ)
+@pytest.mark.parametrize(
+    ("letter", "text"), [(letter, text) for letter, texts in READ.items() for text in texts]
+)
 def test_an_answer_is_a_letter_or_an_option_or_states_it(text, letter):
     assert OptionReader(options=OPTIONS)(text).value == "ABCDE".index(letter)
 
@@ -322,33 +282,23 @@ _, FITS, ENTITIES, PAIRED, JUDGE, OPTION = READERS
 NOTHING = {
     (FITS, "empty"): [""],
     (FITS, "no_single_verdict"): [
-        "consistent or inconsistent",
-        "consistently",
-        "not consistent",
-        "isn't consistent",
-        "The summary isn’t consistent with the query.",
-        "The summary is never consistent.",
-        "I cannot say it is consistent",
-        "consistent, except for the genres",
-        "It would be consistent",
-        "consistent?",
+        "consistent or inconsistent", "consistently", "not consistent", "isn't consistent",
+        "The summary isn’t consistent with the query.", "The summary is never consistent.",
+        "I cannot say it is consistent", "consistent, except for the genres",
+        "It would be consistent", "consistent?",
     ],
     (ENTITIES, "empty"): [""],
     (ENTITIES, "not_in_summary"): ["jazz\nopera"],
     (PAIRED, "no_pairs"): [
-        "I cannot do this.",
-        "Question#1: What is done?",
-        "Answer#1: hiking",
-        "[]",
+        "I cannot do this.", "Question#1: What is done?", "Answer#1: hiking", "[]",
     ],
     (JUDGE, "no_judgements"): [
-        "All are fine.",
-        '[Status#1: "unclear", ReferenceAnswer#1: "none"]',
+        "All are fine.", '[Status#1: "unclear", ReferenceAnswer#1: "none"]',
     ],
     (OPTION, "empty"): [" "],
     (OPTION, "several_named"): ["B\nC", "Answer: B\nAnswer: C"],
     (OPTION, "no_plain_answer"): LEFT,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,19 @@
-"""Wrong options, their order in each run, and whose summary is shown in place of one's own."""
+"""Wrong options, their order, whose summary is shown, and what the sample says of them."""
 
 from collections import Counter
+from itertools import pairwise
 from random import Random
 
+import numpy as np
 import pytest
+from builders.usersumbench import options
+from harness_usersumbench import rules
 from harness_usersumbench.questions import Pool, derangement, ordered
 from harness_usersumbench.records import TASKS, Drawn
+from harness_usersumbench.rendering import lines
+from samples.usersumbench import write
+
+from harness.scoring.stats import paired_interval
 
 from .conftest import load_people
 
@@ -13,14 +21,12 @@ FIVE = Drawn(options=("right", "b", "c", "d", "e"), counts=(5, 9, 1, 9, 2))
 
 
 def test_the_only_four_left_are_found():
-    pool = Pool([1] * 1_000)
-    never = set(range(996))
-    for found in (
+    pool, never = Pool([1] * 1_000), set(range(996))
+    for first, *others in (
         pool.by_chance(Random(0), 3, never=never),
         pool.by_popularity(Random(0), [3], never=never, often=Counter()),
     ):
-        assert found[0] == 3
-        assert sorted(found[1:]) == [996, 997, 998, 999]
+        assert (first, sorted(others)) == (3, [996, 997, 998, 999])
 
 
 def test_uniform_options_are_equally_frequent():
@@ -143,13 +149,10 @@ def test_a_run_shows_the_same_options_in_another_order():
         assert one.popular == min(one.options.index("b"), one.options.index("d"))
     assert {one.options[one.popular] for one in shown} == {"b", "d"}
     assert shown[3] == ordered(FIVE, seed=0, user="u", task="t1", run=3)
-
-
-@pytest.mark.parametrize("other", [{"seed": 1}, {"user": "v"}, {"task": "t2"}, {"run": 1}], ids=str)
-def test_order_depends_on_seed_user_task_and_run(other):
     given = {"seed": 0, "user": "u", "task": "t1", "run": 0}
     drawn = Drawn(options=tuple("abcdefghijklmnop"), counts=(1,) * 16)
-    assert ordered(drawn, **given) != ordered(drawn, **{**given, **other})
+    for other in ({"seed": 1}, {"user": "v"}, {"task": "t2"}, {"run": 1}):
+        assert ordered(drawn, **given) != ordered(drawn, **{**given, **other})
 
 
 def test_everybody_is_shown_another_users_summary_and_nobody_two():
@@ -161,3 +164,47 @@ def test_everybody_is_shown_another_users_summary_and_nobody_two():
         assert others == derangement(ids[::-1], seed)
     ids = [f"u{number}" for number in range(30)]
     assert derangement(ids, 1) != derangement(ids, 2)
+
+
+def good(people, options, summaries):
+    """For each user whether three of four are right; the rule answers alike in each run."""
+    values = []
+    for person in people.all:
+        right = 0
+        for task in TASKS:
+            drawn = person.activity if task in ("t1", "t2") else person.category
+            shown = person.past[-options.recent :] if task in ("t2", "t4") else ()
+            asked = ordered(drawn, seed=people.seed, user=person.id, task=task, run=0)
+            said = rules.predict({
+                "summary": summaries.get(person.id),
+                "user_activities": "\n".join(lines(shown, options)),
+                "options": list(zip("ABCDE", asked.options, strict=True)),
+            }, Random(0))  # fmt: skip
+            right += "ABCDE".index(said) == asked.right
+        values.append(float(right >= 3))
+    return np.array(values)
+
+
+def compared(folder, plant):
+    """The bounds of how much own summaries exceed none, and none another user's, by plant."""
+    people = load_people("movielens", write(folder / "made", seed=1, plant=plant))
+    asked = options()
+    own = {
+        one.id: rules.summarise({"user_activities": "\n".join(lines(one.past, asked))}, Random(0))
+        for one in people.all
+    }
+    others = {user: own[other] for user, other in derangement(list(own), people.seed).items()}
+    values = [good(people, asked, one) for one in (own, {}, others)]
+    for first, second in pairwise(values):
+        found = paired_interval(first, second, np.arange(len(first)), seed=0)
+        yield found.low, found.high
+
+
+@pytest.mark.parametrize("plant", [0.95, 0])
+def test_in_a_planted_sample_a_summary_beats_none_and_none_beats_another_users(tmp_path, plant):
+    for low, high in compared(tmp_path, plant):
+        if plant:
+            assert 0.05 < low < high
+        else:
+            assert low <= 0 <= high
+            assert high - low < 0.2, "the interval could show an effect"

@@ -5,11 +5,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import jsonschema
 import pytest
+from builders.processes import questions_saved
 from golden.result_schemas import schema_file
 
 from harness import evaluate
@@ -27,18 +27,15 @@ def test_kill_9_in_any_stage_and_the_same_command_goes_on(harness, serve):
 
     process = harness.start("--concurrency", "2")
     harness.wait_until(lambda: sum(one["model"] == JUDGE for one in server.requests) >= 16)
-    killed = time.monotonic()
     harness.kill(process)
     before = server.count
     assert before < PEOPLE + 40
+    saved = questions_saved(harness.folders[0], server)
+    assert len(saved) >= PEOPLE
 
     done = harness.run("--concurrency", "2").ok()
     assert done.summary()["metrics"] == wanted
-    # An answer is written at the latest 0.2 s after it came, and it came 0.03 s after it was asked.
-    written_by = killed - 0.03 - 0.2
-    asked = list(server.asked)
-    first = {one.digest: one.at for one in asked[:before]}
-    assert all(first.get(one.digest, written_by) >= written_by for one in asked[before:])
+    assert not saved & {one.digest for one in list(server.asked)[before:]}
     assert len(harness.folders) == 1
     assert [one["status"] for one in harness.manifest()["sessions"]] == ["running", "done"]
 

@@ -15,17 +15,12 @@ import time
 from random import Random
 
 import pytest
+from builders.processes import questions_saved
 
 from harness.testing import faults
 
 ROUNDS = 20
 LATENCY = 0.02
-WRITTEN = 0.2
-"""Seconds after which an answer must be on disk."""
-
-SLACK = 0.3
-"""Seconds that a busy machine may take longer."""
-
 KINDS = {
     "kill": (signal.SIGKILL,),
     "term": (signal.SIGTERM,),
@@ -48,23 +43,6 @@ def some_cut(asked):
     return faults.TRUNCATED if judged and int(asked.digest, 16) % 10 == 0 else None
 
 
-def paid_twice(server, since, kills):
-    """The bodies asked again though their answer had long come at the last kill before that."""
-    sent = {}
-    again = []
-    for one in list(server.asked)[since:]:
-        before = sent.get(one.digest)
-        last = max((kill for kill in kills if kill < one.at), default=None)
-        # Tries of one question have one body: only what was asked before a kill counts.
-        if before is not None and last is not None and before < last:
-            if before < last - LATENCY - WRITTEN - SLACK:
-                again.append(one.digest)
-            del sent[one.digest]
-            continue
-        sent.setdefault(one.digest, one.at)
-    return again
-
-
 def metrics_of(done):
     return {one["task"]: one["metrics"] for one in done.json["summaries"]}
 
@@ -81,24 +59,31 @@ def test_kills(request, serve, run, kind):
     once = server.count
     for number in range(ROUNDS):
         draw = Random(f"{run} {kind} {number}")
-        since, kills = server.count, []
         place = ("--output_path", f"{number}", "--store", f"{number}.sqlite")
+        saved, printed = set(), False
         for _ in range(draw.randint(1, 3)):
             process = asks.start(*place, *options)
-            enough = server.count + draw.randint(0, once)
+            since, enough = server.count, server.count + draw.randint(0, once)
             asks.wait_until(
                 lambda least=enough, one=process: server.count >= least or one.poll() is not None
             )
             time.sleep(draw.random() / 3)
-            kills.append(time.monotonic())
             printed = end(process, KINDS[kind], draw)
+            assert not saved & asked_since(server, since), f"{run}, {kind}, {number}"
             if printed:
                 break
+            for folder in (asks.folder / f"{number}").glob("*"):
+                saved |= questions_saved(folder, server)
+        since = server.count
         done = asks.run(*place, *options).ok()
         assert metrics_of(done) == whole, f"{run}, {kind}, {number}"
         # The same command after a printed result is a new run.
-        if len(kills) == 1 and not printed:
-            assert paid_twice(server, since, kills) == [], f"{run}, {kind}, {number}"
+        assert printed or not saved & asked_since(server, since), f"{run}, {kind}, {number}"
+
+
+def asked_since(server, number):
+    """The digests of questions that came since, without those whose answers were cut."""
+    return {one.digest for one in list(server.asked)[number:] if not some_cut(one)}
 
 
 def end(process: subprocess.Popen[str], signals, draw) -> bool:

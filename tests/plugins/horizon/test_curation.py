@@ -1,8 +1,16 @@
-"""Histories, splits and cases against plain dictionaries, and what must not change them."""
+"""Histories, splits and cases against plain dictionaries; damaged files, leaks, killed builds."""
 
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import defaultdict
 from random import Random
 
 import pytest
+from builders.disks import room_for
 from builders.horizon import (
     TAU,
     YEAR_2019,
@@ -12,17 +20,21 @@ from builders.horizon import (
     random_log,
     read_build,
     settings_of,
+    write_lines,
     write_log,
 )
-from harness_horizon.curation import build
-from harness_horizon.curation.engine import engine
-from harness_horizon.curation.ledger import read_manifest
+from builders.horizon_reviews import amazon_in, write_multicat
+from harness_horizon.curation import build, describe, splits
+from harness_horizon.curation.engine import Engine, engine
+from harness_horizon.curation.ledger import complete_manifest, read_manifest
 from harness_horizon.curation.sources import raw_rows
+from harness_horizon.curation.splits import audit
 from harness_horizon.recommenders.training_data import read_training, validation_cases
+
+from harness.base.errors import DataError, Interrupted, StorageError, UsageError
 
 DAY = 86_400_000
 PEOPLE = [f"p{number:02}" for number in range(20)]
-
 REVIEWS = {
     "Books": [
         ("once", "b1", TAU - 9 * DAY),
@@ -220,3 +232,419 @@ def test_fewer_are_tested_where_fewer_are_trained_on(tmp_path):
     assert settings_of(tmp_path).rules()["tested"] == 25_000
     with pytest.raises(ValueError, match="tested=6000 is more than trained=5000"):
         settings_of(tmp_path, trained=5000, tested=6000)
+
+
+LAST_ROW = "SELECT user_id, items[first + 1:], times[first + 1:] FROM '{{}}/{}.parquet' LIMIT 1"
+PLANTED = {
+    "a held-out user": (
+        "SELECT user_id, items[:1], times[:1] FROM '{}/cases-1b.parquet' LIMIT 1",
+        "1 of users who are held out",
+    ),
+    "a date after the cutoff": (
+        "SELECT user_id, items[first + 1:first + 1], times[first + 1:first + 1] "
+        "FROM '{}/cases-1c.parquet' LIMIT 1",
+        "1 dated at or after the end of training",
+    ),
+    "a target of 1a": (LAST_ROW.format("cases-1a"), "1 that are targets of 1a or 1b"),
+    "a target of validation": (LAST_ROW.format("validation"), "1 that are targets of validation"),
+}
+
+
+def plant(database, out, leak):
+    """Adds a row to the training data."""
+    train = out / "train.parquet"
+    database.run(f"COPY (FROM '{train}' UNION ALL ({leak.format(out)})) TO '{out}/leaking.parquet'")
+    (out / "leaking.parquet").replace(train)
+
+
+@pytest.mark.parametrize("leak", PLANTED)
+def test_a_planted_leak_is_found(books, leak):
+    settings, out = settings_of(books), built(books)
+    query, said = PLANTED[leak]
+    with engine(out, 10**9) as database:
+        assert audit(database, out, settings)["training_rows"] == 18 * 2
+        plant(database, out, query)
+        with pytest.raises(DataError, match="the audit failed") as error:
+            audit(database, out, settings)
+    assert f"of {18 * 2 + 1} training rows: {said}" in str(error.value).replace("\n", " ")
+
+
+def test_a_build_that_leaks_is_not_complete(books, monkeypatch):
+    write = splits._write_train
+    query = f"SELECT user_id, [0], [{TAU}] FROM '{{}}/users.parquet' LIMIT 1"
+
+    def write_and_plant(job):
+        written = write(job)
+        plant(job.engine, job.out, query)
+        return written
+
+    monkeypatch.setattr(splits, "_write_train", write_and_plant)
+    settings = settings_of(books)
+    with pytest.raises(DataError, match="the audit failed"):
+        build.run(settings)
+    with pytest.raises(DataError, match="no complete build"):
+        complete_manifest(settings.out)
+
+
+ROWS = [(one, f"b{n}", TAU + (n - 4) * DAY) for one in PEOPLE for n in range(7)]
+BOOKS = {f"b{number}": f"Book {number}" for number in range(7)}
+
+
+@pytest.fixture
+def books(tmp_path):
+    write_log(tmp_path, {"Books": ROWS}, {"Books": BOOKS})
+    return tmp_path
+
+
+def failed(folder, kind, **options):
+    with pytest.raises(kind) as error:
+        build.run(settings_of(folder, **options))
+    return str(error.value).replace(str(folder), "DIR")
+
+
+def line(**changes):
+    row = {"user_id": "p00", "parent_asin": "b0", "timestamp": TAU} | changes
+    return json.dumps({name: value for name, value in row.items() if value != "absent"})
+
+
+BAD = {
+    "a broken line": '{"user_id": "p00", "parent',
+    "another value": "[1, 2]",
+    "a key that is absent": line(parent_asin="absent"),
+    "no key that is known": '{"user": "p00"}',
+    "a time in seconds": line(timestamp=TAU // 1000),
+    "a float time": line(timestamp=TAU + 0.5),
+    "a whole float": line(timestamp=float(TAU)),
+    "a date": line(timestamp="2020-01-01"),
+    "a null time": line(timestamp=None),
+    "a null user": line(user_id=None),
+    "a blank user": line(user_id=" "),
+    "a time long ago": line(timestamp=1000),
+}
+
+
+def test_rows_that_cannot_be_used_are_dropped_and_counted_by_cause(books):
+    rows = [line(user_id=f"p{n % 20:02}", parent_asin=f"b{n % 7}") for n in range(1500)]
+    for place, bad in enumerate(BAD.values()):
+        rows.insert(place * 100, bad)
+    write_lines(books / "reviews" / "Books.jsonl", rows)
+    made = built(books)
+    write_lines(books / "reviews" / "Books.jsonl", [row for row in rows if row not in BAD.values()])
+    assert read_build(made) == read_build(built(books, out=books / "clean"))
+    assert read_manifest(made).parts["reviews/Books"].counts == {
+        "read": 1512,
+        "a time before 1990 or after 2100": 1,
+        "a time in seconds": 1,
+        "a time that is no whole number": 3,
+        "no JSON object, or none of its keys": 3,
+        "no item": 1,
+        "no time": 1,
+        "no user": 2,
+    }
+
+
+def test_a_full_disk(books):
+    rows = [(f"{n * 7919:x}", f"b{n % 7}", TAU + n) for n in range(20_000)]
+    write_log(books, {"Books": rows}, {})
+    with room_for(20_000):
+        told = failed(books, StorageError)
+    assert told.splitlines()[0] == "DIR/out: cannot write"
+    assert "repeat the same command: it continues where it stopped" in told
+    assert len(read_build(built(books))["histories"]) == 20_000
+
+
+def test_a_disk_with_too_little_room_is_told_before(books, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
+    assert "the disk has too little room" in failed(books, StorageError)
+    assert read_manifest(books / "out").parts == {}
+
+
+def test_csv_and_parquet_give_what_json_lines_give(books):
+    import duckdb
+
+    wanted = read_build(built(books))
+    read = f"SELECT user_id, parent_asin, rating, timestamp FROM '{books}/reviews/Books.jsonl'"
+    for ending, options in {
+        "csv": "HEADER",
+        "csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
+        "parquet": "FORMAT parquet",
+    }.items():
+        folder = books / ending
+        folder.mkdir()
+        duckdb.execute(f"COPY ({read}) TO '{folder}/Books.{ending}' ({options})")
+        assert read_build(built(books, reviews=(folder,), out=folder / "out")) == wanted, ending
+
+
+def test_odd_lines_of_csv_are_dropped_and_counted(books):
+    (books / "reviews" / "Books.jsonl").unlink()
+    rows = [f"p{n % 20:02},b{n % 7},5.0,{TAU + n}" for n in range(1400)]
+    odd = ["p01,b1", "p01,b2,4.0,1.5e12", ",b1,4.0,1577836800000", ""]
+    lines = ["user_id,parent_asin,rating,timestamp", *rows[:50], *odd, *rows[50:]]
+    (books / "reviews" / "Books.csv").write_text("\n".join(lines) + "\n")
+    made = built(books)
+    assert read_manifest(made).parts["reviews/Books"].counts == {
+        "read": 1403,
+        "a time that is no whole number": 1,
+        "no time": 1,
+        "no user": 1,
+    }
+
+
+KILLER = """
+import os, signal, sys
+from pathlib import Path
+from harness_horizon.curation import build, engine, ledger
+from harness_horizon.curation.settings import Settings
+
+folder, moment, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+seen = 0
+
+def kill_at(holder, name):
+    real = getattr(holder, name)
+    def killing(*given, **named):
+        global seen
+        seen += 1
+        if seen == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*given, **named)
+    setattr(holder, name, killing)
+
+kill_at(*{
+    "before a file has its name": (engine, "_keep"),
+    "before a part is recorded": (ledger.Ledger, "finish"),
+    "before files that are spent are removed": (ledger.Ledger, "forget_files"),
+}[moment])
+build.run(Settings(reviews=(folder / "reviews",), meta=(folder / "meta",), out=folder / "killed",
+                   memory="2GB", least_items=1, partitions=3))
+"""
+
+
+@pytest.fixture(scope="module")
+def drawn_log(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("log")
+    write_log(folder, *random_log(Random(3)), packed=True)
+    built(folder, partitions=3)
+    return folder
+
+
+@pytest.fixture
+def copy(drawn_log, tmp_path):
+    """A drawn_log and its build that a test may change."""
+    return shutil.copytree(drawn_log, tmp_path / "copy")
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("before a file has its name", 4),
+        ("before a part is recorded", 8),
+        ("before files that are spent are removed", 4),
+    ],
+)
+def test_a_killed_build_continues_and_ends_in_the_same_bytes(drawn_log, moment, number):
+    command = [sys.executable, "-c", KILLER, str(drawn_log), moment, str(number)]
+    out = drawn_log / "killed"
+    killed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    unfinished = read_manifest(out)
+    assert unfinished is not None and not unfinished.complete
+    counted, items = len(unfinished.parts), out / "items.parquet"
+    finished = items.stat().st_ino if "items" in unfinished.parts else None
+    assert (finished is None) <= (moment != "before a part is recorded")
+    build.run(settings_of(drawn_log, out=out, partitions=3))
+    assert finished in (None, items.stat().st_ino), "a finished part was done again"
+    assert counted < len(read_manifest(out).parts)
+    assert contents(out) == contents(drawn_log / "out")
+    shutil.rmtree(out)
+
+
+def test_other_options_are_refused_with_what_differs(drawn_log):
+    with pytest.raises(UsageError) as error:
+        build.run(settings_of(drawn_log, partitions=3, seed=1, published=True))
+    assert str(error.value).splitlines()[1:5] == [
+        "  found:    published: True instead of False",
+        "      least_interactions: 5 instead of None",
+        "      seed: 1 instead of 0",
+        "  expected: the inputs and options of manifest.json, or another folder (--out)",
+    ]
+
+
+def test_another_input_is_refused_and_a_new_date_or_memory_is_not(copy):
+    file = sorted((copy / "reviews").iterdir())[0]
+    os.utime(file, (1, 1))
+    assert build.run(settings_of(copy, partitions=3, memory="3GB")).notes[-1].startswith("nothing")
+    other = copy / "reviews" / "Zoo.jsonl"
+    other.write_text('{"user_id":"u","parent_asin":"i1","timestamp":1577836800000}\n')
+    (copy / "meta" / "meta_Zoo.jsonl").write_text('{"parent_asin":"i1","title":"A thing"}\n')
+    file.unlink()
+    file.with_suffix("").write_text(other.read_text())
+    with pytest.raises(UsageError) as error:
+        build.run(settings_of(copy, partitions=3))
+    assert error.value.found.splitlines() == [
+        f"reviews {file.name}: is gone",
+        "      meta meta_Zoo.jsonl: is new",
+        f"      reviews {file.stem}: is new",
+        "      reviews Zoo.jsonl: is new",
+    ]
+
+
+def test_an_input_with_another_content_is_refused(tmp_path):
+    write_log(tmp_path, {"Zoo": [("u", "i1", TAU)]}, {"Zoo": {"i1": "A thing"}})
+    with pytest.raises(DataError):
+        built(tmp_path, least_items=2)  # begun, and stopped by an error
+    write_log(tmp_path, {"Zoo": [("you", "i1", TAU)]}, {})
+    with pytest.raises(UsageError) as error:
+        built(tmp_path, least_items=2)
+    assert error.value.found == (
+        "reviews Zoo.jsonl: 83 bytes with another content, instead of 81 bytes"
+    )
+
+
+def test_a_file_that_was_changed_is_found(copy):
+    file = copy / "out" / "train.parquet"
+    data = bytearray(file.read_bytes())
+    data[40] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(DataError, match="a finished file is gone or was changed"):
+        build.run(settings_of(copy, partitions=3))
+
+
+def test_a_folder_with_other_things_is_refused(drawn_log, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(UsageError, match="the folder for the histories is not empty"):
+        build.run(settings_of(drawn_log, out=tmp_path))
+
+
+def test_two_builds_in_one_folder_are_refused(drawn_log):
+    import fcntl
+
+    with (drawn_log / "out" / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another process builds in this folder"):
+            build.run(settings_of(drawn_log, partitions=3))
+
+
+def test_ctrl_c_says_what_is_kept_and_the_same_command_continues(drawn_log, monkeypatch):
+    out = drawn_log / "interrupted"
+    write = Engine.write
+
+    def interrupted(engine, query, file, *options):
+        if file.name == "part-001.parquet":
+            raise RuntimeError("Query interrupted")
+        write(engine, query, file, *options)
+
+    monkeypatch.setattr(Engine, "write", interrupted)
+    with pytest.raises(Interrupted) as raised:
+        build.run(settings_of(drawn_log, out=out, partitions=3))
+    assert raised.value.hint == "all finished parts are kept: the same command continues from there"
+    monkeypatch.undo()
+    build.run(settings_of(drawn_log, out=out, partitions=3))
+    assert contents(out) == contents(drawn_log / "out")
+    shutil.rmtree(out)
+
+
+TEN = PEOPLE[:10]
+BOUGHT = {
+    "Books": [
+        *((one, "b1", TAU - 400 * DAY) for one in TEN),
+        *((one, "b2", TAU - DAY) for one in TEN[:5]),
+    ],
+    "Toys": [*((one, "t1", TAU) for one in TEN[:8]), ("new", "t1", TAU + DAY)],
+}
+NAMED = {"Books": {"b1": "One", "b2": "Two"}, "Toys": {"t1": "Three"}}
+
+
+def test_tables_stand_beside_those_of_the_paper_and_figures_hold_the_distributions(tmp_path):
+    write_log(tmp_path, BOUGHT, NAMED)
+    report = describe.run(describe.Settings(data=built(tmp_path), memory="2GB"))
+    assert {sheet.title: sheet.rows for sheet in report.sheets} == {
+        "Size, as in Table 7": (
+            ("users", 11e-6, 54.51),
+            ("mean length of a history", 24 / 11, 9.07),
+            ("items", 3e-6, 34.52),
+            ("interactions", 24e-6, 485.89),
+        ),
+        "Interactions of a user, as in appendix B": (
+            ("interactions before 2020", 15 / 11, 1.5, 4.99),
+            ("interactions from 2020 on", 9 / 11, 1.0, 4.09),
+        ),
+        "Interactions a year": (("2018", 10, 10), ("2019", 5, 5), ("2020", 9, 9)),
+        "Long tails": (
+            ("interactions of a user", 2, 3, 3, 3, 3),
+            ("interactions of an item", 9, 10, 10, 10, 10),
+        ),
+        "Categories": (("Books", 2, 15, 0), ("Toys", 1, 0, 9)),
+    }
+    lengths, years, items = (figure.marks[0] for figure in report.figures)
+    # Bins of one, of two and three, of four to seven, and of eight to fifteen: 3, 3 + 5 users.
+    assert (lengths.x, lengths.y) == ((1.0, 2.5), (3.0, 4.0))
+    assert (years.x, years.y) == ((2018.0, 2019.0, 2020.0), (10.0, 5.0, 9.0))
+    assert (items.x, items.y) == ((5.5, 11.5), (1 / 4, 2 / 8))
+
+
+def test_a_folder_that_is_not_complete(tmp_path):
+    with pytest.raises(DataError, match="no complete build"):
+        describe.run(describe.Settings(data=tmp_path))
+    write_log(tmp_path, BOUGHT, NAMED)
+    with pytest.raises(DataError):
+        build.run(settings_of(tmp_path, least_items=100))
+    with pytest.raises(DataError, match="no complete build") as error:
+        describe.run(describe.Settings(data=tmp_path / "out"))
+    assert error.value.found == "4 finished parts"
+
+
+@pytest.fixture(scope="session")
+def amazon(real_data):
+    return amazon_in(real_data)
+
+
+@pytest.mark.real_data
+def test_all_beauty_under_its_official_names(amazon, tmp_path):
+    raw = amazon / "All_Beauty" / "raw"
+    out = built(tmp_path, reviews=(raw,), meta=(raw,), least_items=100)
+    manifest = read_manifest(out)
+    assert manifest.totals["rows"] == {
+        "read": 2544,
+        "of an item without a title": 0,
+        "again in the category": 9,
+        "again in another category": 0,
+        "left": 2535,
+    }
+    made = read_build(out)
+    assert (len(made["histories"]), len(made["items"])) == (253, 356)
+    wanted = defaultdict[str, list[tuple[int, str]]](list)
+    with (amazon / "All_Beauty/benchmark/5core/rating_only/All_Beauty.csv").open() as file:
+        next(file)
+        for line in file:
+            user, item, _, time = line.strip().split(",")
+            wanted[user].append((int(time), item))
+    assert {
+        user: sorted((time, item) for item, time in rows)
+        for user, rows in made["histories"].items()
+    } == {user: sorted(rows) for user, rows in wanted.items()}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("untitled", "counts"), [("A thing", (354, 108, 80)), (None, (349, 103, 75))]
+)
+def test_users_of_many_categories_have_one_history(amazon, tmp_path, untitled, counts):
+    users, eligible, longest = counts
+    write_multicat(amazon, tmp_path, untitled=untitled)
+    out = built(tmp_path, least_items=100)
+    made = read_build(out)
+    assert read_manifest(out).totals["users"] == {
+        "with a usable review": 354,
+        "left without an item": 354 - users,
+        "left": users,
+    }
+    assert max(map(len, made["histories"].values())) == longest
+    fit = {
+        user
+        for user, rows in made["histories"].items()
+        if sum(time < TAU for _, time in rows) >= 3 and rows[-1][1] >= TAU
+    }
+    assert len(fit) == eligible
+    assert len(made["held_out"]) == 29
+    assert made["tested"] == fit - made["held_out"]
+    assert {user for user, *_ in made["1a"]} == {user for user, *_ in made["1c"]} == made["tested"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from builders.catalogue import indexed, titles_of, write_curated
-from builders.horizon import write_lines, write_log
+from builders.horizon import TAU, write_lines, write_log
 from harness_horizon.catalogue.faiss_index import FaissIndex
 from harness_horizon.catalogue.index_folder import INDEX
 from harness_horizon.catalogue.retriever import make as make_catalogue
@@ -14,7 +14,7 @@ from harness_horizon.recommenders.model import make as make_recommender
 from harness.base.errors import DataError, HarnessError, UsageError
 from harness.contracts.model import ModelSettings
 
-from .test_bad_input import DAY, ROWS, TAU, TITLES, failed, line
+from .test_curation import BOOKS, DAY, ROWS, failed, line
 
 A_YEAR_LATER = [(user, item, time + 400 * DAY * (time >= TAU)) for user, item, time in ROWS]
 
@@ -36,12 +36,12 @@ Books.jsonl: too many rows cannot be used
       1 with no user
   expected: at most 1%; times in milliseconds since 1970"""),
     "no metadata": (
-        lambda log: write_log(log, {"Toys": ROWS, "Pets": ROWS}, {"Toys": TITLES}), {}, """\
+        lambda log: write_log(log, {"Toys": ROWS, "Pets": ROWS}, {"Toys": BOOKS}), {}, """\
 --meta: 1 of 3 categories have no metadata
   found:    Pets
   expected: a file such as meta_Pets.jsonl.gz for each
   to do:    fetch these files, or take the reviews of these categories away"""),
-    "no title": (lambda log: write_log(log, {}, {"Books": dict.fromkeys(TITLES)}), {}, """\
+    "no title": (lambda log: write_log(log, {}, {"Books": dict.fromkeys(BOOKS)}), {}, """\
 DIR/meta: there are too few items to rank
   found:    0 items with a title that somebody reviewed
   expected: at least 1 (--least_items)"""),
@@ -91,7 +91,7 @@ Books.jsonl: the file has no rows
 
 @pytest.mark.parametrize("damage", CURATION)
 def test_reviews_that_cannot_be_used(tmp_path, damage):
-    write_log(tmp_path, {"Books": ROWS}, {"Books": TITLES})
+    write_log(tmp_path, {"Books": ROWS}, {"Books": BOOKS})
     do, options, text = CURATION[damage]
     do(tmp_path)
     assert failed(tmp_path, HarnessError, **options) == text

@@ -1,18 +1,25 @@
-"""Task 1 from cases to tables: questions, scores, refusals, runs on the sample."""
+"""Task 1 from reviews of the hub to cases, ranks and tables."""
 
+import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
+import ir_measures as measures
 import numpy as np
 import pytest
+from builders.commands import run_cli
 from builders.horizon import TAU, built, rows_of, write_log
+from builders.hub_server import asking, serving_hub
 from builders.records import make_record
 from harness_horizon.next_item.asking import ask, read_ranking, repeat, suits
 from harness_horizon.next_item.cases import Case, ItemData, Options, Person, Ranked
 from harness_horizon.next_item.result_tables import main
 from harness_horizon.next_item.scores import HORIZON_ITEMS, TABLES, published, score_of
+from harness_horizon.ranking import CUTS, expected_ranks, metrics_of, rank_in
+from harness_horizon.recommenders.presets import PAPERS_LOSS, hyper_of
 from harness_horizon.recommenders.train_tool import Settings, run
 from inline_snapshot import snapshot
 
@@ -21,6 +28,8 @@ from harness.analysis.analysis import no_progress
 from harness.base.errors import DataError, UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.outcomes import CallFailed, Unreadable
+from harness.registry import load_plugins
+from harness.registry.task_catalogue import Catalogue
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
 
@@ -190,3 +199,150 @@ def test_the_tables_have_both_denominators_and_drops_with_intervals(tmp_path):
         assert low < drop < high
     shared = sheets["Users with cases in 1b and in 1d"].rows
     assert 0 < shared[0][1] <= 30
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_random_rankings_agree_with_ir_measures(ties):
+    rng = np.random.default_rng(5)
+    runs, truth, ranks = {}, {}, []
+    for query in range(120):
+        scores = rng.integers(0, 40, 150) if ties else rng.permutation(150)
+        items = rng.permutation(150)
+        target = int(items[rng.integers(150)])
+        rank = rank_in(target, items, scores)
+        assert rank is not None
+        ranks.append(rank)
+        # The other one breaks ties by name, so it gets the target at the middle of those equal.
+        order = items[np.lexsort((items, -scores))].tolist()
+        order.remove(target)
+        order.insert(math.ceil(rank) - 1, target)
+        runs[f"q{query}"] = {f"d{item}": -float(place) for place, item in enumerate(order)}
+        truth[f"q{query}"] = {f"d{target}": 1}
+    whole = np.ceil(ranks)
+    found = metrics_of(whole)
+    kinds = {"ndcg": measures.nDCG, "mrr": measures.RR, "recall": measures.R}
+    for cut in CUTS:
+        for name, kind in kinds.items():
+            theirs = measures.calc_aggregate([kind @ cut], truth, runs)[kind @ cut]
+            assert found[f"{name}@{cut}"].mean() == pytest.approx(theirs), (name, cut)
+            exact = metrics_of(ranks)[f"{name}@{cut}"]
+            better = metrics_of(np.floor(ranks))[f"{name}@{cut}"]
+            assert (found[f"{name}@{cut}"] <= exact).all()
+            assert (exact <= better).all()
+    assert ties == any(rank != int(rank) for rank in ranks)
+
+
+def test_equal_scores_share_the_mean_of_their_places():
+    # Above are one of 9 and one of 7; three of 5 share the places 3, 4 and 5.
+    assert rank_in(30, [10, 20, 30, 40, 50, 60], [5, 9, 5, 7, 5, 1]) == 4
+    assert rank_in(20, [10, 20, 30], [5, 9, 9]) == 1.5
+    assert rank_in(99, [1, 2], [0.5, 0.5]) is None
+    assert expected_ranks(np.array([2]), np.array([3])).tolist() == [4.0]
+
+
+def test_table_7_has_what_does_not_fit_and_the_other_data_set():
+    table = TABLES.read("table7")
+    # 485.89 / 54.51 is not 9.07.
+    assert "8.91" in table.notes[0]
+    assert {row["attribute"]: row["Amazon Reviews"] for row in table.dicts()}["users"] == 54.51
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("bert4rec", "BERT4Rec"), ("gru4rec", "GRU4Rec"), ("sasrec", "SASRec"), ("core", "CORE")],
+)
+def test_the_published_preset_is_table_8(kind, name):
+    printed = {row["parameter"]: row[name] for row in TABLES.read("table8").dicts()}
+    hyper = hyper_of(kind, "published")
+    assert printed["loss"].lower() == PAPERS_LOSS[kind] == hyper.loss
+    sizes = ("hidden and embedding size", "layers", "dropout", "batch size")
+    assert [printed[one] for one in sizes] == [
+        hyper.width, hyper.layers, hyper.dropout, hyper.batch,
+    ]  # fmt: skip
+    assert printed["attention heads"] in (hyper.heads, None)
+    assert printed["mask ratio"] in (hyper.mask_ratio, None)
+
+
+@pytest.mark.parametrize(
+    ("model", "end"), [("LLAMA-3.1-8B", ""), ("Qwen3-8B", "_p80_k20"), ("Gemma2-9B", "_p80")]
+)
+def test_the_tasks_decode_as_table_9(model, end):
+    printed = {row["parameter"]: row[model] for row in TABLES.read("table9").dicts()}
+    for task, number in (("horizon_query", 2), ("horizon_long", 3)):
+        [one] = Catalogue(load_plugins()).select([task + end]).tasks
+        sampling = one.roles["candidate"].sampling
+        assert sampling == {
+            "temperature": printed["temperature"],
+            "top_p": printed["top-p"],
+            "max_tokens": printed[f"max tokens of Task {number}"],
+            **({} if printed["top-k"] == -1 else {"top_k": printed["top-k"]}),
+        }
+
+
+CATEGORIES = [
+    "All_Beauty", "Amazon_Fashion", "Appliances", "Arts_Crafts_and_Sewing", "Automotive",
+    "Baby_Products", "Beauty_and_Personal_Care", "Books", "CDs_and_Vinyl",
+    "Cell_Phones_and_Accessories", "Clothing_Shoes_and_Jewelry", "Digital_Music", "Electronics",
+    "Gift_Cards", "Grocery_and_Gourmet_Food", "Handmade_Products", "Health_and_Household",
+    "Health_and_Personal_Care", "Home_and_Kitchen", "Industrial_and_Scientific", "Kindle_Store",
+    "Magazine_Subscriptions", "Movies_and_TV", "Musical_Instruments", "Office_Products",
+    "Patio_Lawn_and_Garden", "Pet_Supplies", "Software", "Sports_and_Outdoors",
+    "Subscription_Boxes", "Tools_and_Home_Improvement", "Toys_and_Games", "Video_Games",
+]  # fmt: skip
+TASK = "horizon_next_item"
+
+
+def files():
+    """All that the data set has of its categories, of "Unknown" and of another kind, but small."""
+    rng = Random(4)
+    found = {"README.md": b"reviews", "raw/review_categories/Books.jsonl": b"{}\n"}
+    for name in (*CATEGORIES, "Unknown"):
+        rows = ["user_id,parent_asin,rating,timestamp"]
+        for user in rng.sample(range(40), 12):
+            time = TAU + rng.randrange(-600, 600) * 86_400_000
+            rows.append(f"u{user:02},{name[:6]}-{rng.randrange(5)},4.0,{time}")
+        items = [{"parent_asin": f"{name[:6]}-{n}", "title": f"{name} {n}"} for n in range(5)]
+        found[f"benchmark/0core/rating_only/{name}.csv"] = "\n".join(rows).encode()
+        meta = "".join(json.dumps(item) + "\n" for item in items)
+        found[f"raw/meta_categories/meta_{name}.jsonl"] = meta.encode()
+    return found
+
+
+@pytest.fixture
+def hub():
+    with serving_hub() as hub:
+        hub.repos["McAuley-Lab/Amazon-Reviews-2023"] = {"3" * 40: files()}
+        yield hub
+
+
+def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path, hub):
+    own = {name: str(tmp_path / name) for name in ("HARNESS_DOWNLOADS", "HARNESS_CACHE")}
+
+    def harness(*words):
+        with asking(tmp_path, hub.url, **own, COLUMNS="400"):
+            return run_cli(*words, folder=tmp_path).ok()
+
+    def run(*more):
+        return harness("--model", "baseline", "--tasks", TASK, "--output_path", "runs", *more)
+
+    first = run()
+    assert first.err.count("building data from 66 files, once: harness data horizon") == 1
+    assert "fetching 33 files of the hub's McAuley-Lab/Amazon-Reviews-2023" in first.err
+    assert "horizon_next_item_1d" in first.out
+    assert "data built here, not the published data" in first.out
+    [manifest] = (tmp_path / "runs").glob("*/manifest.json")
+    tasks = json.loads(manifest.read_text())["tasks"]
+    assert len(tasks) == 4
+    for task in tasks.values():
+        data = task["data"]
+        assert (data["origin"], data["tool"]) == ("build", "horizon")
+        assert [one["file"].rpartition("/")[2] for one in data["inputs"]["reviews"]] == [
+            f"{name}.csv" for name in CATEGORIES
+        ]
+    hub.asked.clear()
+    again = run("--offline", "--json").json["summaries"]
+    assert all(one["metrics"]["ndcg_10"]["n"] > 0 for one in again)
+    assert hub.asked == []
+    where = harness("data", "where", f"{TASK}_1a").out
+    train = next(line.split()[1] for line in where.splitlines() if "train" in line)
+    assert Path(train).is_file()

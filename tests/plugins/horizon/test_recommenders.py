@@ -25,10 +25,8 @@ KNOWN = 12
 ROWS = [[(start * 8 + step) * 5 + 3 for step in range(8)] for start in range(10)]
 WALKS = made_data(ROWS, [row[:7] for row in ROWS])
 """Ten users who walk through things of their own; a part of this is asked."""
-
 CPU = torch.device("cpu")
 HISTORIES = torch.tensor([[1, 2, 3, 4, 0, 0], [5, 6, 0, 0, 0, 0], [12, 11, 10, 9, 8, 7]])
-
 each_network = pytest.mark.parametrize("kind", NETWORKS)
 
 

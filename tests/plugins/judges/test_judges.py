@@ -1,13 +1,17 @@
-"""The judges: a model with the benchmark's prompt, and word overlap."""
+"""The judges: a model with the benchmark's prompt, word overlap, and a panel."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from harness_judges.lexical import make as make_lexical
 from harness_judges.llm import make as make_llm
+from harness_judges.panel import make as make_panel
+from inline_snapshot import snapshot
 
+from harness import registry as plugin_manager
 from harness.base.errors import UsageError
-from harness.contracts.judge import Classified, Classify, JudgeParts, Select, Selected
+from harness.contracts.judge import Classified, Classify, JudgeParts, Member, Select, Selected, Vote
 from harness.contracts.outcomes import CallFailed, NoVerdict
 from harness.testing import ScriptedModel
 
@@ -122,3 +126,203 @@ def test_lexical_names_itself_after_its_share():
     for args in ({"share": "0"}, {"share": "2"}, {"share": "nan"}):
         with pytest.raises(UsageError):
             make_lexical(JudgeParts(args=args))
+
+
+FAILED = NoVerdict("timeout", "600 s")
+QUESTION = Select(prompt="p", subject="trains", options=("a", "b", "c", "d"))
+
+
+@dataclass
+class Decided:
+    """A judge that has decided already."""
+
+    verdict: Any
+    name: str = "decided"
+    version: int = 1
+    models: tuple[Any, ...] = ()
+
+    async def judge(self, question, ask):
+        return self.verdict
+
+
+class Votes:
+    """What a panel asks with where no member asks a model."""
+
+    def __init__(self):
+        self.votes: list[Vote] = []
+
+    def vote(self, vote):
+        self.votes.append(vote)
+
+
+def chosen(*places):
+    return Selected(chosen=places, rung="text")
+
+
+def given(*labels):
+    return Classified(labels=labels, rung="text")
+
+
+async def decide(question, *verdicts):
+    members = tuple(
+        Member(label=label, judge=Decided(verdict))
+        for label, verdict in zip("xyzwv", verdicts, strict=False)
+    )
+    asking = Votes()
+    verdict = await make_panel(JudgeParts(members=members)).judge(question, asking)  # type: ignore[arg-type]
+    return verdict, asking.votes
+
+
+TWO = Select(prompt="p", subject="trains", options=("a", "b", "c", "d"), at_most=2)
+
+
+def selected(*places, **counts):
+    return Selected(chosen=places, rung="majority", **counts)
+
+
+@pytest.mark.parametrize(
+    ("question", "verdicts", "decided"),
+    [
+        pytest.param(
+            QUESTION, [chosen(0, 2), chosen(2, 3), chosen(2, 0, 1)], selected(2, 0),
+            id="more than half, the most chosen first",
+        ),
+        pytest.param(QUESTION, [chosen(), chosen(), chosen(1)], selected(), id="nothing"),
+        pytest.param(
+            QUESTION, [chosen(0, 1), chosen(1, 2)], selected(1, tied=2), id="just half is a tie",
+        ),
+        # Each of three was chosen by two of three; the first two stay.
+        pytest.param(
+            TWO, [chosen(0, 1), chosen(1, 2), chosen(2, 0)], selected(0, 1, surplus=1),
+            id="more than may be",
+        ),
+        pytest.param(
+            QUESTION, [chosen(0), FAILED, chosen(0, 1)], selected(0, tied=1),
+            id="two of three answered",
+        ),
+        pytest.param(
+            QUESTION, [chosen(0), FAILED],
+            NoVerdict("no_quorum", "1 of 2 answered; y: timeout", behind=("timeout",)),
+            id="half are no quorum",
+        ),
+        pytest.param(
+            QUESTION, [chosen(0), FAILED, FAILED],
+            NoVerdict("no_quorum", "1 of 3 answered; y: timeout, z: timeout", behind=("timeout",)),
+            id="fewer are none",
+        ),
+    ],
+)  # fmt: skip
+async def test_what_just_half_chose_is_not_selected_and_counted_as_tied(
+    question, verdicts, decided
+):
+    verdict, votes = await decide(question, *verdicts)
+    assert verdict == decided
+    assert votes == [Vote(*vote) for vote in zip("xyz", verdicts, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "labels", "tied"),
+    [
+        # All three differ about the second, and of two that speak of the third one says A and one
+        # B; of the fourth nobody says anything, which is no tie.
+        (
+            [given("A", "A", "A", None), given("A", "B", "B", None), given("B", "C", None, None)],
+            ("A", None, None, None), 2,
+        ),
+        ([given("A"), given("A"), given("B"), given("B"), given("B")], ("B",), 0),
+        ([given(), given()], (), 0),
+    ],
+)  # fmt: skip
+async def test_the_label_given_most_often_is_the_texts(verdicts, labels, tied):
+    question = Classify(
+        prompt="p", texts=("1", "2", "3", "4")[: len(labels)], labels=("A", "B", "C")
+    )
+    verdict, _ = await decide(question, *verdicts)
+    assert verdict == Classified(labels=labels, rung="majority", tied=tied)
+
+
+async def test_what_is_behind_a_missing_quorum_is_each_cause_of_its_members_once():
+    unreadable, none_exists = NoVerdict("no_json"), NoVerdict("schema")
+    verdict, _ = await decide(QUESTION, unreadable, none_exists, unreadable)
+    assert verdict.causes == ("no_json", "schema")
+    # A member may be a panel itself.
+    several = NoVerdict("no_quorum", behind=("empty", "timeout"))
+    verdict, _ = await decide(QUESTION, several, NoVerdict("timeout"))
+    assert verdict.causes == ("empty", "timeout")
+
+
+async def test_a_tie_about_every_text_is_no_verdict():
+    question = Classify(prompt="p", texts=("1",), labels=("A", "B"))
+    verdict, votes = await decide(question, given("A"), given("B"))
+    assert isinstance(verdict, NoVerdict)
+    assert verdict.cause == "tied"
+    assert len(votes) == 2
+
+
+CASES = {
+    ("lexical", "shares", "1"): (None, "shares", snapshot("""\
+the judge 'lexical' has no argument 'shares'
+expected: share=NUMBER\
+""")),
+    ("lexical", "share", "most"): ("the judge 'lexical'", "share=most", snapshot("""\
+the share of words that an option must hold cannot be used
+expected: a number above 0, at most 1\
+""")),
+    ("llm", "", ""): (None, None, snapshot("""\
+the judge 'llm' needs a model
+expected: the SPEC of a model
+to do: give one, as in --judge openai:model=NAME\
+""")),
+    ("panel", "", ""): (None, "none", snapshot("""\
+a panel needs two judges or more
+expected: panel:SPEC+SPEC+…, as in panel:openai:model=a+openai:model=b+openai:model=c\
+""")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("judge", "name", "value"), CASES)
+def test_arguments(judge, name, value, raised):
+    factory = plugin_manager.load_plugins().judge(judge).factory
+    parts = JudgeParts(args={name: value} if name else {})
+    where, found, wording = CASES[judge, name, value]
+    assert raised(UsageError, factory, parts, where=where, found=found) == wording
+
+
+def test_arguments_of_a_judge_that_is_its_model(raised):
+    factory = plugin_manager.load_plugins().judge("llm").factory
+    parts = JudgeParts(model=ScriptedModel("yes"), args={"tries": "2"})
+    assert raised(UsageError, factory, parts, found="tries") == snapshot("""\
+the judge 'llm' has no arguments of its own
+expected: arguments after its model, as in llm:openai:model=NAME\
+""")
+
+
+LABELS = {
+    "item,label\nann/1,\n": ("labels.csv", None, snapshot("""\
+the files contain no labels
+expected: rows with an item and a label\
+""")),
+    "item,label\nann/9,yes\nann/9,yes\nann/8,no\nann/7,no\nann/6,no\n": (
+        "labels.csv", "items ann/9, ann/8, ann/7, …",
+        snapshot("""\
+no label fits a decision of these runs
+expected: the ids of items, as in `harness show RUN --sample ITEM`\
+""")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_labels_that_say_nothing_of_a_run(labels, small_run, tmp_path, monkeypatch, exits):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "labels.csv").write_text(labels)
+    command = f"analyse judge-agreement {small_run} --labels labels.csv"
+    where, found, wording = LABELS[labels]
+    assert exits(2, UsageError, command, where=where, found=found) == wording
+
+
+def test_a_run_without_a_panel(small_run, exits):
+    command = f"analyse judge-panel {small_run}"
+    assert exits(2, UsageError, command, found="interests") == snapshot("""\
+no task of these runs has a panel as judge
+expected: a run with --judge panel:SPEC+SPEC+…\
+""")

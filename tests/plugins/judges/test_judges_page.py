@@ -11,7 +11,6 @@ from harness.reporting.result import Result
 from harness.testing import FaultyServer, run_tasks
 
 PAGE = Path(__file__).parents[3] / "docs" / "judges.md"
-
 PLUGIN = """
 from harness import Benchmark, Done, Metric, Score, hookimpl
 
@@ -37,7 +36,6 @@ def register_benchmarks(register):
         metrics={"praise": Metric(description="")},
     ))
 """
-
 TASK = """
 task: reviews
 version: 1

@@ -1,17 +1,23 @@
-"""Groups built from hand-made review logs: each rule by itself, draws, files, bad rows."""
+"""Groups built from hand-made review logs: rules, windows, draws, files, and their description."""
 
 import gzip
 import json
-from itertools import pairwise
+import sys
+from importlib.machinery import ModuleSpec
+from itertools import combinations, pairwise
 from random import Random
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from builders.processes import run_here, run_python
 from builders.texts import write_json_lines
 from harness_perrecbench.grouping import build as groups_tool
+from harness_perrecbench.grouping import describe as describe_tool
+from harness_perrecbench.grouping.describe import Options
+from harness_perrecbench.grouping.pool import best_window, first_largest, largest
 from harness_perrecbench.grouping.reading import Settings
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, UsageError
 
 DAY = 86_400_000
 START = 1_600_000_000_000
@@ -372,3 +378,161 @@ def test_real_reviews_make_groups_under_looser_rules(real_data, tmp_path):
             values = sorted(one["relative_rating"] for one in group)
             assert all(high - low > 0.3 for low, high in pairwise(values))
             assert all(one["history_len"] > 3 for one in group)
+
+
+ITEMS = {
+    "tea": {"title": "Green tea leaves", "author": None},
+    "cup": {"title": "Blue cup"},
+    "book": {"title": "On tea", "author": {"name": "A. Tree"}},
+}
+NEW_YEAR, NEXT = 18_262 * DAY, 18_628 * DAY
+"""2020-01-01 is day 18,262 since 1970; 2021-01-01 is 366 days later."""
+HISTORIES = {
+    "ann": [("cup", 5, NEW_YEAR), ("book", 4, NEW_YEAR + DAY), ("tea", 2, NEW_YEAR + 2 * DAY)],
+    "bob": [("cup", 3, NEW_YEAR), ("tea", 4, NEXT)],
+    "cem": [("book", 1, NEW_YEAR), ("cup", 3, NEXT)],
+}
+EASY = {"tea": [[("ann", 2, -1.6), ("bob", 1, 0.5)], [("cem", 1, 0.0), ("bob", 1, 0.5)]]}
+HELD_OUT = {"cup": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]}
+
+
+@pytest.fixture
+def data(publish, tmp_path):
+    for level, held_out in {"easy": HELD_OUT, "medium": None}.items():
+        groups = {"groups": EASY, "held_out": held_out}
+        publish(HISTORIES, level=level, **groups, items=ITEMS, inside="all/all-processed")
+    return tmp_path
+
+
+def described(data, **options):
+    return describe_tool.run(Options(data=data, **options))
+
+
+def row(report, name):
+    return next(one[1:] for one in report.sheets[0].rows if one[0] == name)
+
+
+def test_statistics_are_of_the_first_group_of_each_item_beside_the_papers(data):
+    report = described(data)
+    # Ann saw "Blue cup" and "On tea" by "A. Tree", bob "Blue cup"; both "Green tea leaves".
+    tea = (2, 2, 1, 3, 2 + 4 + 3 + 2 + 3, "2020-01-03", "2021-01-01")
+    assert row(report, "easy, to test") == tea
+    assert row(report, "all levels, to test") == tea, "each review once"
+    assert row(report, "hard, to test") == (0, 0, 0, 0, 0, None, None)
+    held = (2, 2, 1, 1, 4 + 2 + 2, "2020-01-01", "2021-01-01")
+    assert row(report, "all levels, held out") == held
+    assert row(report, "the paper, to test")[:5] == (1007, 986, 200, 61412, 111017)
+    assert row(report, "the paper, held out")[:5] == (2438, 2140, 466, 157480, 289164)
+
+
+def test_the_four_histograms_show_shares_of_each_split(data):
+    def shares(figure):
+        return {
+            mark.label: {
+                name: one for name, one in zip(mark.names, mark.values, strict=True) if one
+            }
+            for mark in figure.marks
+        }
+
+    ratings, relative, lengths, dates = described(data).figures
+    assert shares(ratings) == {"to test": {"2": 50, "4": 50}, "held out": {"5": 50, "3": 50}}
+    assert ratings.marks[0].names == ("1", "2", "3", "4", "5")
+    assert shares(relative) == {"to test": {"-2": 50, "0.5": 50}, "held out": {"1": 100}}
+    assert shares(lengths) == {"to test": {"0-20": 100}, "held out": {"0-20": 100}}
+    assert shares(dates) == {
+        "to test": {"2020": 50, "2021": 50},
+        "held out": {"2020": 50, "2021": 50},
+    }
+
+
+@pytest.mark.parametrize(("inside", "domain"), [("", "tea"), ("tea", "tea"), ("tea", "all")])
+def test_a_domain_is_described_from_its_folder_or_the_one_around_it(data, inside, domain):
+    before = described(data).sheets
+    (data / "all").rename(data / "tea")
+    (data / "tea/all-processed").rename(data / "tea/tea-processed")
+    assert described(data / inside, domain=domain).sheets == before
+
+
+class Letters:
+    """JudgeInput in for a tokenizer that makes a token of each character."""
+
+    @classmethod
+    def from_pretrained(cls, name):
+        if name != "letters":
+            raise OSError(f"no model {name}")
+        return cls()
+
+    def encode_batch(self, texts, *, add_special_tokens):
+        assert not add_special_tokens
+        return [SimpleNamespace(ids=list(text)) for text in texts]
+
+
+def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
+    package = ModuleType("tokenizers")
+    package.__spec__ = ModuleSpec("tokenizers", None)
+    package.Tokenizer = Letters
+    monkeypatch.setitem(sys.modules, "tokenizers", package)
+    report = described(data, tokenizer="letters")
+    assert report.sheets[0].notes[0].startswith("tokens: letters, ")
+    # "Blue cup" 8, "On tea\\nA. Tree" 14, "Green tea leaves" 16.
+    assert row(report, "easy, to test")[4] == 8 + 14 + 16 + 8 + 16
+    with pytest.raises(DataError, match="the tokenizer cannot be loaded"):
+        described(data, tokenizer="words")
+    monkeypatch.setattr("harness_perrecbench.grouping.describe.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="pip install tokenizers"):
+        described(data, tokenizer="letters")
+
+
+def test_reviews_that_a_history_does_not_hold_are_counted(data):
+    file = data / "all/all-processed/held_out-easy.json"
+    file.write_text(file.read_text().replace('"cup"', '"pot"'))
+    report = described(data)
+    assert report.notes[0].startswith("2 reviews without rating and time")
+    assert row(report, "easy, held out")[5:] == (None, None)
+
+
+def apart(values, gap):
+    return all(other - one > gap + 1e-9 for one, other in combinations(sorted(values), 2))
+
+
+def tried(values, gap):
+    """Every largest set of places that are apart, by trying all sets."""
+    for many in range(len(values), 0, -1):
+        sets = [
+            places
+            for places in combinations(range(len(values)), many)
+            if apart([values[place] for place in places], gap)
+        ]
+        if sets:
+            return sets
+    return [()]
+
+
+def test_sets_are_as_large_as_trying_all_finds_and_the_first_by_order():
+    assert largest([1.0, 1.6], gap=0.6) == 1, "0.6000000000000001 as floating numbers"
+    assert largest([0.0, 0.600001], gap=0.6) == 2
+    rng = Random(3)
+    for _ in range(400):
+        values = sorted(round(rng.random() * 4, 1) for _ in range(int(rng.random() * 9)))
+        order = sorted(range(len(values)), key=lambda _: rng.random())
+        sets = tried(values, 0.6)
+        assert largest(values, gap=0.6) == len(sets[0])
+        by_order = min(sorted(order.index(place) for place in places) for places in sets)
+        assert first_largest(values, order, gap=0.6) == [order[place] for place in by_order]
+
+
+def test_the_best_window_is_that_which_trying_all_finds():
+    rng = Random(4)
+    for _ in range(400):
+        many = 1 + int(rng.random() * 9)
+        item = sorted((int(rng.random() * 40), round(rng.random() * 4, 1)) for _ in range(many))
+        idle = [int(rng.random() * 40) for _ in range(int(rng.random() * 4))]
+        starts = sorted([time for time, _ in item] + idle)
+        best, size = None, 1
+        for start in starts:
+            held = [place for place, (time, _) in enumerate(item) if start <= time <= start + 10]
+            found = len(tried([item[place][1] for place in held], 0.6)[0])
+            if found > size:
+                best, size = (held[0], held[-1] + 1), found
+        times, values = zip(*item, strict=True)
+        assert best_window(starts, times, values, span=10, gap=0.6, least=2) == best

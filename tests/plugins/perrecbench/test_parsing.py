@@ -87,7 +87,6 @@ def test_a_failure_tells_what_was_found():
 )
 def test_an_order_is_a_permutation_of_the_users_numbers(members, value, expected):
     found = outcome(read_order(members)(f'{{"predicted_ranking": {value}}}'))
-
     assert repr(found) == repr(expected), "whole numbers"
 
 
@@ -188,7 +187,6 @@ def test_the_recorded_answers_are_read_as_their_authors_read_them(real_data):
         for item, [group] in recorded["raw"].items()
         for place, user in enumerate(group)
     ]
-
     assert len(texts) == 400
     assert sum(len(user) for _, _, user in texts) == 2000
     for item, place, user in texts:

@@ -20,7 +20,6 @@ from harness.prompts import Templates
 
 TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
 KETTLE = Thing(title="Kettle")
-
 CUP = Behaviour(title="Cup", rating=4)
 ANN = Member(id="ann", average=3.25, common=5, profile="Ann likes tea.", shown=(CUP,))
 BEN = Member(
@@ -105,7 +104,6 @@ Cup
 
 
 {QUERY}Answer:"""
-
 POINT_SYSTEM = """\
 Act as a personalized product recommender system. Below is a list of user's rating history, \
 shown in [User History]. Your task is to predict the user's rating for the query item, which is \
@@ -177,14 +175,12 @@ Cup
 
 
 {QUERY}"""
-
 PAIR_SYSTEM = """\
 Act as a personalized product recommender system. Below is a pair of users, [User A] and [User \
 B], each with their rating history. Your task is to determine which user is more likely to \
 prefer the query item, based on its details in [Query Item Details]. Analyze each user’s \
 preferences for the query item using their historical ratings and output the user more likely \
 to prefer the query item."""
-
 PAIR_QUESTION = (
     'Which user prefer the query item more? Output only "[User A]" or "[User B]", do not generate '
     "anything else:"
@@ -227,7 +223,6 @@ Cup
 
 
 {QUERY}"""
-
 LIST_SYSTEM = """\
 Act as a personalized product recommender system. Below is a group of users accompanied with \
 each user's rating history, shown in [Users]. Your task is to rank these users based on their \
@@ -237,7 +232,6 @@ Output the list of user indices (e.g., 1 for User1), ranked from highest to lowe
 for the query item. The final output should rank users from most preferred to least preferred \
 for the query item and adhere to the JSON structure shown below: {"predicted_ranking": \
 <user_ranking>}"""
-
 LIST_QUESTION = (
     "The answer ranks users from most preferred to least preferred for the query item and adhere "
     "to the following JSON format, output the list of user indices (e.g., 1 for User1)"
@@ -285,7 +279,6 @@ for ours, theirs in {"Ann likes tea": "Dot", "5.0": "1.0", "3.2": "2.0", "Kettle
 @pytest.mark.parametrize("thought", [False, True])
 def test_a_pointwise_example_is_laid_out_as_the_question_and_solved_without_thinking(thought):
     asked = rate(examples=(POINT_EXAMPLE, POINT_EXAMPLE), thought=thought)
-
     assert asked["user"] == POINT_SHOT + POINT_SHOT + rate(thought=thought)["user"]
 
 
@@ -293,9 +286,7 @@ def test_a_published_pointwise_example_has_the_blank_lines_of_theirs():
     theirs = POINT_SHOT.replace("4.0\n<|The End", "4.0\n\n<|The End").replace(
         "User Data|>\n\n\n[Query", "User Data|>\n\n\n\n[Query"
     )
-
     asked = rate(examples=(POINT_EXAMPLE,), shot_style="published")["user"]
-
     assert asked == theirs + POINT_USER
 
 
@@ -306,7 +297,6 @@ def of_example(ask, **options):
 
 def test_a_published_pairwise_example_alone_never_has_a_profile():
     asked = compare(examples=(GROUP_EXAMPLE,), shot_style="published")["user"]
-
     assert asked == f"{of_example(compare)}\nANSWER\n\n{PAIR_USER}{PAIR_QUESTION}"
     whole = compare(examples=(GROUP_EXAMPLE,))["user"]
     assert whole.startswith(
@@ -318,10 +308,8 @@ def test_a_published_pairwise_example_alone_never_has_a_profile():
 def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_its_start():
     theirs = of_example(rank).replace("Data|>\n\n### Item", "Data|>\n### Item")
     doubled = LIST_TAIL.replace("{", "{{").replace("}", "}}")
-
     asked = rank(examples=(GROUP_EXAMPLE,), profile="none", shot_style="published")["user"]
     ours = rank(examples=(GROUP_EXAMPLE,), profile="none")["user"]
-
     shot = f"{theirs.replace(LIST_TAIL, doubled)}\nANSWER\n\n"
     assert asked == shot + rank(profile="none")["user"]
     assert ours == f"{of_example(rank)}\nANSWER\n\n" + rank(profile="none")["user"]
@@ -329,9 +317,7 @@ def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_it
 
 def test_the_profile_prompt_is_the_published_one_with_a_blank_line_between_behaviours():
     person = Person(id="ben/2", user="ben", history=BEN.shown)
-
     asked = rendered("profile", questions.profile_variables(person), Options(), role="profiler")
-
     assert asked == {
         "user": """\
 ### User Behavior history
@@ -365,14 +351,12 @@ def test_texts_of_users_are_printed_as_they_are():
     expected = POINT_USER.replace("Ann likes tea.", text)
     for title in ("Cup", "Kettle"):
         expected = expected.replace(title, named)
-
     assert rate(member=hostile, query=Thing(title=text, author=text))["user"] == expected
 
 
 def test_a_profile_that_is_to_be_shown_and_is_not_there_is_no_empty_one():
     nobody = Member(id="cem", average=3, common=3, shown=())
     single = Single(id="k/1", user="k", query=Thing(title="x"), member=nobody, place=1, of=1)
-
     with pytest.raises(ValueError, match="user cem has no profile"):
         questions.rate_variables(single, Options())
     assert questions.rate_variables(single, Options(profile="no_text"))

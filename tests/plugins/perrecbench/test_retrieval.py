@@ -33,9 +33,7 @@ def test_scores_are_those_of_rank_bm25(seed):
     rng = random.Random(seed)
     documents = random_texts(rng, 2 + int(50 * rng.random()))
     query = [*random_texts(rng, 1)[0], "w0", "w0", "nowhere"]
-
     expected = BM25Okapi(documents).get_scores(query)
-
     assert scores(documents, query) == pytest.approx(expected.tolist(), rel=1e-12, abs=1e-12)
 
 
@@ -47,9 +45,7 @@ def test_the_published_order_is_that_of_rank_bm25_with_a_stable_sort(seed):
     published = BM25Okapi([behaviour_text(one).split() for one in behaviours])
     weights = published.get_scores(query_text(query).split(" "))
     best = np.argsort(weights, kind="stable")[::-1][:5]
-
     chosen, told = top(behaviours, query, k=5, tokens="published")
-
     assert chosen == tuple(behaviours[place] for place in best)
     assert told == pytest.approx([weights[place] for place in best], rel=1e-12)
 
@@ -71,7 +67,6 @@ def test_behaviours_and_queries_read_as_in_a_question():
 
 def test_the_first_and_last_words_of_a_title_match_only_as_words():
     history = titled("sour apples", "loaf tins", "rye seeds", "plum jam", "wool socks")
-
     # "Title\nsour" and "loaf\n<|The" are no words of any document; "rye" stands between blanks.
     assert found(history, "sour rye loaf", k=1) == ["rye seeds"]
     assert found(history, "sour rye loaf", k=3, tokens="words") == [

@@ -1,19 +1,28 @@
-"""The task files of the benchmark: which tasks there are, what each asks, where data may lie."""
+"""The task files and published tables: what tasks ask, and where their data may lie."""
 
 import json
 import shutil
+from collections import Counter
 from itertools import product
 
 import msgspec
 import pytest
+from harness_perrecbench.analyses.tables import TableOptions
+from harness_perrecbench.analyses.tables import main as table_1
 from harness_perrecbench.benchmark import PERRECBENCH
+from harness_perrecbench.paper import CELLS, TABLES, tails
 from harness_perrecbench.records import Options
 from samples.perrecbench import SAMPLE
 
 import harness
+from harness.cli.main import main
+from harness.contracts.published import PublishedResult
 from harness.data import open_dataset
+from harness.data.read import Table
 from harness.registry import load_plugins
 from harness.registry.task_catalogue import Catalogue
+from harness.runs.run_folder import RunFolder
+from harness.scoring.finished_task import finished_task
 from harness.tasks.options import typed_options
 
 LEVELS = ("easy", "medium", "hard")
@@ -156,3 +165,90 @@ def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published
     histories = json.loads((folder / "userid2history.json").read_text())
     late = sum(len(history) - 21 for history in histories.values())
     assert asked("perrec_rating") == min(1000, late)
+
+
+def test_table_1_is_published_as_results_of_the_nine_tasks_and_their_average():
+    found = PERRECBENCH.published()
+    assert len(found) == 19 * 10
+    sonnet = {one.task: one for one in found if one.model == "CLAUDE-3.5-SONNET"}
+    comparable = sonnet["perrec_medium_listwise"].comparable_if
+    assert "without --limit" in comparable
+    assert sonnet["perrec_medium_listwise"] == PublishedResult(
+        task="perrec_medium_listwise", metric="ptc_published", model="CLAUDE-3.5-SONNET",
+        value=0.14, n=200, source="Table 1", comparable_if=comparable,
+    )  # fmt: skip
+    assert (sonnet["perrec"].value, sonnet["perrec"].n) == (0.18, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "named"), [("main", "model"), ("prompting", "prompting"), ("tuning", "training")]
+)
+def test_averages_that_do_not_follow_from_the_cells_are_noted(name, named):
+    told = " ".join(TABLES.read(name).notes).casefold()
+    for row in TABLES.read(name).dicts():
+        if row["average"] is not None:
+            found = sum(row[f"{level} {ask}"] for level, ask in CELLS) / len(CELLS)
+            line = f"{row[named]} {found:.3f} for {row['average']:.2f}".replace("0.", ".")
+            assert round(found, 2) == row["average"] or line.casefold() in told
+
+
+def test_the_last_lines_of_list_prompts_are_known_of_models_of_table_1_alone():
+    rows = TABLES.read("tails").dicts()
+    assert [row["model"] for row in rows] == [row["model"] for row in TABLES.read("main").dicts()]
+    said = {row[level] for row in rows for level in ("easy", "medium", "hard")}
+    assert said == {None, "now", "plain", "dot", "older"}
+    assert tails()["GPT-4o-MINI"] == "older"
+    assert tails()["GEMMA-2-27B-IT"] == "plain/dot"
+    assert tails()["GEMMA-2-9B-IT"] == "not recorded"
+
+
+@pytest.fixture
+def reads(monkeypatch, tmp_path):
+    """How often each file was read."""
+    monkeypatch.chdir(tmp_path)
+    found = Counter()
+    rows = Table.rows
+
+    def counted(table):
+        found.update(source.path.name for source in table.sources)
+        return rows(table)
+
+    monkeypatch.setattr(Table, "rows", counted)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tasks", "more", "files"),
+    [
+        ("perrec_hard", ("--set", "shots=1"), 5),
+        ("perrec_hard", ("--set", "shots=1", "--dry_run"), 5),
+        ("perrec_rating", ("--dry_run",), 3),
+    ],
+)
+def test_tasks_read_each_file_once(reads, tasks, more, files):
+    words = ("--model", "baseline", "--tasks", tasks, "--data", "sample", "--limit", "2")
+    assert main([*words, *more]) == 0
+    assert (len(reads), set(reads.values())) == (files, {1})
+
+
+def test_averages_tell_no_order_and_a_mean_has_one_interval_in_results_and_analysis(tmp_path):
+    result = harness.evaluate(
+        "perrec_hard", model="baseline", data="sample", output_path=tmp_path, reuse="run",
+        quiet=True,
+    )  # fmt: skip
+    for summary in result.summaries:
+        metrics = summary.metrics
+        assert metrics["ptc"].n == 60
+        assert metrics["ptc"].value > 0.3
+        for name in ("item_average", "lower_average_first", "higher_average_first"):
+            low, high = metrics[name].interval
+            assert low < 0 < high, name
+            assert metrics[name].value == pytest.approx(0, abs=1e-12), name
+    folder, manifest = RunFolder(result.folder), result.manifest
+    tasks = [
+        finished_task(folder, manifest, name, PERRECBENCH, label="rule") for name in manifest.tasks
+    ]
+    [mean] = [one for one in result.means if one.metric == "ptc"]
+    assert mean.interval is not None
+    [row] = table_1(tasks, TableOptions()).sheets[0].rows
+    assert row[-3:] == (pytest.approx(mean.value), *mean.interval)

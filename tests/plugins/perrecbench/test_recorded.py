@@ -1,21 +1,68 @@
-"""Recorded answers of published models, on the labels there are."""
+"""Recorded prompts and answers of published models, on the labels there are."""
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 from builders.perrecbench import make_group, make_member
 from builders.records import make_records
 from harness_perrecbench.metrics import METRICS, score
 from harness_perrecbench.paper import TABLES, WAYS
+from harness_perrecbench.questions import rank_variables, rate_variables
 from harness_perrecbench.ranking import ranks_of_order
 from harness_perrecbench.records import Options, Ranked
 
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.task import IntervalSpec
+from harness.prompts import Templates
 from harness.scoring.aggregate import Columns, sound
 
+TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
 pytestmark = pytest.mark.real_data
+
+
+def user_text(prompt, variables):
+    _, user = TEMPLATES.need("perrecbench", prompt, "candidate").render(variables)
+    assert user.role == "user"
+    return user.content
+
+
+@pytest.mark.parametrize("shown", ["profile", "noprofile"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        ("easy", "point", 400),
+        ("easy", "list", 200),
+        ("medium", "point", 600),
+        ("medium", "list", 200),
+    ],
+    ids=str,
+)
+def test_every_recorded_prompt_is_reproduced_byte_for_byte(real_data, load_data, what, shown):
+    (level, kind, number), folder = what, real_data / "perrecbench"
+    packed = (folder / f"prompts/{level}-{kind}-{shown}.json.gz").read_bytes()
+    recorded = json.loads(gzip.decompress(packed))
+    # Without profile the recorded listwise prompts end as older ones do.
+    options = (
+        Options(profile="full") if shown == "profile" else Options(profile="none", tail="older")
+    )
+    data = load_data(folder, ask=f"{kind}wise", level=level, profile=options.profile)
+    made = {}
+    for single in data.singles:
+        text = user_text("rate", rate_variables(single, options))
+        made.setdefault(single.user, []).append(text)
+    for group in data.groups:
+        made[group.id] = [user_text("rank", rank_variables(group, options))]
+    assert sum(map(len, made.values())) == number
+    wanted = {item: sent[0] if kind == "point" else sent for item, sent in recorded.items()}
+    differing = [item for item in wanted if made.get(item) != flat(wanted[item])]
+    assert (differing, made.keys()) == ([], wanted.keys())
+
+
+def flat(prompts):
+    return [text for one in prompts for text in ([one] if isinstance(one, str) else one)]
+
 
 UNREADABLE = "format_not_correct"
 
@@ -94,7 +141,6 @@ def test_the_tau_of_every_recorded_model_is_what_its_orders_say(outputs, groups,
         right = [recorded[item] == order for item, order in orders.items()
                  if recorded[item] != UNREADABLE]  # fmt: skip
         found = summary(ranked(recorded, groups))["ptc"]
-
         assert found.value == pytest.approx(sum(2 * one - 1 for one in right) / 130), model
         assert (found.n, sum(found.missing.values())) == (len(right), 130 - len(right))
 
@@ -106,7 +152,6 @@ def test_an_order_of_averages_beats_every_published_model_and_fails_on_held_out_
         summary(ranked(dict.fromkeys(each, (1, 2)), each), draws=2000)["higher_average_first"]
         for each in (groups, held_out)
     )
-
     assert test.n == 130
     assert test.value == pytest.approx(0.615, abs=5e-4)
     assert half_width(test) == pytest.approx(0.135, abs=0.01)

@@ -1,15 +1,15 @@
-"""Training data: what is asked and answered in it, and what must not be told."""
+"""Training data and merged adapters, against what was worked out by hand."""
 
 import json
 import re
 from pathlib import Path
 
-import harness_perrecbench.tuning
+import numpy as np
 import pytest
 import yaml
 from builders.perrecbench import make_group, make_member
 from harness_perrecbench.records import Behaviour, Options, Thing
-from harness_perrecbench.tuning import sft_export
+from harness_perrecbench.tuning import adapters, sft_export
 from harness_perrecbench.tuning.sft_export import (
     Export,
     Settings,
@@ -18,8 +18,117 @@ from harness_perrecbench.tuning.sft_export import (
     training_examples,
 )
 from msgspec.structs import replace
+from safetensors.numpy import load_file, save_file
 
 from harness.base.errors import DataError, UsageError
+
+MODULE = "base_model.model.layers.0.self_attn.q_proj"
+KEY_A, KEY_B = f"{MODULE}.lora_A.weight", f"{MODULE}.lora_B.weight"
+CONFIG = {
+    "peft_type": "LORA", "base_model_name_or_path": "acme/base-1b", "revision": None, "r": 1,
+    "lora_alpha": 2, "target_modules": ["q_proj"], "bias": "none", "use_dora": False,
+    "use_rslora": False, "modules_to_save": None, "rank_pattern": {}, "alpha_pattern": {},
+    "fan_in_fan_out": False, "lora_dropout": 0.05, "task_type": "CAUSAL_LM",
+}  # fmt: skip
+
+
+def adapter(folder, a, b, **config):
+    folder.mkdir()
+    tensors = {KEY_A: np.array(a, dtype=np.float32), KEY_B: np.array(b, dtype=np.float32)}
+    save_file(tensors, folder / "adapter_model.safetensors")
+    (folder / "adapter_config.json").write_text(json.dumps(CONFIG | config))
+    return folder
+
+
+@pytest.fixture
+def three(tmp_path):
+    """Three adapters of one 2 x 2 module: rank 1, scaling 2, 2 and 1."""
+    return {
+        "pointwise": adapter(tmp_path / "point", [[1, 0]], [[1], [0]]),
+        "pairwise": adapter(tmp_path / "pair", [[0, 1]], [[0], [1]]),
+        "listwise": adapter(tmp_path / "list", [[1, 1]], [[1], [1]], lora_alpha=1),
+    }
+
+
+def added(folder):
+    """What an adapter adds to its module's weights."""
+    tensors = load_file(folder / "adapter_model.safetensors")
+    config = json.loads((folder / "adapter_config.json").read_text())
+    return config["lora_alpha"] / config["r"] * tensors[KEY_B] @ tensors[KEY_A]
+
+
+def merged(three, out, **options):
+    """What the merged adapter adds, and the report on it."""
+    report = adapters.run(adapters.Options(**three, out=out, **options))
+    return added(out), report
+
+
+def test_what_is_added_is_the_weighted_sum_of_what_each_adds(three, tmp_path):
+    found, _ = merged(three, tmp_path / "merged", alpha=0.5, beta=0.25)
+    # .5 * 2 * [[1, 0], [0, 0]] + .25 * 2 * [[0, 0], [0, 1]] + .25 * 1 * [[1, 1], [1, 1]]
+    assert found.tolist() == [[1.25, 0.25], [0.25, 0.75]]
+    config = json.loads((tmp_path / "merged" / "adapter_config.json").read_text())
+    assert (config["r"], config["lora_alpha"], config["lora_dropout"]) == (3, 3, 0.05)
+    assert config["base_model_name_or_path"] == "acme/base-1b"
+    with pytest.raises(UsageError, match="the folder for the merged adapter is not empty"):
+        merged(three, tmp_path / "merged")
+    # Thirds are the default: (2 * [[1, 0], [0, 0]] + 2 * [[0, 0], [0, 1]] + [[1, 1], [1, 1]]) / 3
+    found, report = merged(three, tmp_path / "thirds")
+    assert found == pytest.approx(np.array([[1, 1 / 3], [1 / 3, 1]]))
+    assert [row[2:] for row in report.sheets[0].rows] == [
+        (1 / 3, 1, 2.0), (1 / 3, 1, 2.0), (pytest.approx(1 / 3), 1, 1.0),
+    ]  # fmt: skip
+
+
+def test_the_mean_of_the_factors_is_another_thing(three, tmp_path):
+    three["listwise"] = adapter(tmp_path / "other", [[1, 1]], [[1], [1]])
+    factors, products = (
+        merged(three, tmp_path / method, alpha=0.5, beta=0.25, method=method)[0].tolist()
+        for method in ("factors", "products")
+    )
+    # A: .5 * [1, 0] + .25 * [0, 1] + .25 * [1, 1] = [.75, .5], and B the same upright; times 2.
+    assert factors == [[1.125, 0.75], [0.75, 0.5]]
+    assert products == [[1.5, 0.5], [0.5, 1.0]]
+
+
+def test_adapters_of_other_ranks_and_of_rank_stabilised_scaling_merge_by_products(three, tmp_path):
+    four = [[1, 0], [0, 1], [0, 0], [0, 0]]
+    wide = [[1, 0, 0, 0], [0, 1, 0, 0]]
+    three["listwise"] = adapter(tmp_path / "wide", four, wide, r=4, lora_alpha=4, use_rslora=True)
+    # .25 * 2 * [[1, 0], [0, 0]] + .25 * 2 * [[0, 0], [0, 1]] + .5 * 4/2 * [[1, 0], [0, 1]]
+    found, _ = merged(three, tmp_path / "merged", alpha=0.25, beta=0.25)
+    assert found.tolist() == [[1.5, 0], [0, 1.5]]
+
+
+def test_half_precision_is_read_whole(three, tmp_path):
+    # 1.0 and 0.5 as bfloat16 are 0x3f80 and 0x3f00.
+    header = {
+        name: {"dtype": "BF16", "shape": shape, "data_offsets": [4 * number, 4 * number + 4]}
+        for number, (name, shape) in enumerate(((KEY_A, [1, 2]), (KEY_B, [2, 1])))
+    }
+    text = json.dumps(header).encode()
+    data = np.array([0x3F80, 0x3F00, 0x3F00, 0x3F80], dtype="<u2").tobytes()
+    file = three["listwise"] / "adapter_model.safetensors"
+    file.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    found, _ = merged(three, tmp_path / "merged", alpha=0, beta=0)
+    assert found.tolist() == [[0.5, 0.25], [1.0, 0.5]]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"base_model_name_or_path": "acme/other"}, {"revision": "v2"},
+        {"target_modules": ["q_proj", "v_proj"]}, {"use_dora": True}, {"bias": "all"},
+        {"modules_to_save": ["lm_head"]}, {"rank_pattern": {"q_proj": 2}},
+        {"init_lora_weights": "pissa"}, {"peft_type": "IA3"},
+    ],
+)  # fmt: skip
+def test_what_cannot_be_merged_is_refused_and_nothing_is_written(three, tmp_path, config):
+    (three["pairwise"] / "adapter_config.json").write_text(json.dumps(CONFIG | config))
+    with pytest.raises(DataError, match=next(iter(config))):
+        merged(three, tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+
 
 HISTORIES = {
     "ann": [("A", 5.0), ("B", 3.0), ("TEA", 4.0), ("LAMP", 2.0)],
@@ -77,9 +186,7 @@ def test_a_held_out_group_is_answered_in_each_format_and_equal_users_are_only_ra
         held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]},
         held_out_medium={"LAMP": [CEM_LAMP, DOT_LAMP, ELI_LAMP]},
     )
-
     report = run(settings(tmp_path))
-
     out = tmp_path / "out"
     assert answers(out / "train-pointwise.jsonl")[:2] == [
         '{"predicted_rating": 1.0}',
@@ -100,9 +207,7 @@ def test_a_held_out_group_is_answered_in_each_format_and_equal_users_are_only_ra
 
 def test_a_line_is_what_a_run_would_send_and_the_answer(write, tmp_path):
     write(groups_easy=TEA, held_out_easy=LAMP)
-
     run(settings(tmp_path, profile="full"))
-
     system, user, assistant = lines_of(tmp_path / "out/train-pointwise.jsonl")[0]
     assert system["role"] == "system"
     assert system["content"].startswith("Act as a personalized product recommender system.")
@@ -123,9 +228,7 @@ def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(write, t
         # Ann's history before the lamp shows how she rated the tea.
         held_out_medium={"LAMP": [ANN_LAMP, CEM_LAMP, DOT_LAMP]},
     )
-
     counts, audit = rows(run(settings(tmp_path)))
-
     assert counts == [
         ("pointwise", "easy", 2, 2, 0, 0),
         ("pointwise", "medium", 0, 1, 0, 2),
@@ -141,18 +244,12 @@ def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(write, t
 
 def test_the_test_groups_of_a_level_that_is_not_exported_count_as_well(write, tmp_path):
     write(
-        groups_easy=TEA,
-        held_out_easy=LAMP,
-        groups_medium={"LAMP": [DOT_LAMP, ANN_LAMP, ELI_LAMP]},
+        groups_easy=TEA, held_out_easy=LAMP, groups_medium={"LAMP": [DOT_LAMP, ANN_LAMP, ELI_LAMP]}
     )
-
     counts, _ = rows(run(settings(tmp_path, level="easy")))
-
-    assert counts == [
-        ("pointwise", "easy", 1, 1, 0, 0),
-        ("pairwise", "easy", 0, 2, 0, 0),
-        ("listwise", "easy", 0, 1, 0, 0),
-    ]
+    assert [row[:4] for row in counts] == [
+        ("pointwise", "easy", 1, 1), ("pairwise", "easy", 0, 2), ("listwise", "easy", 0, 1),
+    ]  # fmt: skip
     assert answers(tmp_path / "out/train-pointwise.jsonl") == ['{"predicted_rating": 5.0}']
     assert not (tmp_path / "out/train-pairwise.jsonl").exists()
 
@@ -163,7 +260,6 @@ def test_a_thing_of_the_same_name_under_another_id_is_the_same_thing():
     of_test, group = (make_group(ann, item=title, title=title) for title in ("Cup", "Kettle"))
     other_author = replace(of_test, query=Thing(title="Cup", author="Bo"))
     [example] = training_examples(group, "pointwise", Options(profile="none"))
-
     assert example.traces & requested_ratings([of_test]) == {("ann", "Cup", None)}
     assert not example.traces & requested_ratings([other_author])
 
@@ -178,10 +274,8 @@ def test_an_audit_that_finds_a_shared_rating_stops_the_export(write, tmp_path, m
         export.tested = tested
 
     monkeypatch.setattr(sft_export.Export, "add", careless)
-
     with pytest.raises(DataError, match=r"4, such as \('ann', 'TEA'\)"):
         run(settings(tmp_path))
-
     assert not (tmp_path / "out").exists()
 
 
@@ -191,14 +285,15 @@ def test_the_order_of_three_users_names_them_by_number_and_every_pair_is_asked_b
         [one.answer for one in training_examples(group, form, Options(profile="none"))]
         for form in ("listwise", "pairwise", "pointwise")
     )
-
     assert ranked == ['{"predicted_ranking": [3, 1, 2]}']
     # 1 before 2, 3 before 1, 3 before 2, as pairs (1,2), (1,3), (2,1), (2,3), (3,1), (3,2).
     assert pairs == ["[User A]", "[User B]", "[User B]", "[User B]", "[User A]", "[User A]"]
     assert rated == [None, None, None]
 
 
-def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(write, tmp_path):
+def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed_and_nothing_is_written_over(
+    write, tmp_path
+):
     write(groups_easy=TEA, held_out_easy=LAMP)
     apart = [f"train-{form}.jsonl" for form in ("pointwise", "pairwise", "listwise")]
     mixed = {}
@@ -208,40 +303,26 @@ def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(write, tmp_path)
         mixed[name] = (out / "train-mixed.jsonl").read_bytes()
         lines = b"".join((out / file).read_bytes() for file in apart).splitlines()
         assert sorted(mixed[name].splitlines()) == sorted(lines)
-
     assert mixed["one"] == mixed["same"] != mixed["two"]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/train-mixed.jsonl").write_text("mine")
+    with pytest.raises(UsageError, match="already contains training data"):
+        run(settings(tmp_path, format="pointwise"))
+    assert [file.read_text() for file in (tmp_path / "out").iterdir()] == ["mine"]
 
 
-def test_the_configuration_of_the_trainer_is_that_of_the_paper():
-    file = Path(harness_perrecbench.tuning.__file__).with_name("lora.yaml")
-    config = yaml.safe_load(file.read_text(encoding="utf-8"))
-
+def test_the_trainer_is_configured_as_in_the_paper_and_the_commands_meet_in_one_folder():
+    tuning = Path(sft_export.__file__).parent
+    file = tuning / "lora.yaml"
+    text = file.read_text(encoding="utf-8")
+    config = yaml.safe_load(text)
     batch = config["per_device_train_batch_size"] * config["gradient_accumulation_steps"]
     assert (config["use_peft"], config["lora_r"], config["lora_alpha"]) == (True, 16, 16)
     assert (config["num_train_epochs"], batch, config["learning_rate"]) == (2, 32, 0.00001)
-
-
-def test_the_printed_commands_meet_in_one_folder():
-    tuning = Path(harness_perrecbench.tuning.__file__).parent
-    file = tuning / "lora.yaml"
-    text = file.read_text(encoding="utf-8")
-    readme = (tuning.parent / "README.md").read_text(encoding="utf-8")
-
-    for told in (text, readme):
+    for told in (text, (tuning.parent / "README.md").read_text(encoding="utf-8")):
         [out] = re.findall(r"sft-export --data DIR --out (\S+)", told)
-        [config] = re.findall(r"trl sft --config (\S+)", told)
+        [named] = re.findall(r"trl sft --config (\S+)", told)
         wanted = Settings(data=Path("DIR"), out=Path(out)).file("mixed")
-        assert yaml.safe_load(text)["datasets"][0]["data_files"] == wanted.as_posix()
-        assert tuning.parents[2] / config == file
+        assert config["datasets"][0]["data_files"] == wanted.as_posix()
+        assert tuning.parents[2] / named == file
         assert "cd " not in told.partition("sft-export")[2].partition("trl sft")[0]
-
-
-def test_training_data_that_is_there_is_not_written_over(write, tmp_path):
-    write(groups_easy=TEA, held_out_easy=LAMP)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/train-mixed.jsonl").write_text("mine")
-
-    with pytest.raises(UsageError, match="already contains training data"):
-        run(settings(tmp_path, format="pointwise"))
-
-    assert [file.read_text() for file in (tmp_path / "out").iterdir()] == ["mine"]

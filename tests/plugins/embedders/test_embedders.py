@@ -67,15 +67,12 @@ def embedded():
     return run
 
 
-def test_texts_that_share_words_are_nearer(embedded):
+def test_texts_that_share_words_are_nearer_and_any_has_a_vector_the_same_in_every_process(embedded):
     rows, embedder = embedded("hashing", ["blue shoes", "Blue shoe", "kettle", "blue shoes"])
     assert (embedder.dimensions, embedder.occupies) == (384, None)
     cosines = rows @ rows.T
     assert cosines[0, 1] > 0.5 > cosines[0, 2]
     assert cosines[0, 3] == pytest.approx(1)
-
-
-def test_any_text_has_a_vector_and_the_same_in_every_process(embedded):
     rows, _ = embedded("hashing:dimensions=7", ["", "!!!", "né", "\ud800"])
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
     (row,), _ = embedded("hashing:dimensions=4", ["tea"])

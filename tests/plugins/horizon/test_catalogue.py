@@ -27,7 +27,7 @@ from harness_horizon.catalogue.titles import (
     true_titles,
 )
 from harness_horizon.catalogue.vectors import SmallIndex
-from harness_horizon.curation.ledger import MANIFEST, read_manifest
+from harness_horizon.curation.ledger import MANIFEST
 from harness_horizon.recommenders.training_data import SAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,7 +69,7 @@ def test_titles_are_distinct_and_numbered_in_their_order(tmp_path):
     assert index.rows.tolist() == [0, 2]
 
 
-def test_a_sample_keeps_all_true_titles(tmp_path):
+def test_a_sample_keeps_all_true_titles_and_a_digest_is_that_of_the_items(tmp_path):
     every = [f"title {number}" for number in range(100)]
     data = write_curated(tmp_path / "data", every, true=["title 7", " title  50", "None"])
     found = distinct_titles(data)
@@ -79,9 +79,6 @@ def test_a_sample_keeps_all_true_titles(tmp_path):
     assert set(rows) < set(sampled(found, data, 20).tolist())
     assert sampled(found, data, 1).tolist() == [7, 50]
     assert sampled(found, data, 1000).tolist() == list(range(100))
-
-
-def test_the_digest_of_a_catalogue_is_that_of_its_items(tmp_path):
     first, second = (write_curated(tmp_path / one, [one]) for one in "ab")
     assert items_digest(first) != items_digest(second)
     (tmp_path / "none").mkdir()
@@ -127,16 +124,13 @@ def test_published_keeps_a_tenth_of_each_query_with_what_is_there_twice():
     assert at(published([[], []], 100), 50, "published", 2) == []
 
 
-def test_the_room_of_35_million_titles_is_worked_out():
+def test_the_room_of_35_million_titles_is_worked_out_and_a_gpu_without_it_is_named():
     whole, half = (room_of(35_000_000, 768, number) for number in (4, 2))
     assert round(whole.memory / 1e9) == 126
     assert round(half.memory / 1e9) == 72
     assert half.working - half.disk == 35_000_000 * 768 * 2
     assert round(gpu_needs(35_000_000, 768) / 1e9) == 57
     assert gpu_needs(1000, 768) < 2.1e9
-
-
-def test_a_gpu_without_room_is_named_with_what_to_do():
     check_gpu(35_000_000, 768, 80_000_000_000)
     check_gpu(35_000_000, 768, None)
     with pytest.raises(DataError) as caught:
@@ -224,6 +218,8 @@ def test_what_is_found_is_what_exact_search_finds(data, tmp_path, dtype):
     for own, query, wanted in zip(near, cosine, far, strict=True):
         assert np.allclose(query[own], query[wanted], atol=1e-3)
     assert (index.search(queries, 400)[:, 300:] == -1).all()
+    # The vectors are mapped from the file and not held.
+    assert not index._storage.codes.is_owned and not index._index.hnsw.neighbors.is_owned
 
 
 def test_pieces_on_a_gpu_are_searched_as_one(data, tmp_path, monkeypatch):
@@ -263,14 +259,6 @@ def test_recall_is_lower_where_less_is_found(tmp_path):
     assert 0.45 < poor["found"] / poor["of"] < 0.6
     same = np.repeat(rows[:1], 40, axis=0)
     assert recall(SmallIndex(same), [same]) == {"found": 400, "of": 400}
-
-
-def test_a_sample_is_indexed_with_all_true_items(data, tmp_path):
-    indexed(data, tmp_path / "out", catalog_sample=20)
-    titles = read_titles(tmp_path / "out")
-    assert len(titles) == 20
-    assert {titles.position(one) is None for one in titles_of(300)[40:50]} == {False}
-    assert read_manifest(tmp_path / "out").options["catalog_sample"] == 20
 
 
 def test_vectors_that_cannot_be_used_are_refused(tmp_path, embedding):
@@ -327,12 +315,6 @@ def test_equal_titles_are_found_in_their_order_whatever_is_asked_at_the_same_tim
     assert (together[:, :3] == np.stack([own, own + 400, own + 800], axis=1)).all()
     alone = np.concatenate([index.search(query[None], 50) for query in queries])
     assert (alone == together).all()
-
-
-def test_vectors_are_mapped_from_the_file_and_not_held(data, tmp_path):
-    indexed(data, tmp_path / "out")
-    index = FaissIndex(tmp_path / "out" / INDEX)
-    assert not index._storage.codes.is_owned and not index._index.hnsw.neighbors.is_owned
 
 
 TITLES_OF = titles_of(200)

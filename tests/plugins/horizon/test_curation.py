@@ -23,7 +23,7 @@ from builders.horizon import (
     write_lines,
     write_log,
 )
-from builders.horizon_reviews import amazon_in, write_multicat
+from builders.horizon_reviews import amazon_in
 from harness_horizon.curation import build, describe, splits
 from harness_horizon.curation.engine import Engine, engine
 from harness_horizon.curation.ledger import complete_manifest, read_manifest
@@ -108,12 +108,9 @@ HISTORIES = {
 }
 
 
-def test_a_history_is_ordered_by_time_category_and_row(made):
+def test_a_history_is_ordered_by_time_category_and_row_and_all_is_as_plain_dictionaries_give(made):
     found = {user: [item for item, _ in rows] for user, rows in made["histories"].items()}
     assert found == HISTORIES | {one: ["b1", "b2", "g1", "g2", "t1"] for one in PEOPLE}
-
-
-def test_all_of_it_is_what_plain_dictionaries_give(made):
     assert_equal(made, expected(REVIEWS, TITLES))
 
 
@@ -155,11 +152,7 @@ def test_no_folder_is_taken_for_a_pattern_or_a_partition(tmp_path, made, packed)
     write_log(matched, {**REVIEWS, "Toys": [("wrong", "t1", TAU)]}, TITLES, packed=packed)
     built(matched)
     assert read_build(built(odd).rename(tmp_path / "out")) == made
-
-
-def test_csv_in_such_a_folder_keeps_its_columns(tmp_path):
-    file = tmp_path / "user_id=bob" / "a?" / "Books.csv"
-    file.parent.mkdir(parents=True)
+    file = odd / "Books.csv"
     file.write_text("user_id,parent_asin,rating,timestamp\nu1,b1,4.0,5\n")
     with engine(tmp_path, 500_000_000) as database:
         assert database.rows(raw_rows(database, file, "reviews")) == [("u1", "b1", "5")]
@@ -194,27 +187,29 @@ def published(folder, lives=LIVES, *, many=30, **options):
 
 
 def test_published_draws_users_as_the_authors_scripts(tmp_path):
-    made = read_build(published(tmp_path, held_out=70))
+    made = read_build(published(tmp_path / "many", held_out=70))
     roles = ("held_out", "trained", "tested", "validating")
     kinds = {role: {one.partition("-")[0] for one in made[role]} for role in roles}
     assert kinds["held_out"] <= {"tests", "short", "new"}
-    assert kinds["tested"] == {"tests"}
-    assert kinds["validating"] == {"validates"}
+    assert (kinds["tested"], kinds["validating"]) == ({"tests"}, {"validates"})
     assert kinds["trained"] == {"tests", "validates", "new", "later", "old"}
     # A tenth of the 90 users of 2020 is held out.
     assert len(made["held_out"]) == 9
     assert made["tested"] | made["validating"] <= made["trained"]
     assert {user.partition("-")[0] for user, *_ in made["1b"]} <= {"tests", "new"}
-
-
-def test_published_sets_users_aside_who_need_no_item_before_2019(tmp_path):
+    # Those set aside need no item before 2019.
     early = [TAU - 500 * DAY + place for place in range(5)]
     lives = {"late": [LAST, LAST + 1, LAST + 2, TAU, TAU + DAY], "old": early}
-    made = read_build(published(tmp_path, lives, many=100))
+    made = read_build(published(tmp_path / "late", lives, many=100))
     # Ten of 100 users of 2020 are held out, and nine of the 90 who are left are set aside.
     left = set(made["histories"]) - made["held_out"] - made["trained"]
     assert len(made["held_out"]) == 10
     assert (len(left), {user.partition("-")[0] for user in left}) == (9, {"late"})
+    # Fewer are tested where fewer are trained on.
+    assert settings_of(tmp_path, trained=5000).most_tested == 5000
+    assert settings_of(tmp_path).rules()["tested"] == 25_000
+    with pytest.raises(ValueError, match="tested=6000 is more than trained=5000"):
+        settings_of(tmp_path, trained=5000, tested=6000)
 
 
 def test_published_validates_with_every_item_of_2019(tmp_path):
@@ -225,13 +220,6 @@ def test_published_validates_with_every_item_of_2019(tmp_path):
     assert histories.tolist() == [[1]] * len(targets) and not targets.any()
     assert len(targets) == 2 * len(read_build(out)["tested"]) > 0
     assert read_manifest(out).totals["audit"]["looked_for_validation_targets"] == len(targets)
-
-
-def test_fewer_are_tested_where_fewer_are_trained_on(tmp_path):
-    assert settings_of(tmp_path, trained=5000).most_tested == 5000
-    assert settings_of(tmp_path).rules()["tested"] == 25_000
-    with pytest.raises(ValueError, match="tested=6000 is more than trained=5000"):
-        settings_of(tmp_path, trained=5000, tested=6000)
 
 
 LAST_ROW = "SELECT user_id, items[first + 1:], times[first + 1:] FROM '{{}}/{}.parquet' LIMIT 1"
@@ -343,20 +331,18 @@ def test_rows_that_cannot_be_used_are_dropped_and_counted_by_cause(books):
     }
 
 
-def test_a_full_disk(books):
+def test_a_full_disk_and_one_with_too_little_room(books, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
+        assert "the disk has too little room" in failed(books, StorageError)
+    assert read_manifest(books / "out").parts == {}
     rows = [(f"{n * 7919:x}", f"b{n % 7}", TAU + n) for n in range(20_000)]
     write_log(books, {"Books": rows}, {})
     with room_for(20_000):
-        told = failed(books, StorageError)
-    assert told.splitlines()[0] == "DIR/out: cannot write"
+        told = failed(books, StorageError, out=books / "full")
+    assert told.splitlines()[0] == "DIR/full: cannot write"
     assert "repeat the same command: it continues where it stopped" in told
-    assert len(read_build(built(books))["histories"]) == 20_000
-
-
-def test_a_disk_with_too_little_room_is_told_before(books, monkeypatch):
-    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
-    assert "the disk has too little room" in failed(books, StorageError)
-    assert read_manifest(books / "out").parts == {}
+    assert len(read_build(built(books, out=books / "full"))["histories"]) == 20_000
 
 
 def test_csv_and_parquet_give_what_json_lines_give(books):
@@ -458,7 +444,9 @@ def test_a_killed_build_continues_and_ends_in_the_same_bytes(drawn_log, moment, 
     shutil.rmtree(out)
 
 
-def test_other_options_are_refused_with_what_differs(drawn_log):
+def test_other_options_and_inputs_with_another_content_are_refused_with_what_differs(
+    drawn_log, tmp_path
+):
     with pytest.raises(UsageError) as error:
         build.run(settings_of(drawn_log, partitions=3, seed=1, published=True))
     assert str(error.value).splitlines()[1:5] == [
@@ -467,6 +455,14 @@ def test_other_options_are_refused_with_what_differs(drawn_log):
         "      seed: 1 instead of 0",
         "  expected: the inputs and options of manifest.json, or another folder (--out)",
     ]
+    write_log(tmp_path, {"Zoo": [("u", "i1", TAU)]}, {"Zoo": {"i1": "A thing"}})
+    with pytest.raises(DataError):
+        built(tmp_path, least_items=2)  # begun, and stopped by an error
+    write_log(tmp_path, {"Zoo": [("you", "i1", TAU)]}, {})
+    with pytest.raises(UsageError) as error:
+        built(tmp_path, least_items=2)
+    changed = "reviews Zoo.jsonl: 83 bytes with another content, instead of 81 bytes"
+    assert error.value.found == changed
 
 
 def test_another_input_is_refused_and_a_new_date_or_memory_is_not(copy):
@@ -488,40 +484,23 @@ def test_another_input_is_refused_and_a_new_date_or_memory_is_not(copy):
     ]
 
 
-def test_an_input_with_another_content_is_refused(tmp_path):
-    write_log(tmp_path, {"Zoo": [("u", "i1", TAU)]}, {"Zoo": {"i1": "A thing"}})
-    with pytest.raises(DataError):
-        built(tmp_path, least_items=2)  # begun, and stopped by an error
-    write_log(tmp_path, {"Zoo": [("you", "i1", TAU)]}, {})
-    with pytest.raises(UsageError) as error:
-        built(tmp_path, least_items=2)
-    assert error.value.found == (
-        "reviews Zoo.jsonl: 83 bytes with another content, instead of 81 bytes"
-    )
+def test_folders_of_others_of_two_builds_and_with_changed_files_are_refused(copy, tmp_path):
+    import fcntl
 
-
-def test_a_file_that_was_changed_is_found(copy):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/mine.txt").write_text("mine")
+    with pytest.raises(UsageError, match="the folder for the histories is not empty"):
+        build.run(settings_of(copy, out=tmp_path / "mine"))
+    with (copy / "out" / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another process builds in this folder"):
+            build.run(settings_of(copy, partitions=3))
     file = copy / "out" / "train.parquet"
     data = bytearray(file.read_bytes())
     data[40] ^= 1
     file.write_bytes(data)
     with pytest.raises(DataError, match="a finished file is gone or was changed"):
         build.run(settings_of(copy, partitions=3))
-
-
-def test_a_folder_with_other_things_is_refused(drawn_log, tmp_path):
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(UsageError, match="the folder for the histories is not empty"):
-        build.run(settings_of(drawn_log, out=tmp_path))
-
-
-def test_two_builds_in_one_folder_are_refused(drawn_log):
-    import fcntl
-
-    with (drawn_log / "out" / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match="another process builds in this folder"):
-            build.run(settings_of(drawn_log, partitions=3))
 
 
 def test_ctrl_c_says_what_is_kept_and_the_same_command_continues(drawn_log, monkeypatch):
@@ -582,15 +561,14 @@ def test_tables_stand_beside_those_of_the_paper_and_figures_hold_the_distributio
     assert (items.x, items.y) == ((5.5, 11.5), (1 / 4, 2 / 8))
 
 
-def test_a_folder_that_is_not_complete(tmp_path):
-    with pytest.raises(DataError, match="no complete build"):
-        describe.run(describe.Settings(data=tmp_path))
+def test_a_folder_that_is_not_complete_is_not_described(tmp_path):
     write_log(tmp_path, BOUGHT, NAMED)
     with pytest.raises(DataError):
         build.run(settings_of(tmp_path, least_items=100))
-    with pytest.raises(DataError, match="no complete build") as error:
-        describe.run(describe.Settings(data=tmp_path / "out"))
-    assert error.value.found == "4 finished parts"
+    for folder, found in ((tmp_path, "no manifest.json"), (tmp_path / "out", "4 finished parts")):
+        with pytest.raises(DataError, match="no complete build") as error:
+            describe.run(describe.Settings(data=folder))
+        assert error.value.found == found
 
 
 @pytest.fixture(scope="session")
@@ -622,29 +600,3 @@ def test_all_beauty_under_its_official_names(amazon, tmp_path):
         user: sorted((time, item) for item, time in rows)
         for user, rows in made["histories"].items()
     } == {user: sorted(rows) for user, rows in wanted.items()}
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize(
-    ("untitled", "counts"), [("A thing", (354, 108, 80)), (None, (349, 103, 75))]
-)
-def test_users_of_many_categories_have_one_history(amazon, tmp_path, untitled, counts):
-    users, eligible, longest = counts
-    write_multicat(amazon, tmp_path, untitled=untitled)
-    out = built(tmp_path, least_items=100)
-    made = read_build(out)
-    assert read_manifest(out).totals["users"] == {
-        "with a usable review": 354,
-        "left without an item": 354 - users,
-        "left": users,
-    }
-    assert max(map(len, made["histories"].values())) == longest
-    fit = {
-        user
-        for user, rows in made["histories"].items()
-        if sum(time < TAU for _, time in rows) >= 3 and rows[-1][1] >= TAU
-    }
-    assert len(fit) == eligible
-    assert len(made["held_out"]) == 29
-    assert made["tested"] == fit - made["held_out"]
-    assert {user for user, *_ in made["1a"]} == {user for user, *_ in made["1c"]} == made["tested"]

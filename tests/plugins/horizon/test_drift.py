@@ -68,7 +68,7 @@ def rows_of(report, title):
     return {row[0]: dict(zip(found.columns, row, strict=True)) for row in found.rows}
 
 
-def test_entropy_and_kl_by_hand():
+def test_entropy_kl_and_what_is_between_two_groups_by_hand(monkeypatch):
     shares = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])
     assert entropy(shares) == pytest.approx([1.5 * math.log(2), 0.0])
     one, other = shares
@@ -76,9 +76,6 @@ def test_entropy_and_kl_by_hand():
     by_hand = 3 / 7 * math.log(3 / 5) + 4 / 7 * math.log(2)
     assert divergence(one, other, 0.25) == pytest.approx(by_hand)
     assert divergence(one, one, 0.25) == 0
-
-
-def test_what_is_between_two_groups_by_hand(monkeypatch):
     one = np.array([[0.5, 0.5], [1.0, 0.0]])
     other = np.array([[0.0, 1.0]])
     monkeypatch.setattr(drift.divergence, "__defaults__", (0.5,))
@@ -147,7 +144,7 @@ def test_users_are_bounded_and_chosen_by_hash(shops):
     assert few != others
 
 
-def test_a_document_is_all_titles_and_categories_of_a_user_in_their_order(shops):
+def test_a_document_is_all_titles_and_categories_of_a_user_and_the_same_in_every_process(shops):
     data = read_build(shops[True])
     expected = [
         (name, len(rows), " ".join(" ".join(data["items"][item]) for item, _ in rows))
@@ -155,6 +152,8 @@ def test_a_document_is_all_titles_and_categories_of_a_user_in_their_order(shops)
         for rows in (data["histories"][user] for user in data[role])
     ]
     assert sorted(drift._documents(Settings(data=""), shops[True])) == sorted(expected)
+    assert run_python(READ, shops[True]) == run_here(READ, shops[True])
+    assert study(shops[True], users=60, seed=1).sheets != study(shops[True], users=60).sheets
 
 
 READ = """
@@ -163,11 +162,6 @@ from pathlib import Path
 from harness_horizon.drift import Settings, _documents
 print(_documents(Settings(data=""), Path(sys.argv[1])))
 """
-
-
-def test_another_process_reads_the_same_documents_in_the_same_order(shops):
-    assert run_python(READ, shops[True]) == run_here(READ, shops[True])
-    assert study(shops[True], users=60, seed=1).sheets != study(shops[True], users=60).sheets
 
 
 def test_the_figures_hold_every_user_and_are_drawn(shops):

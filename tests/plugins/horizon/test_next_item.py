@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -42,7 +43,7 @@ def cases(**options):
     return list(DATA.cases(Options(**options)))
 
 
-def test_histories_roll_on_with_the_true_items_or_are_frozen_before_the_first_target():
+def test_histories_roll_on_or_are_frozen_and_negatives_are_the_same_each_time():
     found = cases()
     assert [(one.id, one.history, one.target, one.known) for one in found] == [
         ("u/2", (5, 6), 7, True), ("u/3", (5, 6, 7), 8, False), ("v/1", (7,), 5, True),
@@ -50,9 +51,6 @@ def test_histories_roll_on_with_the_true_items_or_are_frozen_before_the_first_ta
     assert [one.history for one in cases(prefix="frozen")] == [(5, 6), (5, 6), (7,)]
     # Only the latest items are asked about.
     assert [one.history for one in cases(length=1)] == [(6,), (7,), (7,)]
-
-
-def test_random_negatives_are_trained_items_and_the_same_each_time():
     data = replace(DATA, trained=np.arange(5, 300))
     found = list(data.cases(Options(negatives=100)))
     assert found == list(data.cases(Options(negatives=100)))
@@ -70,7 +68,7 @@ def scored(outcome, *, known=True, **options):
     return score_of(make_record(case, value), Options(**options))
 
 
-def test_a_target_without_training_is_a_miss_and_left_out_of_the_second_column():
+def test_a_target_without_training_is_a_miss_left_out_of_the_second_column_and_a_failure_no_value():
     assert scored(2.0).values["recall_10"] == scored(2.0).values["recall_10_known"] == 1
     assert scored(2.0).values["mrr_10"] == 0.5
     missed = scored(None, known=False)
@@ -82,9 +80,6 @@ def test_a_target_without_training_is_a_miss_and_left_out_of_the_second_column()
     found = scored(30.0, negatives=100)
     assert found.values["recall_20"] == 0
     assert found.missing["recall_100"] == found.missing["ndcg_50_known"] == "ranked_among_too_few"
-
-
-def test_a_failed_case_has_no_value():
     found = scored(CallFailed("server_error", "x"))
     assert not found.values and set(found.missing.values()) == {"next_item/server_error"}
 
@@ -96,14 +91,6 @@ def test_a_failed_case_has_no_value():
 )  # fmt: skip
 def test_a_wrong_ranking_is_unreadable(text):
     assert isinstance(read_ranking(text), Unreadable)
-
-
-async def test_the_rank_is_the_expected_one_among_equal_scores():
-    async def answer(*_, read, **__):
-        return read('{"items":[9,3,4],"scores":[2,1,1]}')
-
-    case = Case(id="u/1", user="u", history=(1,), target=4, known=True)
-    assert await ask(case, SimpleNamespace(ask=answer)) == Ranked(2.5, 3)
 
 
 def test_repeat_answers_with_the_history_the_latest_first():
@@ -167,6 +154,10 @@ def test_the_published_tables_are_shipped_and_no_cell_of_3_4_and_10():
     assert values["1a", "BERT4Rec", "ndcg_10"] == pytest.approx(0.264)
     assert values["1b", "SASRec", "recall_100"] == pytest.approx(0.346)
     assert main((), None).sheets == ()
+    table = TABLES.read("table7")
+    # 485.89 / 54.51 is not 9.07.
+    assert "8.91" in table.notes[0]
+    assert {row["attribute"]: row["Amazon Reviews"] for row in table.dicts()}["users"] == 54.51
 
 
 def test_the_tables_have_both_denominators_and_drops_with_intervals(tmp_path):
@@ -209,42 +200,35 @@ def test_random_rankings_agree_with_ir_measures(ties):
         scores = rng.integers(0, 40, 150) if ties else rng.permutation(150)
         items = rng.permutation(150)
         target = int(items[rng.integers(150)])
-        rank = rank_in(target, items, scores)
-        assert rank is not None
-        ranks.append(rank)
+        ranks.append(rank_in(target, items, scores))
         # The other one breaks ties by name, so it gets the target at the middle of those equal.
         order = items[np.lexsort((items, -scores))].tolist()
         order.remove(target)
-        order.insert(math.ceil(rank) - 1, target)
+        order.insert(math.ceil(ranks[-1]) - 1, target)
         runs[f"q{query}"] = {f"d{item}": -float(place) for place, item in enumerate(order)}
         truth[f"q{query}"] = {f"d{target}": 1}
-    whole = np.ceil(ranks)
-    found = metrics_of(whole)
+    whole, exact, better = (metrics_of(one) for one in (np.ceil(ranks), ranks, np.floor(ranks)))
     kinds = {"ndcg": measures.nDCG, "mrr": measures.RR, "recall": measures.R}
-    for cut in CUTS:
-        for name, kind in kinds.items():
-            theirs = measures.calc_aggregate([kind @ cut], truth, runs)[kind @ cut]
-            assert found[f"{name}@{cut}"].mean() == pytest.approx(theirs), (name, cut)
-            exact = metrics_of(ranks)[f"{name}@{cut}"]
-            better = metrics_of(np.floor(ranks))[f"{name}@{cut}"]
-            assert (found[f"{name}@{cut}"] <= exact).all()
-            assert (exact <= better).all()
+    for cut, (name, kind) in product(CUTS, kinds.items()):
+        theirs = measures.calc_aggregate([kind @ cut], truth, runs)[kind @ cut]
+        of = f"{name}@{cut}"
+        assert whole[of].mean() == pytest.approx(theirs), of
+        assert (whole[of] <= exact[of]).all() and (exact[of] <= better[of]).all()
     assert ties == any(rank != int(rank) for rank in ranks)
 
 
-def test_equal_scores_share_the_mean_of_their_places():
+async def test_equal_scores_share_the_mean_of_their_places():
     # Above are one of 9 and one of 7; three of 5 share the places 3, 4 and 5.
     assert rank_in(30, [10, 20, 30, 40, 50, 60], [5, 9, 5, 7, 5, 1]) == 4
     assert rank_in(20, [10, 20, 30], [5, 9, 9]) == 1.5
     assert rank_in(99, [1, 2], [0.5, 0.5]) is None
     assert expected_ranks(np.array([2]), np.array([3])).tolist() == [4.0]
 
+    async def answer(*_, read, **__):
+        return read('{"items":[9,3,4],"scores":[2,1,1]}')
 
-def test_table_7_has_what_does_not_fit_and_the_other_data_set():
-    table = TABLES.read("table7")
-    # 485.89 / 54.51 is not 9.07.
-    assert "8.91" in table.notes[0]
-    assert {row["attribute"]: row["Amazon Reviews"] for row in table.dicts()}["users"] == 54.51
+    case = Case(id="u/1", user="u", history=(1,), target=4, known=True)
+    assert await ask(case, SimpleNamespace(ask=answer)) == Ranked(2.5, 3)
 
 
 @pytest.mark.parametrize(

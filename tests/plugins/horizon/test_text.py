@@ -1,6 +1,7 @@
 """Tasks 2 and 3: cases, prompts, replies, scores, tables and training data."""
 
 import json
+from collections import Counter
 from math import log2
 from pathlib import Path
 from types import SimpleNamespace
@@ -148,7 +149,7 @@ def test_users_without_a_past_have_a_long_horizon_in_data_of_published_alone(mon
     assert (found[1].history, found[1].truths) == (("a",), ("b", "c"))
 
 
-def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned():
+def test_titles_are_cleaned_and_the_oldest_leave_first_or_are_cut():
     rows = {"u": ([None, " one\n pot ", "", "None", "a", " \t", "b\r\nc"], 4, 4)}
     data = Data(rows)
     found = cases(data)
@@ -157,9 +158,6 @@ def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned():
     ]  # fmt: skip
     assert (data.noted[NO_HISTORY], data.noted[NO_TITLE], data.noted[CUT]) == (0, 1, 0)
     assert cases({"u": ([None, "", "a"], 2, 2)}) == []
-
-
-def test_the_oldest_titles_leave_first_and_a_title_alone_is_cut():
     rows = {"u": ([LONG, "old", "new", LONG, "b"], 2, 2), "v": (["a", "b", "c"], 2, 2)}
     data = Data(rows)
     found = cases(data, history_characters=12)
@@ -182,20 +180,16 @@ def test_as_many_of_the_latest_titles_as_fit_are_shown(most, kept):
     assert len(shown) <= most
 
 
-def test_a_single_query_asks_for_the_next_item_alone():
+def test_a_single_query_asks_for_the_next_item_alone_and_the_setting_chooses_the_table():
     for other in ({"prompt": "one"}, {"first_k": 2}):
         with pytest.raises(UsageError, match="asked for with the next item"):
             load(Data(ROWS), Options(ask="long", **other))
     # Nor is there a first target without a history.
     with pytest.raises(DataError, match="a row is bad"):
         cases({"u": (["a", "b"], 2, 2)})
-
-
-def test_the_setting_chooses_the_table_and_a_run_its_users():
     data = Data(ROWS, most=1)
     found = load(data, Options(setting="1c"))
-    assert data.asked == "cases_1c"
-    assert found.users == {"u"}
+    assert (data.asked, found.users) == ("cases_1c", {"u"})
     assert isinstance(found, TitleData) and len(found.items) == 64
 
 
@@ -245,15 +239,12 @@ def test_each_prompt_shows_the_json_that_it_asks_for(prompt, fields):
     assert list(json.loads(shown)) == fields
 
 
-def test_the_layout_of_the_code_has_a_system_message_and_another_separator():
+def test_the_code_has_a_system_message_and_another_separator_and_titles_are_shown_as_they_are():
     assert {*PROMPTS} == {"next", "next_code", "long", "long_code", "one"}
     for prompt in ("next_code", "long_code"):
         system, user = rendered(prompt)
         assert (system.role, user.role) == ("system", "user")
         assert user.content.startswith("History: A pot |<SEP>| A kite |<SEP>| ")
-
-
-def test_a_title_is_shown_as_it_is():
     [message] = rendered("next", ["{{ 7 }} <b> \" ' & é"])
     assert "History: {{ 7 }} <b> \" ' & é\n" in message.content
 
@@ -328,13 +319,10 @@ def test_what_is_whole_and_a_query_is_kept(reply, found):
     assert texts(reply)[0] == found
 
 
-def test_line_ends_become_blanks_and_one_text_is_enough_for_one_query():
+def test_line_ends_become_blanks_one_text_is_enough_and_descriptions_have_their_own_field():
     assert texts('{"queries": ["red\\n pot ", "b"]}')[0] == ["red pot", "b"]
     assert texts('{"queries": "red pot"}')[0] == ["red pot"]
     assert texts(WHOLE, QueriesReader(field="queries", most=1))[0] == TEN[:1]
-
-
-def test_descriptions_have_their_own_field():
     read = QueriesReader(field="item_descriptions_timewise", most=10)
     both = {"guideline": "x", "queries": ["no"], "item_descriptions_timewise": TEN}
     assert texts(json.dumps(both), read)[0] == TEN
@@ -359,58 +347,45 @@ def values(found, options=NEXT, queries=10):
     return values_of(hits_of(found), len(found.truths), queries, options)
 
 
+def hold(found, **wanted):
+    assert {name: found[name] for name in wanted} == pytest.approx(wanted)
+
+
 def test_the_title_itself_is_exact_and_a_near_one_counts_by_cosine_alone():
     found = values(answer((3, 0.8, 0, 0.9), (7, 0.7, 0, 1.0), (9, 0.6, 0, 0.8999)))
-    assert (found["recall_10"], found["precision_10"]) == (1, 0.1)
-    assert found["ndcg_10"] == pytest.approx(1 / log2(3))
-    assert (found["recall_10_cosine"], found["precision_10_cosine"]) == (1, 0.2)
-    assert found["ndcg_10_cosine"] == 1
-    assert found["precision_100_cosine"] == pytest.approx(0.02)
+    hold(found, recall_10=1, precision_10=0.1, ndcg_10=1 / log2(3))
+    hold(found, recall_10_cosine=1, precision_10_cosine=0.2, ndcg_10_cosine=1)
+    hold(found, precision_100_cosine=0.02)
     assert "published_recall_10" not in found
     # What is found behind a cut does not count there.
     others = [(number, 0.5, 0, 0.1) for number in range(100, 110)]
     found = values(answer(*others, (7, 0.4, 0, 1.0)))
-    assert (found["recall_10"], found["recall_20"]) == (0, 1)
-    assert found["ndcg_20"] == pytest.approx(1 / log2(12))
+    hold(found, recall_10=0, recall_20=1, ndcg_20=1 / log2(12))
 
 
-def test_the_share_of_true_titles_is_no_more_than_one_and_the_published_recall_can_be():
+def test_the_share_of_true_titles_is_at_most_one_and_a_title_near_to_several_finds_them_all():
     near = [(number, 0.8, 0, 0.95) for number in range(20, 25)]
     found = values(answer((8, 0.9, 1, 1.0), *near, truths=(7, 8)), TASK_3)
-    assert (found["recall_10"], found["recall_10_cosine"]) == (0.5, 1)
-    assert found["published_recall_10"] == 3
-    assert found["precision_10_cosine"] == 0.6
-    assert found["ndcg_10"] == pytest.approx(1 / (1 + 1 / log2(3)))
-    assert found["ndcg_10_cosine"] == pytest.approx(1)
-
-
-def test_a_title_near_to_several_true_ones_finds_them_all_and_is_ranked_for_the_nearest():
+    hold(found, recall_10=0.5, recall_10_cosine=1, published_recall_10=3, precision_10_cosine=0.6)
+    hold(found, ndcg_10=1 / (1 + 1 / log2(3)), ndcg_10_cosine=1)
     found = ((20, 0.8, 1, 0.97), (21, 0.7, 0, 0.3))
-    answered = Answer(found, (7, 8, 9), ((0.5,) * 3,), ((0, 0, 0.9), (0, 2, 0.8999)))
-    got = values(answered, TASK_3)
-    assert got["recall_10_cosine"] == pytest.approx(2 / 3) and got["recall_10"] == 0
-    assert got["published_recall_10"] == pytest.approx(1 / 3)
-    assert got["precision_10_cosine"] == 0.1
-    assert got["ndcg_10_cosine"] == pytest.approx(1 / (1 + 1 / log2(3) + 1 / log2(4)))
+    also = ((0, 0, 0.9), (0, 2, 0.8999))
+    got = values(Answer(found, (7, 8, 9), ((0.5,) * 3,), also), TASK_3)
+    hold(got, recall_10_cosine=2 / 3, recall_10=0, published_recall_10=1 / 3)
+    hold(got, precision_10_cosine=0.1, ndcg_10_cosine=1 / (1 + 1 / log2(3) + 1 / log2(4)))
     behind = Answer(((21, 0.7, 0, 0.3),) * 10 + found[:1], (7, 8), ((0.5,) * 2,), ((10, 0, 0.9),))
-    got = values(behind, TASK_3)
-    assert (got["recall_10_cosine"], got["recall_20_cosine"]) == (0, 1)
+    hold(values(behind, TASK_3), recall_10_cosine=0, recall_20_cosine=1)
 
 
 def test_with_the_published_merge_each_query_gives_a_tenth_of_k_and_doubles_count():
     rows = [[7, *range(100, 109)], [*range(200, 202), 7, *range(202, 209)]]
     found = answer(*((row, 0.5, 0, 0.1) for one in rows for row in one))
     merged = values(found, Options(merge="published"), queries=2)
-    assert merged["recall_10"] == 1 and merged["precision_10"] == 0.1
-    assert merged["precision_20"] == 0.05
-    assert merged["precision_50"] == 2 / 50
-    assert merged["recall_50"] == 1
-
-
-def test_the_cosines_are_the_mean_of_all_and_of_the_nearest_query_of_each_title():
+    hold(merged, recall_10=1, precision_10=0.1, precision_20=0.05)
+    hold(merged, recall_50=1, precision_50=2 / 50)
+    # The cosines are the mean of all and of the nearest query of each title.
     found = hits_of(Answer(((1, 0.5, 0, 0.1),), (7, 8), ((0.2, 0.8), (0.6, 0.4))))
-    assert found.mean == pytest.approx(0.5)
-    assert found.best == pytest.approx(0.7)
+    assert (found.mean, found.best) == pytest.approx((0.5, 0.7))
 
 
 @pytest.mark.parametrize("truths", [1, 3, 10])
@@ -507,11 +482,13 @@ def test_one_query_is_all_where_one_was_asked_for(prompt, queries):
     assert found.values["recall_10_whole"] == 1
 
 
-def test_a_long_horizon_has_one_unit_a_user():
+def test_a_long_horizon_has_one_unit_a_user_and_the_main_metrics_are_recalls_at_ten():
     found = scores(("u", HIT), ("v", NO_LIST), options=TASK_3)
     assert list(found) == ["u/0", "v/1"]
     assert found["u/0"].values["published_recall_50_whole"] == 1
     assert found["v/1"].missing["published_recall_100"] == "generate/no_list"
+    assert HORIZON_TEXT.main == ("recall_10", "recall_10_cosine")
+    assert column_of("horizon_query", "recall_10") == "recall_10_cosine"
 
 
 PRINTED = {
@@ -531,14 +508,12 @@ def test_the_published_tables_are_those_of_the_page():
     results = HORIZON_TEXT.published()
     every = {(one.task, one.model, one.metric): one.value for one in results}
     assert len(every) == 2 * 3 * 6
-    assert every["horizon_query", "Qwen3-8B", "recall_10_cosine_whole"] == pytest.approx(0.0206)
-    assert every["horizon_long", "Gemma2-9B", "published_recall_100_whole"] == pytest.approx(0.1039)
-    assert every["horizon_long", "Qwen3-8B", "precision_50_cosine_whole"] == pytest.approx(0.0065)
-    assert column_of("horizon_query", "recall_10") == "recall_10_cosine"
-
-
-def test_the_main_metrics_are_recall_at_ten_of_titles_and_of_what_is_alike():
-    assert HORIZON_TEXT.main == ("recall_10", "recall_10_cosine")
+    for *key, value in (
+        ("horizon_query", "Qwen3-8B", "recall_10_cosine_whole", 0.0206),
+        ("horizon_long", "Gemma2-9B", "published_recall_100_whole", 0.1039),
+        ("horizon_long", "Qwen3-8B", "precision_50_cosine_whole", 0.0065),
+    ):
+        assert every[tuple(key)] == pytest.approx(value)
 
 
 MOST_BYTES = 8_192
@@ -613,17 +588,12 @@ def test_a_table_names_what_was_searched_and_its_published_rows_are_of_held_out_
         assert any(COMPARABLE_IF in note for note in sheet.notes) == (papers > 0)
 
 
-def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(tmp_path):
-    for merge in ("round_robin", "published"):
-        result = ran(tmp_path, ["horizon_query"], knowing("d"), set={"merge": merge}, limit=1)
-        [task] = finished(result)
-        metrics = task.summary.metrics
-        assert metrics["recall_10"].value == metrics["recall_10_user"].value == 1
-        assert metrics["precision_10"].value == pytest.approx(0.1)
-        assert metrics["cosine_best"].value == pytest.approx(1, abs=1e-3)
-
-
-THOUGHT = "4,316 tokens, 4,096 of them for reasoning"
+@pytest.mark.parametrize("merge", ["round_robin", "published"])
+def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(tmp_path, merge):
+    result = ran(tmp_path, ["horizon_query"], knowing("d"), set={"merge": merge}, limit=1)
+    metrics = {name: one.value for name, one in result.summaries[0].metrics.items()}
+    hold(metrics, recall_10=1, recall_10_user=1, precision_10=0.1)
+    assert metrics["cosine_best"] == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize("thinks", [True, False])
@@ -632,15 +602,18 @@ def test_what_a_thinking_model_had_beside_table_9_is_in_the_setting_and_the_stam
 ):
     monkeypatch.setattr(ScriptedModel, "thinks", lambda _: thinks)
     result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=1)
-    stamps = [one.not_comparable_because for one in result.summaries]
-    why = ["the candidate thinks: 4,316 tokens, the published 220",
-           "the candidate thinks: 4,446 tokens, the published 350"]  # fmt: skip
-    assert [one in stamp for one, stamp in zip(why, stamps, strict=True)] == [thinks, thinks]
-    assert not any("thinks" in one for stamp in stamps for one in stamp) or thinks
-    sheets = main(finished(result), None).sheets
-    assert [sheet.rows[0][1] for sheet in sheets] == (
-        [THOUGHT, THOUGHT.replace("4,316", "4,446")] if thinks else ["", ""]
-    )
+    why = [
+        [one for one in summary.not_comparable_because if "thinks" in one]
+        for summary in result.summaries
+    ]
+    own, sheets = ("4,316", "4,446"), main(finished(result), None).sheets
+    assert why == [
+        [f"the candidate thinks: {tokens} tokens, the published {most}"] if thinks else []
+        for tokens, most in zip(own, (220, 350), strict=True)
+    ]
+    assert [sheet.rows[0][1] for sheet in sheets] == [
+        f"{tokens} tokens, 4,096 of them for reasoning" if thinks else "" for tokens in own
+    ]
 
 
 SEARCH = Search(id="u/1", user="u", shown=1, queries=Queries(("a", "b")), truths=("t",))
@@ -653,15 +626,6 @@ async def answered(merge="round_robin", **changes):
     return await work_at_desk(RETRIEVE, SEARCH, answers, benchmark="horizon_text", options=options)
 
 
-@pytest.mark.parametrize("merge", ["round_robin", "published"])
-async def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(merge):
-    worked = await answered(merge)
-    assert json.loads(worked.requests[0].messages[0].content) == {
-        "queries": ["a", "b"], "truths": ["t"], "k": 100, "merge": merge,
-    }  # fmt: skip
-    assert worked.outcome.near == ((0, 0),)
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -669,14 +633,20 @@ async def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_tas
         ("found", [[0, 0.5, -1, 0.95]]), ("also", [[0, 1, 0.95]]), ("also", [[100, 0, 0.95]]),
     ],
 )  # fmt: skip
-async def test_an_answer_that_does_not_fit_its_question_is_a_failure(field, value):
+async def test_a_catalogue_is_asked_for_a_hundred_titles_and_what_does_not_fit_is_a_failure(
+    field, value
+):
+    for merge in ("round_robin", "published"):
+        worked = await answered(merge)
+        assert json.loads(worked.requests[0].messages[0].content) == {
+            "queries": ["a", "b"], "truths": ["t"], "k": 100, "merge": merge,
+        }  # fmt: skip
+        assert worked.outcome.near == ((0, 0),)
     assert (await answered(**{field: value})).outcome.cause == "schema"
 
 
 def knowing(name):
     """A candidate that knows what follows, since the same titles follow in the sample."""
-    from builders.horizon import rows_of
-    from harness_horizon.recommenders.training_data import SAMPLE
 
     after = {}
     for row in rows_of(SAMPLE / "cases-1d.parquet"):
@@ -699,43 +669,33 @@ def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path):
         Reply(text="I would rather not."),
         Reply(text="", finish="refused"),
     ]
-
-    def answer(request):
-        return replies[len(request.messages[0].content) % 4]
-
-    result = ran(tmp_path, ["horizon_query"], ScriptedModel(answer, name="short"))
-    [task] = finished(result, "short")
-    summary = task.summary
-    missing = summary.metrics["recall_10"].missing
-    assert {"generate/no_list", "generate/refused"} == set(missing)
-    assert summary.counts["cut replies"] > 0
-    n = summary.metrics["recall_10"].n
-    assert summary.counts["fewer queries than asked for"] == n
-    assert summary.metrics["recall_10_whole"].n == 0
-    report = main([task], None)
-    assert [row[2] for row in report.sheets[0].rows[:2]] == ["all", "by user"]
-    assert any("cut replies" in note and "no_list" in note for note in report.sheets[0].notes)
+    short = ScriptedModel(lambda asked: replies[len(asked.messages[0].content) % 4], name="short")
+    [task] = finished(ran(tmp_path, ["horizon_query"], short), "short")
+    counts, recall = task.summary.counts, task.summary.metrics["recall_10"]
+    assert {"generate/no_list", "generate/refused"} == set(recall.missing)
+    assert counts["cut replies"] > 0
+    assert counts["fewer queries than asked for"] == recall.n
+    assert task.summary.metrics["recall_10_whole"].n == 0
+    sheet = main([task], None).sheets[0]
+    assert [row[2] for row in sheet.rows[:2]] == ["all", "by user"]
+    assert any("cut replies" in note and "no_list" in note for note in sheet.notes)
 
 
 def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path):
     """With ten queries of sixty characters; the titles of the history are the prompt's."""
-
-    def answer(_):
-        text = "a cast iron skillet for camping that lasts for years {:>6}"
-        return json.dumps({"queries": [text.format(number) for number in range(10)]})
-
-    result = ran(tmp_path, ["horizon_query"], ScriptedModel(answer, name="long"), limit=2)
-    [task] = finished(result, "long")
-    folder = task.path / task.entry.folder
-    sizes = {}
+    text = "a cast iron skillet for camping that lasts for years {:>6}"
+    said = json.dumps({"queries": [text.format(number) for number in range(10)]})
+    long = ScriptedModel(lambda _: said, name="long")
+    [task] = finished(ran(tmp_path, ["horizon_query"], long, limit=2), "long")
+    sizes = Counter()
     for file in ("1-generate.jsonl", "2-retrieve.jsonl", "scores.jsonl"):
-        for line in (folder / file).read_text("utf-8").splitlines():
+        for line in (task.path / task.entry.folder / file).read_text("utf-8").splitlines():
             found = json.loads(line)
             prompt = found.get("item", {}).get("history", [])
             if file.startswith("1"):
                 prompt = [prompt, [one["content"] for one in found["calls"][0]["messages"]]]
-            taken = len(line.encode()) - len(json.dumps(prompt, ensure_ascii=False).encode())
-            sizes[found["id"]] = sizes.get(found["id"], 0) + taken
+            own = len(json.dumps(prompt, ensure_ascii=False).encode())
+            sizes[found["id"]] += len(line.encode()) - own
     cases = [size for name, size in sizes.items() if "/" in name]
     assert len(cases) == len(list(task.records("generate")))
     assert max(cases) <= MOST_BYTES, max(cases)
@@ -750,6 +710,7 @@ def check(kind, **details):
 
 
 def test_only_a_catalogue_of_the_same_items_suits():
+    assert HORIZON_TEXT.suits is suits
     check("catalogue", items="a" * 64)
     check("openai", recorded="digest")
     with pytest.raises(UsageError, match="no catalogue of the items") as error:
@@ -758,16 +719,6 @@ def test_only_a_catalogue_of_the_same_items_suits():
     assert "an index of items aaaaaaaaaaaa" in str(error.value)
     with pytest.raises(UsageError, match="no catalogue of the items"):
         check("openai")
-
-
-def test_an_index_of_another_catalogue_ends_the_run_before_a_question(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness_horizon.text.histories.items_digest", lambda _: "f" * 64)
-    with pytest.raises(UsageError, match="no catalogue of the items") as error:
-        harness.evaluate(
-            "horizon_query", model="baseline", data="sample", output_path=tmp_path, quiet=True
-        )
-    assert "an index of items ffffffffffff" in str(error.value)
-    assert not list(tmp_path.rglob("*.jsonl"))
 
 
 def exported(folder, **options):
@@ -797,12 +748,6 @@ def test_each_line_is_the_question_of_one_and_the_last_title_of_a_training_histo
     assert in_tests > 0 and in_training > len(lines) and shared == 0
 
 
-def test_training_data_is_not_written_over(tmp_path):
-    exported(tmp_path)
-    with pytest.raises(UsageError, match="already contains training data"):
-        exported(tmp_path)
-
-
 HISTORY = (("u", 1), ("u", "a", None), ("u", 2), ("u", "b", None))
 
 
@@ -825,7 +770,7 @@ def test_a_pair_with_what_a_test_asks_of_its_user_is_left_out_by_number_and_by_t
     assert not (tmp_path / FILE).exists()
 
 
-def test_the_pairs_of_a_user_are_the_last_items_and_their_traces():
+def test_the_pairs_of_a_user_are_the_last_items_and_tests_ask_for_all_that_their_cases_hold():
     settings = Settings(data=Path("sample"), out=Path("out"), per_user=2, history_characters=10)
     found = list(pairs_of(settings, "u", [1, 2, 3], ["one\nlong title", "b", "c"]))
     assert [(one.history, one.title) for one in found] == [(("one long t",), "b"), (("b",), "c")]
@@ -834,19 +779,6 @@ def test_the_pairs_of_a_user_are_the_last_items_and_their_traces():
     # The trace of a title is that of the same title in other spacing.
     own, other = traces("u", 1, " red\n pot "), traces("u", 2, "red pot")
     assert own[1] == other[1] == ("u", "red pot", None)
-
-
-def test_a_leak_that_was_not_left_out_writes_nothing(tmp_path, monkeypatch):
-    real = sft_export.audit
-    monkeypatch.setattr(
-        sft_export, "audit", lambda tested, found, *rest: real(tested, found | tested, *rest)
-    )
-    with pytest.raises(DataError, match="contains test items"):
-        exported(tmp_path)
-    assert not (tmp_path / FILE).exists()
-
-
-def test_what_tests_ask_of_users_to_train_on_is_all_that_their_cases_hold():
     _, tested = read_pairs(Settings(data=Path("sample"), out=Path("out")), SAMPLE)
     trained = {row["user_id"] for row in rows_of(SAMPLE / "train.parquet")}
     wanted = {
@@ -857,3 +789,19 @@ def test_what_tests_ask_of_users_to_train_on_is_all_that_their_cases_hold():
         for item in row["items"][row["first"] :]
     }
     assert {one for one in tested if len(one) == 2} == wanted
+
+
+def test_a_leak_that_was_not_left_out_writes_nothing_and_nothing_is_written_over(
+    tmp_path, monkeypatch
+):
+    real = sft_export.audit
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            sft_export, "audit", lambda tested, found, *rest: real(tested, found | tested, *rest)
+        )
+        with pytest.raises(DataError, match="contains test items"):
+            exported(tmp_path)
+    assert not (tmp_path / FILE).exists()
+    (tmp_path / FILE).touch()
+    with pytest.raises(UsageError, match="already contains training data"):
+        exported(tmp_path)

@@ -36,7 +36,7 @@ async def llm(question, reply):
     return await judge.judge(question, ask), ask
 
 
-async def test_llm_gives_the_template_the_parts_of_a_selection():
+async def test_llm_gives_the_template_the_parts_of_a_selection_and_of_a_classification():
     question = Select(
         prompt="support", subject="trains", options=OPTIONS, at_most=2, variables={"language": "en"}
     )
@@ -56,6 +56,13 @@ async def test_llm_gives_the_template_the_parts_of_a_selection():
             3,
         )
     ]
+    question = Classify(prompt="kind", texts=OPTIONS[:2], labels=("travel", "food"))
+    verdict, ask = await llm(question, '["travel", "food"]')
+    assert verdict == Classified(labels=("travel", "food"), rung="strict")
+    assert ask.asked[0][1] == {"texts": list(OPTIONS[:2]), "labels": ["travel", "food"]}
+    question = Select(prompt="p", subject="x", options=("y",), variables={"subject": "z"})
+    with pytest.raises(ValueError, match="subject"):
+        await llm(question, "1")
 
 
 async def test_a_label_of_the_same_form_that_does_not_exist_is_counted():
@@ -69,58 +76,36 @@ async def test_a_label_of_the_same_form_that_does_not_exist_is_counted():
         assert isinstance(verdict, NoVerdict)
 
 
-async def test_llm_classifies():
-    question = Classify(prompt="kind", texts=OPTIONS[:2], labels=("travel", "food"))
-    verdict, ask = await llm(question, '["travel", "food"]')
-    assert verdict == Classified(labels=("travel", "food"), rung="strict")
-    assert ask.asked[0][1] == {"texts": list(OPTIONS[:2]), "labels": ["travel", "food"]}
-
-
-async def test_llm_keeps_the_cause_of_a_failure():
+async def test_llm_asks_nothing_about_nothing_and_keeps_the_cause_of_a_failure():
     question = Select(prompt="p", subject="trains", options=OPTIONS)
     failed = CallFailed("timeout", "after 600 s")
     assert (await llm(question, failed))[0] == NoVerdict("timeout", "after 600 s")
     assert (await llm(question, "Not one that I would name."))[0].cause == "schema"
-
-
-async def test_llm_asks_nothing_about_nothing():
     verdict, ask = await llm(Select(prompt="p", subject="trains", options=()), "x")
     assert (verdict, ask.asked) == (Selected(chosen=(), rung="rule"), [])
     verdict, ask = await llm(Classify(prompt="p", texts=(), labels=("a",)), "x")
     assert (verdict, ask.asked) == (Classified(labels=(), rung="rule"), [])
 
 
-async def test_a_question_may_not_hide_its_parts_behind_variables_of_its_own():
-    question = Select(prompt="p", subject="x", options=("y",), variables={"subject": "z"})
-    with pytest.raises(ValueError, match="subject"):
-        await llm(question, "1")
-
-
 async def lexical(question, **args):
     return await make_lexical(JudgeParts(args=args)).judge(question, Recorder("never asked"))
 
 
-async def test_lexical_selects_by_overlap_the_best_first():
+async def test_lexical_selects_by_overlap_the_best_first_where_there_is_something_to_compare():
     question = Select(prompt="p", subject="Night journeys by train", options=OPTIONS)
     assert await lexical(question) == Selected(chosen=(2, 0), rung="rule")
     assert await lexical(question, share="1") == Selected(chosen=(2,), rung="rule")
     one = Select(prompt="p", subject="trains", options=OPTIONS, at_most=1)
     assert await lexical(one) == Selected(chosen=(0,), rung="rule")
-
-
-async def test_lexical_has_no_verdict_where_there_is_nothing_to_compare():
     verdict = await lexical(Select(prompt="p", subject="the … of", options=OPTIONS))
     assert verdict.cause == "no_words"
 
 
-async def test_lexical_classifies_by_the_part_of_a_label_that_is_held():
+async def test_lexical_classifies_by_the_part_of_a_label_held_and_is_named_after_its_share():
     question = Classify(
         prompt="p", texts=("Hobbies: board game nights", "Bread"), labels=("games", "hobby games")
     )
     assert await lexical(question) == Classified(labels=("games", None), rung="rule")
-
-
-def test_lexical_names_itself_after_its_share():
     assert make_lexical(JudgeParts()).name == "lexical"
     assert make_lexical(JudgeParts(args={"share": "0.25"})).name == "lexical:share=0.25"
     for args in ({"share": "0"}, {"share": "2"}, {"share": "nan"}):
@@ -241,7 +226,7 @@ async def test_the_label_given_most_often_is_the_texts(verdicts, labels, tied):
     assert verdict == Classified(labels=labels, rung="majority", tied=tied)
 
 
-async def test_what_is_behind_a_missing_quorum_is_each_cause_of_its_members_once():
+async def test_a_missing_quorum_has_each_cause_once_and_a_tie_about_every_text_no_verdict():
     unreadable, none_exists = NoVerdict("no_json"), NoVerdict("schema")
     verdict, _ = await decide(QUESTION, unreadable, none_exists, unreadable)
     assert verdict.causes == ("no_json", "schema")
@@ -249,9 +234,6 @@ async def test_what_is_behind_a_missing_quorum_is_each_cause_of_its_members_once
     several = NoVerdict("no_quorum", behind=("empty", "timeout"))
     verdict, _ = await decide(QUESTION, several, NoVerdict("timeout"))
     assert verdict.causes == ("empty", "timeout")
-
-
-async def test_a_tie_about_every_text_is_no_verdict():
     question = Classify(prompt="p", texts=("1",), labels=("A", "B"))
     verdict, votes = await decide(question, given("A"), given("B"))
     assert isinstance(verdict, NoVerdict)

@@ -99,15 +99,12 @@ def test_its_question_is_answered_by_a_model_and_by_its_judge(judge, installed, 
     assert value(result) == ("praise", "complaint", "complaint")
 
 
-def test_its_judge_keeps_what_its_model_says_in_both_orders(installed, tmp_path):
+def test_its_judge_keeps_and_selects_what_its_model_says_in_both_orders(installed, tmp_path):
     # By place: the first sentence is praise, in either order; so only the middle one is certain.
     result = judged(
         tmp_path, "reviews", "both-ways:", lambda _: "1. praise\n2. complaint\n3. complaint"
     )
     assert value(result) == (None, "complaint", None)
-
-
-def test_its_judge_selects_nothing_only_because_it_is_shown_first(installed, tmp_path):
     always_first = judged(tmp_path, "interests", "both-ways:", lambda _: "1")
     everything = judged(
         tmp_path, "interests", "both-ways:", lambda prompt: ",".join(

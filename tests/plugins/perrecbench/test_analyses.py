@@ -34,6 +34,7 @@ def test_cells_are_means_with_unreadable_groups_counted_0_and_the_average_is_of_
     tasks = [
         kept("ada", {**seven, "j1": -1.0, "j2": "rate/no_json"}, ask="pointwise"),
         kept("ada", {"i0": -1.0}, ask="listwise"),
+        kept("ada", {"i1": {"mae": 1.0}}, ask="rating"),  # is passed over
     ]
     ours, _, _, _, without = main(tasks, TableOptions()).sheets
     assert ours.columns == ("model", "easy point", "easy list", "avg. of 2")
@@ -85,6 +86,9 @@ def test_all_nine_cells_stand_in_the_order_of_table_1_beside_its_nearest_rows(ke
         "ada: tail of its list prompts: now; published: DEEPSEEK-V3-671B now, "
         "QWEN2.5-72B-IT not recorded, QWEN2.5-14B-IT plain",
     )
+    # A row of the very same average stands above.
+    same = main(nine(kept, "ben", 0.18), TableOptions()).sheets[1]
+    assert [row[0] for row in same.rows][:2] == ["published: CLAUDE-3.5-SONNET", "ben"]
 
 
 @pytest.mark.parametrize(
@@ -121,11 +125,6 @@ def test_neighbours_are_those_of_the_average_without_unreadable_groups_as_publis
     assert theirs.rows[2][11:] == (None, None)
 
 
-def test_a_published_row_of_the_very_same_average_stands_above(kept):
-    theirs = main(nine(kept, "ada", 0.18), TableOptions()).sheets[1]
-    assert [row[0] for row in theirs.rows][:2] == ["published: CLAUDE-3.5-SONNET", "ada"]
-
-
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
@@ -144,7 +143,7 @@ def test_no_published_row_stands_beside_what_was_asked_otherwise(kept, more, rea
     assert theirs.notes[-1] == f"no published rows next to {row[0]}: {reason}"
 
 
-def test_baselines_stand_in_the_same_layout_once_for_all_models(kept):
+def test_baselines_stand_in_the_same_layout_once_for_all_models_of_the_same_groups(kept):
     always = {"random": -1.0, "user_average": 0.0, "higher_average_first": 0.5}
     tasks = [
         kept("ada", {"i1": 1.0, "i2": "rate/no_json"}, ask="pointwise", always=always),
@@ -158,9 +157,6 @@ def test_baselines_stand_in_the_same_layout_once_for_all_models(kept):
         ("user_average", 0.0, 0.0, 0.0, 0.0, 0.0),
         ("higher_average_first", 0.5, 0.5, 0.5, 0.5, 0.5),
     )
-
-
-def test_baselines_of_other_groups_stand_apart_and_say_of_which(kept):
     tasks = [
         kept("ada", {"i1": 1.0, "i2": 1.0}, always={"random": 1.0}),
         kept("ada", {"j1": 1.0, "j2": 1.0}, always={"random": 0.0}, k=8),
@@ -192,32 +188,22 @@ def test_tasks_of_other_data_make_another_row(kept, more):
     ]  # fmt: skip
 
 
-def test_how_far_models_follow_the_averages_is_over_what_could_be_read(kept):
+def test_how_far_models_follow_the_averages_is_over_what_could_be_read_even_without_labels(kept):
     found = {
         f"i{number}": {"ptc": 1.0, "ptc_published": 1.0, "like_higher_average": like}
         for number, like in enumerate((1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     }
     found |= {"i6": {"like_higher_average": 1.0}, "i7": "rate/no_json"}
     ours, _, _, like, _ = main([kept("ada", found)], TableOptions()).sheets
-    assert like.rows == (("ada", pytest.approx(4 / 7), pytest.approx(4 / 7)),)
-    assert like.notes == ()
+    assert (like.rows, like.notes) == ((("ada", *[pytest.approx(4 / 7)] * 2),), ())
     # Seven of the eight groups have a label: i6 has none, i7 could not be read.
     assert ours.notes[-1] == "ada, easy: 7 of 8 groups have a label"
-
-
-def test_groups_without_any_label_leave_the_agreement_with_averages(kept):
     found = {"i1": {"like_higher_average": 1.0}, "i2": {"like_higher_average": 0.0}}
     ours, theirs, baselines, like, without = main([kept("ada", found)], TableOptions()).sheets
-    assert ours.rows == (("ada",),)
+    assert ours.rows == theirs.rows == (("ada",),)
     assert "ada: no group has a label" in ours.notes
-    assert (theirs.rows, baselines.rows) == ((("ada",),), ())
-    assert like.rows == (("ada", 0.5, 0.5),)
+    assert (baselines.rows, like.rows) == ((), (("ada", 0.5, 0.5),))
     assert without.rows == (("ada", "unreadable"),)
-
-
-def test_rating_tasks_are_passed_over(kept):
-    rating = kept("ada", {"i1": {"mae": 1.0}}, ask="rating")
-    assert len(main([rating, kept("ada", {"i1": 1.0})], TableOptions()).sheets[0].rows) == 1
 
 
 def test_each_way_of_asking_is_a_curve_over_sizes(kept):
@@ -336,8 +322,10 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
 
 def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
     found = {"i1": {"ptc": 1.0, "ptc_published": 0.5}, "i2": {"ptc": 0.0, "ptc_published": 0.5}}
-    tasks = [kept("ada", found), kept("ada", found, k=8, profile="no_text")]
-    ours, theirs, table_2 = tables.prompting(tasks, tables.PromptingOptions(published=True)).sheets
+    zero = [kept("ada", found)]
+    tasks = [*zero, kept("ada", found, k=8, profile="no_text")]
+    published = tables.PromptingOptions(published=True)
+    ours, theirs, table_2 = tables.prompting(tasks, published).sheets
     assert ours.rows[1][0] == "zero-shot without profile text, k 8"
     assert ours.columns[:3] == ("prompting", "easy point", "avg. of 1")
     assert ours.rows[0] == ("zero-shot", 0.5, 0.5, 0.0, 1.0)
@@ -346,13 +334,10 @@ def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
     assert table_2.rows[5] == (
         "CHAIN-OF-THOUGHT", 0.09, 0.26, 0.31, 0.08, 0.08, 0.08, 0.08, 0.05, 0.01, 0.12,
     )  # fmt: skip
-
-
-def test_one_method_shows_nothing_but_beside_the_published_ones(kept):
-    tasks = [kept("ada", {"i1": 1.0}), kept("ben", {"i1": 0.0})]
+    # One method shows nothing but beside the published ones.
     with pytest.raises(UsageError, match="all tasks have the same method\n  found:    zero-shot\n"):
-        tables.prompting(tasks, tables.PromptingOptions())
-    assert tables.prompting(tasks, tables.PromptingOptions(published=True)).sheets
+        tables.prompting(zero, tables.PromptingOptions())
+    assert tables.prompting(zero, published).sheets
 
 
 def test_several_runs_of_a_model_share_its_table_with_methods_in_the_order_of_table_2(kept):
@@ -381,7 +366,8 @@ def test_ways_and_their_mean_are_heat_maps_with_the_same_colours(kept):
     values = {(0, 2): 0.2, (0, 16): 0.4, (1, 2): -0.5}
     tasks = [kept("ada", {"i1": value}, shots=shots, k=k) for (shots, k), value in values.items()]
     tasks += [kept("ada", {"i1": 0.6}, shots=0, k=16, ask="listwise")]
-    report = shots.run(tasks, NoOptions())
+    # What was asked with one number alone makes no map.
+    report = shots.run([*tasks, kept("ben", {"i1": 0.1})], NoOptions())
     pointwise, listwise, mean, *_ = report.sheets
     assert pointwise.title.startswith("ada, easy, pointwise: ptc")
     assert pointwise.columns == ("shots", "k = 2", "k = 16")
@@ -400,12 +386,6 @@ def test_ways_and_their_mean_are_heat_maps_with_the_same_colours(kept):
             deepest=0.6,
         ),
     )
-
-
-def test_what_was_asked_with_one_number_alone_makes_no_map(kept):
-    varied = [kept("ben", {"i1": 0.1}, k=k) for k in (1, 2)]
-    [figure] = shots.run([kept("ada", {"i1": 0.1}), *varied], NoOptions()).figures
-    assert figure.title == "ben, easy, pointwise: ptc"
 
 
 @pytest.fixture
@@ -492,9 +472,6 @@ def test_each_domain_stands_at_the_mean_count_of_its_items(kept, tmp_path):
     assert figure.marks == (
         Points(label="ada", x=(20.0, 100.0), y=(0.25, 0.25), names=("books", "kitchen")),
     )
-
-
-def test_a_count_of_nothing_keeps_the_axis_plain(kept, tmp_path):
     counts = write_csv(tmp_path / "counts.csv", "item,count", "i1,0", "j1,5")
     tasks = [
         kept("ada", {"i1": 1.0}, domain="books"),
@@ -542,12 +519,10 @@ def test_answers_by_position_are_counted_by_level_and_together(recorded):
         ("ada", "hard", 1, 4, 1, 25.0, 3, 2, 1, 50.0, 2, two_thirds),
         ("ada", "all", 4, 9, 5, pytest.approx(500 / 9), 6, 4, 2, 50.0, 4, two_thirds),
     )
-
-
-def test_a_level_without_any_readable_answer_has_no_shares(recorded):
-    task = recorded("ada", {"tea": Unreadable("no_json", "compare")})
+    # A level without any readable answer has no shares.
+    task = recorded("ben", {"tea": Unreadable("no_json", "compare")})
     [sheet] = answers.positions([task], NoOptions()).sheets
-    assert sheet.rows == (("ada", "easy", 0, 0, 0, None, 0, 0, 0, None, 0, None),)
+    assert sheet.rows == (("ben", "easy", 0, 0, 0, None, 0, 0, 0, None, 0, None),)
 
 
 def test_counts_may_name_items_by_their_titles(recorded, tmp_path):

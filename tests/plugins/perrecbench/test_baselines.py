@@ -76,7 +76,7 @@ def test_weights_that_are_no_weights_and_what_needs_something_unknown():
     assert "both_averages" not in guesses(GROUP, None)
 
 
-def test_chance_is_drawn_from_the_item_and_who_is_in_the_group():
+def test_chance_is_drawn_from_the_item_and_who_is_in_the_group_and_tells_equal_likings_apart():
     drawn = [baseline_ranks(f"item{n}", GROUP, None)["random"] for n in range(600)]
     # The first draws, as they are on any machine.
     assert drawn[:3] == [(2, 1, 3), (1, 2, 3), (1, 2, 3)]
@@ -86,6 +86,11 @@ def test_chance_is_drawn_from_the_item_and_who_is_in_the_group():
     )
     mirrored = baseline_ranks("item0", tuple(reversed(GROUP)), None)["random"]
     assert mirrored == tuple(reversed(drawn[0]))
+    asked = {"query": KETTLE, "members": [FOND, FOND]}
+    assert {compare(asked, Random(seed)) for seed in range(9)} == {"[User A]", "[User B]"}
+    orders = {rank(asked, Random(seed)) for seed in range(9)}
+    assert orders == {'{"predicted_ranking": [1, 2]}', '{"predicted_ranking": [2, 1]}'}
+    assert rank(asked, Random(1)) == rank(asked, Random(1))
 
 
 KETTLE = {"title": "Brelto Gothic Kettle with Raven Handle", "author": None}
@@ -130,14 +135,6 @@ def test_a_rating_is_the_average_and_the_liking_within_the_scale():
     ):
         said = rate({"member": one, "query": KETTLE}, Random(1))
         assert json.loads(said) == {"predicted_rating": stars}
-
-
-def test_equal_likings_are_told_apart_by_chance_alone():
-    asked = {"query": KETTLE, "members": [FOND, FOND]}
-    assert {compare(asked, Random(seed)) for seed in range(9)} == {"[User A]", "[User B]"}
-    orders = {rank(asked, Random(seed)) for seed in range(9)}
-    assert orders == {'{"predicted_ranking": [1, 2]}', '{"predicted_ranking": [2, 1]}'}
-    assert rank(asked, Random(1)) == rank(asked, Random(1))
 
 
 def test_a_profile_names_the_words_that_were_rated_above_the_average_the_furthest_first():

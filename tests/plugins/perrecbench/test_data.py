@@ -134,16 +134,13 @@ def test_a_query_that_is_not_in_its_place_is_rated_as_the_group_says(publish, lo
     assert load_data.notes == {noted: 2}
 
 
-def test_equal_relative_ratings_share_a_rank_and_are_noted(publish, load_data):
+def test_what_is_left_out_short_or_equal_is_noted(publish, load_data):
     # 1 - 1.3 and 2 - 2.3 differ by 6e-17 as floating numbers.
     members = [("ann", 4, 1 - 1.3), ("bob", 2, 2 - 2.3), ("cid", 1, -0.5)]
     folder = publish(PEOPLE, level="medium", groups={"q": [members]})
     [group] = load_data(folder, ask="listwise", level="medium", profile="none").groups
     assert [one.rank for one in group.members] == [1, 1, 3]
     assert load_data.notes["groups in which users share a relative rating"] == 1
-
-
-def test_what_is_left_out_or_short_is_noted(publish, load_data):
     # Before the query Ann has four behaviours and Bob two.
     second = [("cid", 0, 0.5), ("ann", 4, 5 / 6)]
     folder = publish(PEOPLE, groups={"a": [], "q": [GROUP, second, second], "e": []})
@@ -225,27 +222,17 @@ def test_held_out_groups_have_ranks_and_lasting_ids(load_data, tmp_path):
     assert told(rows[::-1], k=1, profile="none") == found
 
 
-@pytest.fixture
-def real(real_data):
-    return real_data / "perrecbench"
-
-
 @pytest.mark.real_data
-@pytest.mark.parametrize(("level", "members", "labelled"), [("easy", 2, 130), ("medium", 3, 8)])
-def test_the_recorded_groups_load(real, load_data, level, members, labelled):
-    groups = load_data(real, ask="listwise", level=level).groups
-    assert len(groups) == len({one.id for one in groups}) == 200
-    assert {len(one.members) for one in groups} == {members}
-    assert {len(member.shown) for one in groups for member in one.members} == {4}
-    ranks = [tuple(member.rank for member in one.members) for one in groups]
-    assert sum(None not in one for one in ranks) == labelled
-    assert load_data.notes == {"groups without a whole true order": 200 - labelled}
-
-
-@pytest.mark.real_data
-def test_the_recorded_held_out_groups_load(real, load_data):
-    groups = load_data(real, ask="listwise", split="held_out").groups
-    assert len(groups) == len({one.id for one in groups}) == 463
+def test_the_recorded_groups_load(real_data, load_data):
+    folder = real_data / "perrecbench"
+    for level, members, labelled in (("easy", 2, 130), ("medium", 3, 8)):
+        groups = load_data(folder, ask="listwise", level=level).groups
+        assert len(groups) == len({one.id for one in groups}) == 200
+        assert {len(one.members) for one in groups} == {members}
+        assert {len(member.shown) for one in groups for member in one.members} == {4}
+        assert load_data.notes == {"groups without a whole true order": 200 - labelled}
+    groups = load_data(folder, ask="listwise", split="held_out").groups
+    assert len({one.id for one in groups}) == 463
     ranks = Counter(tuple(member.rank for member in one.members) for one in groups)
     assert ranks == {(2, 1): 241, (1, 2): 222}
 
@@ -287,25 +274,23 @@ def test_each_behaviour_of_the_published_list_is_asked_about_once(listed, load_d
     assert load_data.notes == {"behaviours left out as their user and item came before": 1}
 
 
-def test_behaviours_are_drawn_where_more_than_twenty_came_before_the_first_of_its_item(
+def test_behaviours_are_drawn_where_more_than_twenty_came_before_as_many_as_asked_for(
     publish, load_data
 ):
-    data = load_data(publish(RATERS), ask="rating", profile="none")
-    found = {one.id: (one.member.rating, one.member.item_average) for one in data.singles}
+    def drawn(folder, **more):
+        singles = load_data(folder, ask="rating", profile="none", **more).singles
+        return {one.id: (one.member.rating, one.member.item_average) for one in singles}
+
+    found = drawn(publish(RATERS))
     assert found == {"q/ann": (1.0, 5.0), "r/ann": (3.0, None)}
-
-
-def test_as_many_are_drawn_as_asked_for_and_a_limit_takes_the_first(publish, load_data):
     long = [*EARLIER, ("p", 4.0), *((f"q{place}", 3.0) for place in range(30))]
     folder = publish({"ann": long, "bob": long})
-
-    def ids(**more):
-        return [one.id for one in load_data(folder, ask="rating", profile="none", **more).singles]
-
-    assert (len(ids()), len(ids(behaviours=20))) == (60, 20)
-    assert ids(behaviours=20) == ids(behaviours=30)[:20]
-    assert ids(behaviours=20, limit=5) == ids(behaviours=20)[:5]
-    assert ids(behaviours=20) != ids(behaviours=20, seed=1)
+    assert len(drawn(folder)) == 60
+    twenty = [*drawn(folder, behaviours=20)]
+    assert len(twenty) == 20
+    assert twenty == [*drawn(folder, behaviours=30)][:20]
+    assert [*drawn(folder, behaviours=20, limit=5)] == twenty[:5]
+    assert twenty != [*drawn(folder, behaviours=20, seed=1)]
 
 
 LONG = [(f"b{place}", 1.0 + place % 5) for place in range(16)]

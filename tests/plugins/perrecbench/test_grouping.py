@@ -1,6 +1,5 @@
 """Groups built from hand-made review logs: rules, windows, draws, files, and their description."""
 
-import gzip
 import json
 import sys
 from importlib.machinery import ModuleSpec
@@ -104,17 +103,13 @@ def test_users_need_more_earlier_ratings_than_the_least(build):
     few = person("cem", -1, 0, before=20)
     assert groups(build(*many, few, min_history=20)) == {"thing": ["ann", "bob"]}
     nothing(build, many[0], few, min_history=20)
-
-
-def test_what_was_rated_at_the_same_moment_is_not_earlier(build):
+    # What was rated at the same moment is not earlier.
     bob = [*person("bob", 1, 0, before=2), rated("bob", "a thing first by name", 3, 0)]
     out = build(person("ann", 0, 0), bob)
     [users] = read(out, "item2group_avg_diff_sample-easy")["thing"]
     assert {user["user_id"]: user["history_len"] for user in users} == {"ann": 1, "bob": 2}
-    assert [one["parent_asin"] for one in read(out, "userid2history")["bob"]][2:] == [
-        "a thing first by name",
-        "thing",
-    ]
+    latest = [one["parent_asin"] for one in read(out, "userid2history")["bob"]][2:]
+    assert latest == ["a thing first by name", "thing"]
     nothing(build, person("ann", 0, 0, before=3), bob, min_history=2)
 
 
@@ -137,20 +132,17 @@ def six(item="thing", day=0.0):
 
 
 def test_an_item_keeps_at_most_five_users_by_a_stable_hash(build):
+    levels = ("easy", "medium", "hard")
+
     def drawn(**changed):
         out = build(*six(), **changed)
-        return {
-            user for level in ("easy", "medium", "hard") for user in groups(out, level)["thing"]
-        }
+        return frozenset(user for level in levels for user in groups(out, level)["thing"])
 
     of_seeds = [drawn(seed=seed) for seed in range(4)]
     assert drawn() == of_seeds[0]
-    assert all(len(users) <= 5 for users in of_seeds)
-    assert len(set(map(frozenset, of_seeds))) > 1
+    assert all(len(users) <= 5 for users in of_seeds) and len(set(of_seeds)) > 1
     assert [row[1] for row in build.report.sheets[0].rows[-2:]] == [6, 5]
-
-
-def test_of_users_who_cannot_both_be_in_a_group_a_stable_hash_takes_one(build):
+    # Of users who cannot both be in a group, a stable hash takes one.
     people = [
         person(f"{name} {number}", relative, 0, item=f"thing {number}")
         for number in range(12)
@@ -162,32 +154,25 @@ def test_of_users_who_cannot_both_be_in_a_group_a_stable_hash_takes_one(build):
 
 def test_levels_draw_two_three_and_four_users_of_the_same_items_independently(build):
     out = build(*(one for item in range(12) for one in six(f"thing {item}")), test_items=8)
-    levels = {level: groups(out, level) for level in ("easy", "medium", "hard")}
-    assert {level: {len(one) for one in every.values()} for level, every in levels.items()} == {
-        "easy": {2},
-        "medium": {3},
-        "hard": {4},
-    }
-    assert list(levels["easy"]) == list(levels["medium"]) == list(levels["hard"])
-    assert len(levels["easy"]) == 8
-    inside = [set(levels["easy"][item]) <= set(levels["medium"][item]) for item in levels["easy"]]
-    assert any(inside)
-    assert not all(inside)
+    easy, medium, hard = (groups(out, level) for level in ("easy", "medium", "hard"))
+    for level, members in ((easy, 2), (medium, 3), (hard, 4)):
+        assert {len(one) for one in level.values()} == {members}
+    assert list(easy) == list(medium) == list(hard)
+    assert len(easy) == 8
+    assert {set(easy[item]) <= set(medium[item]) for item in easy} == {True, False}
 
 
 def test_the_files_are_in_the_published_layout(build):
     ann, bob = person("ann", 0.5, 0), person("bob", -0.5, 2)
     out = build(ann, bob, behaviours=1000)
     assert sorted(path.name for path in (out / "all/all-processed").iterdir()) == [
-        "drawn_behavior.json",
-        "item2group_avg_diff_sample-easy.json",
-        "parentasin2item.json",
+        "drawn_behavior.json", "item2group_avg_diff_sample-easy.json", "parentasin2item.json",
         "userid2history.json",
-    ]
+    ]  # fmt: skip
     [[users]] = read(out, "item2group_avg_diff_sample-easy").values()
     assert sorted(users, key=lambda user: user["user_id"]) == [
-        {"user_id": "ann", "history_len": 1, "relative_rating": 0.5, "avg_rating": 3.0},
-        {"user_id": "bob", "history_len": 1, "relative_rating": -0.5, "avg_rating": 3.0},
+        {"user_id": user, "history_len": 1, "relative_rating": relative, "avg_rating": 3.0}
+        for user, relative in (("ann", 0.5), ("bob", -0.5))
     ]
     assert read(out, "userid2history")["bob"] == [
         {"parent_asin": "own of bob", "rating": 3.5, "timestamp": START - 98 * DAY},
@@ -195,11 +180,9 @@ def test_the_files_are_in_the_published_layout(build):
     ]
     assert read(out, "parentasin2item")["thing"] == {"title": "A thing"}
     assert read(out, "drawn_behavior") == [
-        {"user_id": "ann", "parent_asin": "thing", "rating": 3.5, "timestamp": START,
-         "history_len": 1},
-        {"user_id": "bob", "parent_asin": "thing", "rating": 2.5, "timestamp": START + 2 * DAY,
-         "history_len": 1},
-    ]  # fmt: skip
+        {**rated(user, "thing", rating, day), "history_len": 1}
+        for user, rating, day in (("ann", 3.5, 0), ("bob", 2.5, 2))
+    ]
 
 
 def test_behaviours_are_drawn_by_seed_with_their_histories(build):
@@ -353,24 +336,11 @@ def test_the_bytes_depend_on_neither_the_process_nor_the_order_of_rows_and_files
 @pytest.mark.real_data
 def test_real_reviews_make_groups_under_looser_rules(real_data, tmp_path):
     raw = real_data / "amazon-2023/All_Beauty/raw"
-    report = groups_tool.run(
-        Settings(
-            reviews=(f"beauty={raw / 'All_Beauty.jsonl.gz'}",),
-            meta=(raw / "meta_All_Beauty.jsonl.gz",),
-            out=tmp_path / "out",
-            window_days=60,
-            min_history=3,
-            min_difference=0.3,
-            least_members=3,
-            test_items=20,
-            domain_items=10,
-        )
-    )
-    rules, written = report.sheets
-    with gzip.open(raw / "All_Beauty.jsonl.gz") as file:
-        rows = [json.loads(line) for line in file]
-    pairs = {(row["user_id"], row["parent_asin"]) for row in rows}
-    assert (rules.rows[0][1], rules.rows[2][1]) == (len(rows), len(pairs))
+    loose = {"window_days": 60, "min_history": 3, "min_difference": 0.3, "least_members": 3}
+    files = {"reviews": (f"beauty={raw / 'All_Beauty.jsonl.gz'}",), "out": tmp_path / "out"}
+    meta = (raw / "meta_All_Beauty.jsonl.gz",)
+    settings = Settings(**files, meta=meta, test_items=20, domain_items=10, **loose)
+    rules, written = groups_tool.run(settings).sheets
     assert [row[3] for row in rules.rows] == sorted((row[3] for row in rules.rows), reverse=True)
     assert [row[:3] for row in written.rows[:2]] == [("all", "easy", 20), ("all", "medium", 20)]
     for level in ("easy", "medium", "hard"):
@@ -426,23 +396,24 @@ def test_statistics_are_of_the_first_group_of_each_item_beside_the_papers(data):
 
 
 def test_the_four_histograms_show_shares_of_each_split(data):
-    def shares(figure):
-        return {
+    figures = described(data).figures
+    shares = [
+        {
             mark.label: {
                 name: one for name, one in zip(mark.names, mark.values, strict=True) if one
             }
             for mark in figure.marks
         }
-
-    ratings, relative, lengths, dates = described(data).figures
-    assert shares(ratings) == {"to test": {"2": 50, "4": 50}, "held out": {"5": 50, "3": 50}}
-    assert ratings.marks[0].names == ("1", "2", "3", "4", "5")
-    assert shares(relative) == {"to test": {"-2": 50, "0.5": 50}, "held out": {"1": 100}}
-    assert shares(lengths) == {"to test": {"0-20": 100}, "held out": {"0-20": 100}}
-    assert shares(dates) == {
-        "to test": {"2020": 50, "2021": 50},
-        "held out": {"2020": 50, "2021": 50},
-    }
+        for figure in figures
+    ]
+    assert figures[0].marks[0].names == ("1", "2", "3", "4", "5")
+    lengths, dates = {"0-20": 100}, {"2020": 50, "2021": 50}
+    assert shares == [
+        {"to test": {"2": 50, "4": 50}, "held out": {"5": 50, "3": 50}},
+        {"to test": {"-2": 50, "0.5": 50}, "held out": {"1": 100}},
+        {"to test": lengths, "held out": lengths},
+        {"to test": dates, "held out": dates},
+    ]
 
 
 @pytest.mark.parametrize(("inside", "domain"), [("", "tea"), ("tea", "tea"), ("tea", "all")])
@@ -454,7 +425,7 @@ def test_a_domain_is_described_from_its_folder_or_the_one_around_it(data, inside
 
 
 class Letters:
-    """JudgeInput in for a tokenizer that makes a token of each character."""
+    """Stands in for a tokenizer: a token is a character."""
 
     @classmethod
     def from_pretrained(cls, name):

@@ -62,11 +62,14 @@ def test_a_rating_is_read_with_its_rung_or_has_a_cause(text, expected):
     assert outcome(read_rating(text)) == expected
 
 
-def test_a_failure_tells_what_was_found():
+def test_a_failure_tells_what_was_found_and_an_order_outside_of_its_key_is_not_read():
     assert read_rating('{"rating": "4/5"}') == Unreadable("schema", "'4/5' is no number")
     assert read_rating('{"rating": 7}') == Unreadable("out_of_range", "7 is not from 1 to 5")
     assert read_order(2)('{"rank": [1, 4]}').detail == "[1, 4] does not order 1 to 2"
     assert len(read_order(2)(json.dumps({"rank": ["x" * 5000]})).detail) < 120
+    assert outcome(read_order(2)("[2, 1]")) == "no_json"
+    assert outcome(read_order(2)('{"predicted_rating": 4}')) == "schema"
+    assert outcome(read_order(1)(BESIDE)) == ((1,), "strict")
 
 
 @pytest.mark.parametrize(
@@ -88,12 +91,6 @@ def test_a_failure_tells_what_was_found():
 def test_an_order_is_a_permutation_of_the_users_numbers(members, value, expected):
     found = outcome(read_order(members)(f'{{"predicted_ranking": {value}}}'))
     assert repr(found) == repr(expected), "whole numbers"
-
-
-def test_an_order_outside_of_its_key_is_not_read():
-    assert outcome(read_order(2)("[2, 1]")) == "no_json"
-    assert outcome(read_order(2)('{"predicted_rating": 4}')) == "schema"
-    assert outcome(read_order(1)(BESIDE)) == ((1,), "strict")
 
 
 @pytest.mark.parametrize(

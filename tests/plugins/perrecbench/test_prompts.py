@@ -136,9 +136,7 @@ def test_the_pointwise_thought_prompt_gives_the_published_steps_and_asks_to_thin
         ),
         "user": POINT_USER + " Let's think step by step.",
     }
-
-
-def test_without_profile_mode_and_average_are_gone_too():
+    # Without a profile, mode and average are gone too.
     assert rate(profile="none")["user"].startswith(
         "[User History]\n<|The Start of User Data|>\n\n### Item Title\nCup\n"
     )

@@ -8,7 +8,6 @@ import pytest
 from builders.perrecbench import make_group, make_member
 from builders.records import make_records
 from harness_perrecbench.metrics import METRICS, score
-from harness_perrecbench.paper import TABLES, WAYS
 from harness_perrecbench.questions import rank_variables, rate_variables
 from harness_perrecbench.ranking import ranks_of_order
 from harness_perrecbench.records import Options, Ranked
@@ -101,17 +100,6 @@ def groups(real_data, orders):
 
 
 @pytest.fixture(scope="module")
-def held_out(real_data):
-    """The labelled held-out easy groups."""
-    return {
-        str(number): group_of(
-            str(number), [user["avg"] for user in one["users"]], one["rank_vector"]
-        )
-        for number, one in enumerate(lines(real_data / "perrecbench/heldout-easy.jsonl.gz"))
-    }
-
-
-@pytest.fixture(scope="module")
 def outputs(real_data):
     """What each recorded model answered, by model, way of asking and item."""
     with gzip.open(real_data / "perrecbench/outputs/parsed-outputs.json.gz") as file:
@@ -143,25 +131,3 @@ def test_the_tau_of_every_recorded_model_is_what_its_orders_say(outputs, groups,
         found = summary(ranked(recorded, groups))["ptc"]
         assert found.value == pytest.approx(sum(2 * one - 1 for one in right) / 130), model
         assert (found.n, sum(found.missing.values())) == (len(right), 130 - len(right))
-
-
-def test_an_order_of_averages_beats_every_published_model_and_fails_on_held_out_groups(
-    groups, held_out
-):
-    test, elsewhere = (
-        summary(ranked(dict.fromkeys(each, (1, 2)), each), draws=2000)["higher_average_first"]
-        for each in (groups, held_out)
-    )
-    assert test.n == 130
-    assert test.value == pytest.approx(0.615, abs=5e-4)
-    assert half_width(test) == pytest.approx(0.135, abs=0.01)
-    published = [row[f"easy {ask}"] for row in TABLES.read("main").dicts() for ask in WAYS]
-    assert test.value - half_width(test) > max(published)
-    assert elsewhere.n == 463
-    assert elsewhere.value == pytest.approx(-0.166, abs=5e-4)
-    assert half_width(elsewhere) == pytest.approx(0.09, abs=0.005)
-
-
-def half_width(result):
-    low, high = result.interval
-    return (high - low) / 2

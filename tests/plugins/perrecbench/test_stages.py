@@ -18,7 +18,7 @@ from harness_perrecbench.records import (
     Single,
     Thing,
 )
-from harness_perrecbench.stages import COMPARE, PROFILE, RANK, RATE, STAGES
+from harness_perrecbench.stages import COMPARE, PROFILE, RANK, RATE
 
 from harness import CallError, CallFailed, Unreadable
 
@@ -73,14 +73,6 @@ def preferring(*order):
         return A if first < second else B
 
     return answer
-
-
-@pytest.mark.parametrize(
-    ("ask", "stage"),
-    [("pointwise", RATE), ("rating", RATE), ("pairwise", COMPARE), ("listwise", RANK)],
-)
-def test_the_way_of_asking_decides_the_stage(ask, stage):
-    assert [one for one in STAGES if one.when(Loaded(), Options(ask=ask))] == [stage]
 
 
 def test_profiles_that_were_made_are_filled_in_also_where_examples_show_them():

@@ -125,25 +125,24 @@ def test_ratings_are_asked_without_a_profile_and_without_chance_and_groups_alike
     assert tasks["perrec_rating_published"].data.tables["behaviours"].required
 
 
+def opened(task, data, limit=None):
+    folder = str(data)
+    return open_dataset(task.data, data=folder, limit=limit, seed=0, package=None, task=task.name)
+
+
 @pytest.mark.parametrize("inside", [".", "all"])
 @pytest.mark.parametrize("name", ["perrec_hard_pairwise", "perrec_rating"])
 def test_the_folder_of_the_data_may_be_any_of_those_on_the_way_to_the_files(tasks, inside, name):
-    data = tasks[name].data
-    dataset = open_dataset(
-        data, data=str(SAMPLE / inside), limit=None, seed=0, package=None, task=name
-    )
-    for table in data.tables.keys() & {"histories", "profiles", "items", "groups", "behaviours"}:
+    dataset, tables = opened(tasks[name], SAMPLE / inside), tasks[name].data.tables
+    for table in tables.keys() & {"histories", "profiles", "items", "groups", "behaviours"}:
         assert dataset.has(table)
 
 
 def test_a_domain_of_one_s_own_is_read_from_its_folder(tasks, tmp_path):
     shutil.copytree(SAMPLE / "all" / "all-processed", tmp_path / "beauty-processed")
     task = tasks["perrec_hard_listwise"]
-    dataset = open_dataset(
-        task.data, data=str(tmp_path), limit=2, seed=0, package=None, task=task.name
-    )
     own = msgspec.structs.replace(typed_options(task, Options), domain="beauty")
-    assert len(PERRECBENCH.load(dataset, own).groups) == 2
+    assert len(PERRECBENCH.load(opened(task, tmp_path, limit=2), own).groups) == 2
 
 
 def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published_ones(
@@ -154,9 +153,8 @@ def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published
     drawn = (folder / "sample_behavior.json").rename(folder / "drawn_behavior.json")
 
     def asked(task):
-        data = tasks[task].data
-        dataset = open_dataset(data, data=str(folder), limit=None, seed=0, package=None, task=task)
-        return len(PERRECBENCH.load(dataset, typed_options(tasks[task], Options)).singles)
+        options = typed_options(tasks[task], Options)
+        return len(PERRECBENCH.load(opened(tasks[task], folder), options).singles)
 
     assert asked("perrec_rating") == len(json.loads(drawn.read_text()))
     with pytest.raises(harness.DataError, match="behaviours"):
@@ -202,33 +200,21 @@ def test_the_last_lines_of_list_prompts_are_known_of_models_of_table_1_alone():
     assert tails()["GEMMA-2-9B-IT"] == "not recorded"
 
 
-@pytest.fixture
-def reads(monkeypatch, tmp_path):
-    """How often each file was read."""
+@pytest.mark.parametrize(
+    ("words", "files"), [("perrec_hard --set shots=1", 5), ("perrec_rating --dry_run", 3)]
+)
+def test_tasks_read_each_file_once(monkeypatch, tmp_path, words, files):
     monkeypatch.chdir(tmp_path)
-    found = Counter()
-    rows = Table.rows
+    found, rows = Counter(), Table.rows
 
     def counted(table):
         found.update(source.path.name for source in table.sources)
         return rows(table)
 
     monkeypatch.setattr(Table, "rows", counted)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("tasks", "more", "files"),
-    [
-        ("perrec_hard", ("--set", "shots=1"), 5),
-        ("perrec_hard", ("--set", "shots=1", "--dry_run"), 5),
-        ("perrec_rating", ("--dry_run",), 3),
-    ],
-)
-def test_tasks_read_each_file_once(reads, tasks, more, files):
-    words = ("--model", "baseline", "--tasks", tasks, "--data", "sample", "--limit", "2")
-    assert main([*words, *more]) == 0
-    assert (len(reads), set(reads.values())) == (files, {1})
+    common = ("--model", "baseline", "--data", "sample", "--limit", "2", "--tasks")
+    assert main([*common, *words.split()]) == 0
+    assert (len(found), set(found.values())) == (files, {1})
 
 
 def test_averages_tell_no_order_and_a_mean_has_one_interval_in_results_and_analysis(tmp_path):

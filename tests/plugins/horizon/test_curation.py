@@ -35,44 +35,33 @@ from harness.base.errors import DataError, Interrupted, StorageError, UsageError
 
 DAY = 86_400_000
 PEOPLE = [f"p{number:02}" for number in range(20)]
+
+
+def told(*rows):
+    """Reviews such as "once b1 -9": of a user, of an item, so many days after the cutoff."""
+    parts = (row.split() for row in rows)
+    return [(user, item, TAU + int(float(day) * DAY)) for user, item, day in parts]
+
+
+def of_people(item, first, step=0):
+    return [(one, item, TAU + (first + step * number) * DAY) for number, one in enumerate(PEOPLE)]
+
+
 REVIEWS = {
     "Books": [
-        ("once", "b1", TAU - 9 * DAY),
-        ("never-after", "b1", TAU - 3 * DAY),
-        ("never-after", "b2", TAU - 2 * DAY),
-        ("never-before", "b2", TAU + 2 * DAY),
-        ("never-before", "b1", TAU + 1 * DAY),
-        ("at", "b1", TAU - 1),
-        ("at", "b2", TAU),
-        ("ties", "b2", TAU - 5 * DAY),
-        ("ties", "b1", TAU - 5 * DAY),
-        ("three", "b1", TAU - 6 * DAY),
-        ("twice", "b1", TAU - 4 * DAY),
-        ("twice", "b1", TAU - 7 * DAY),
-        ("twice", "b2", TAU - 8 * DAY),
-        ("twice", "b2", TAU - 8 * DAY),
-        ("both", "shared", TAU - 2 * DAY),
-        ("again", "shared", TAU - 2 * DAY),
-        ("untitled-only", "no-title", TAU - DAY),
-        ("untitled-too", "no-title", TAU - DAY),
-        ("untitled-too", "b2", TAU - 2 * DAY),
-        *((one, "b1", TAU - 40 * DAY) for one in PEOPLE),
-        *((one, "b2", TAU - 30 * DAY) for one in PEOPLE),
+        *told("once b1 -9", "never-after b1 -3", "never-after b2 -2", "never-before b2 2"),
+        *told("never-before b1 1"), ("at", "b1", TAU - 1), ("at", "b2", TAU),
+        *told("ties b2 -5", "ties b1 -5", "three b1 -6", "twice b1 -4", "twice b1 -7"),
+        *told("twice b2 -8", "twice b2 -8", "both shared -2", "again shared -2"),
+        *told("untitled-only no-title -1", "untitled-too no-title -1", "untitled-too b2 -2"),
+        *of_people("b1", -40), *of_people("b2", -30),
     ],
     "Games": [
-        ("ties", "g1", TAU - 5 * DAY),
-        ("three", "g1", TAU - 7 * DAY),
-        ("both", "shared", TAU - 2 * DAY),
-        ("again", "shared", TAU + 2 * DAY),
-        *((one, "g1", TAU - 20 * DAY) for one in PEOPLE),
-        *((one, "g2", TAU - 10 * DAY) for one in PEOPLE),
+        *told("ties g1 -5", "three g1 -7", "both shared -2", "again shared 2"),
+        *of_people("g1", -20), *of_people("g2", -10),
     ],
-    "Toys": [
-        ("three", "t1", TAU - 5 * DAY),
-        ("ties", "t1", TAU - 5 * DAY),
-        *((one, "t1", TAU + number * DAY) for number, one in enumerate(PEOPLE)),
-    ],
-}
+    "Toys": [*told("three t1 -5", "ties t1 -5"), *of_people("t1", 0, step=1)],
+}  # fmt: skip
 TITLES = {
     "Books": {"b1": "Book  one\n", "b2": "Book two", "no-title": None, "shared": "Of books"},
     "Games": {"g1": "Game one", "g2": "Game two", "no-title": "None", "shared": "Of games"},
@@ -95,17 +84,11 @@ def made(log):
 
 
 HISTORIES = {
-    "once": ["b1"],
-    "never-after": ["b1", "b2"],
-    "never-before": ["b1", "b2"],
-    "at": ["b1", "b2"],
+    "once": ["b1"], "never-after": ["b1", "b2"], "never-before": ["b1", "b2"], "at": ["b1", "b2"],
     "ties": ["b2", "b1", "g1", "t1"],  # rows, then categories
-    "three": ["g1", "b1", "t1"],
-    "twice": ["b2", "b1"],
-    "both": ["shared"],
-    "again": ["shared", "shared"],
-    "untitled-too": ["b2"],
-}
+    "three": ["g1", "b1", "t1"], "twice": ["b2", "b1"], "both": ["shared"],
+    "again": ["shared", "shared"], "untitled-too": ["b2"],
+}  # fmt: skip
 
 
 def test_a_history_is_ordered_by_time_category_and_row_and_all_is_as_plain_dictionaries_give(made):
@@ -295,29 +278,21 @@ def line(**changes):
     return json.dumps({name: value for name, value in row.items() if value != "absent"})
 
 
-BAD = {
-    "a broken line": '{"user_id": "p00", "parent',
-    "another value": "[1, 2]",
-    "a key that is absent": line(parent_asin="absent"),
-    "no key that is known": '{"user": "p00"}',
-    "a time in seconds": line(timestamp=TAU // 1000),
-    "a float time": line(timestamp=TAU + 0.5),
-    "a whole float": line(timestamp=float(TAU)),
-    "a date": line(timestamp="2020-01-01"),
-    "a null time": line(timestamp=None),
-    "a null user": line(user_id=None),
-    "a blank user": line(user_id=" "),
-    "a time long ago": line(timestamp=1000),
-}
+BAD = [
+    '{"user_id": "p00", "parent', "[1, 2]", line(parent_asin="absent"), '{"user": "p00"}',
+    line(timestamp=TAU // 1000), line(timestamp=TAU + 0.5), line(timestamp=float(TAU)),
+    line(timestamp="2020-01-01"), line(timestamp=None), line(timestamp=1000), line(user_id=None),
+    line(user_id=" "),
+]  # fmt: skip
 
 
 def test_rows_that_cannot_be_used_are_dropped_and_counted_by_cause(books):
     rows = [line(user_id=f"p{n % 20:02}", parent_asin=f"b{n % 7}") for n in range(1500)]
-    for place, bad in enumerate(BAD.values()):
+    for place, bad in enumerate(BAD):
         rows.insert(place * 100, bad)
     write_lines(books / "reviews" / "Books.jsonl", rows)
     made = built(books)
-    write_lines(books / "reviews" / "Books.jsonl", [row for row in rows if row not in BAD.values()])
+    write_lines(books / "reviews" / "Books.jsonl", [row for row in rows if row not in BAD])
     assert read_build(made) == read_build(built(books, out=books / "clean"))
     assert read_manifest(made).parts["reviews/Books"].counts == {
         "read": 1512,
@@ -415,7 +390,7 @@ def drawn_log(tmp_path_factory):
 
 @pytest.fixture
 def copy(drawn_log, tmp_path):
-    """A drawn_log and its build that a test may change."""
+    """A log and its build that a test may change."""
     return shutil.copytree(drawn_log, tmp_path / "copy")
 
 
@@ -538,10 +513,8 @@ def test_tables_stand_beside_those_of_the_paper_and_figures_hold_the_distributio
     report = describe.run(describe.Settings(data=built(tmp_path), memory="2GB"))
     assert {sheet.title: sheet.rows for sheet in report.sheets} == {
         "Size, as in Table 7": (
-            ("users", 11e-6, 54.51),
-            ("mean length of a history", 24 / 11, 9.07),
-            ("items", 3e-6, 34.52),
-            ("interactions", 24e-6, 485.89),
+            ("users", 11e-6, 54.51), ("mean length of a history", 24 / 11, 9.07),
+            ("items", 3e-6, 34.52), ("interactions", 24e-6, 485.89),
         ),
         "Interactions of a user, as in appendix B": (
             ("interactions before 2020", 15 / 11, 1.5, 4.99),
@@ -553,7 +526,7 @@ def test_tables_stand_beside_those_of_the_paper_and_figures_hold_the_distributio
             ("interactions of an item", 9, 10, 10, 10, 10),
         ),
         "Categories": (("Books", 2, 15, 0), ("Toys", 1, 0, 9)),
-    }
+    }  # fmt: skip
     lengths, years, items = (figure.marks[0] for figure in report.figures)
     # Bins of one, of two and three, of four to seven, and of eight to fifteen: 3, 3 + 5 users.
     assert (lengths.x, lengths.y) == ((1.0, 2.5), (3.0, 4.0))

@@ -106,7 +106,7 @@ def test_the_null_splits_the_larger_group_alike(one, other, parts):
     assert len({tuple(first[:, 0]) for first, _ in splits}) > 1
 
 
-def test_drift_is_above_the_null_and_none_is_within(shops):
+def test_drift_is_above_the_null_and_none_is_within_and_its_topics_come_first(shops):
     there = rows_of(study(shops[True]), "Topics of users")
     absent = rows_of(study(shops[False]), "Topics of users")
     for name in ("KL(in‖out) of the means", "KL(in‖out) of pairs of users"):
@@ -119,9 +119,6 @@ def test_drift_is_above_the_null_and_none_is_within(shops):
         for name in ("entropy", "dominance"):
             assert abs(found[name]["null"]) < 0.02
             assert found[name]["null low"] < 0 < found[name]["null high"]
-
-
-def test_topics_that_held_out_users_have_more_of_come_first_with_their_terms(shops):
     [*_, sheet] = study(shops[True]).sheets
     assert len(sheet.rows) == 6
     gains = [row[2] - row[1] for row in sheet.rows]
@@ -133,7 +130,7 @@ def test_topics_that_held_out_users_have_more_of_come_first_with_their_terms(sho
     assert all(len(row[3].split()) == 10 for row in sheet.rows)
 
 
-def test_users_are_bounded_and_chosen_by_hash(shops):
+def test_documents_are_all_titles_of_users_who_are_bounded_and_chosen_by_hash(shops):
     found = rows_of(study(shops[True], users=40, least=5), "Topics of users")
     assert (found["users"][IN], found["users"][OUT]) == (40, 40)
     assert 5 <= found["mean interactions"][OUT] <= 6
@@ -142,9 +139,6 @@ def test_users_are_bounded_and_chosen_by_hash(shops):
     few, more, others = ([one for one in each if one[0] == OUT] for each in of)
     assert few == more[:20]
     assert few != others
-
-
-def test_a_document_is_all_titles_and_categories_of_a_user_and_the_same_in_every_process(shops):
     data = read_build(shops[True])
     expected = [
         (name, len(rows), " ".join(" ".join(data["items"][item]) for item, _ in rows))
@@ -184,7 +178,7 @@ def test_scikit_learn_that_is_absent_is_named_with_its_extra(shops, monkeypatch,
     assert "pip install 'user-understanding-harness[analysis]'" in capsys.readouterr().err
 
 
-def test_too_few_users_and_titles_without_words(shops, tmp_path):
+def test_too_few_users_words_or_time_end_the_study(shops, tmp_path):
     with pytest.raises(DataError, match="too few users with words that others have") as error:
         study(shops[True], least=7)
     assert error.value.found == "0 in-distribution, 0 held-out"
@@ -199,8 +193,6 @@ def test_too_few_users_and_titles_without_words(shops, tmp_path):
     with pytest.raises(DataError, match="no complete build"):
         study(tmp_path)
 
-
-def test_an_interrupted_study_says_that_nothing_is_kept(shops):
     def interrupt(what, done, of=None):
         if what == "topics" and done:
             raise KeyboardInterrupt

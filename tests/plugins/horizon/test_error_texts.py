@@ -45,10 +45,6 @@ Books.jsonl: too many rows cannot be used
 DIR/meta: there are too few items to rank
   found:    0 items with a title that somebody reviewed
   expected: at least 1 (--least_items)"""),
-    "few items": (lambda log: None, {"least_items": 100}, """\
-DIR/meta: there are too few items to rank
-  found:    7 items with a title that somebody reviewed
-  expected: at least 100 (--least_items)"""),
     "nobody after the cutoff": (
         lambda log: write_log(log, {"Books": [row for row in ROWS if row[2] < TAU]}, {}), {}, """\
 DIR/reviews: no user is active after the cutoff, so nothing can be tested
@@ -123,7 +119,7 @@ def test_arguments_of_models(index, make, args, said):
         make(ModelSettings(args=given))
 
 
-def test_an_index_of_other_options_and_of_another_catalogue(index, tmp_path):
+def test_an_index_of_other_options_or_another_catalogue_or_that_faiss_cannot_read(index, tmp_path):
     data = index.parent / "data"
     (tmp_path / "full").mkdir()
     (tmp_path / "full/thing").touch()
@@ -137,9 +133,6 @@ def test_an_index_of_other_options_and_of_another_catalogue(index, tmp_path):
             indexed(given, out, **options)
     with pytest.raises(DataError, match="the curated data has no titles"):
         indexed(write_curated(tmp_path / "data", [None, "None", " "]), tmp_path / "out")
-
-
-def test_an_index_that_faiss_cannot_read(tmp_path):
     (tmp_path / INDEX).write_bytes(b"no index" * 100)
     with pytest.raises(DataError, match=re.escape(str(tmp_path / INDEX))) as caught:
         FaissIndex(tmp_path / INDEX)

@@ -84,19 +84,13 @@ def test_a_target_without_training_is_a_miss_left_out_of_the_second_column_and_a
     assert not found.values and set(found.missing.values()) == {"next_item/server_error"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    ['{"items":[1,2],"scores":[0.5]}', '{"items":[1,1],"scores":[0.5,0.2]}', '{"items":["1"]}',
-     "none"],
-)  # fmt: skip
-def test_a_wrong_ranking_is_unreadable(text):
-    assert isinstance(read_ranking(text), Unreadable)
-
-
-def test_repeat_answers_with_the_history_the_latest_first():
+def test_repeat_answers_with_the_history_the_latest_first_and_a_wrong_ranking_is_unreadable():
     for among, items in (("", (7, 4, 9)), ("9 1", (9,))):
         answer = repeat({"history": "4 9 4 7", "among": among}, Random(0))
         assert read_ranking(answer).value.items == items
+    wrong = '"items":[1,2],"scores":[0.5]', '"items":[1,1],"scores":[0.5,0.2]', '"items":["1"]'
+    for text in (*(f"{{{one}}}" for one in wrong), "none"):
+        assert isinstance(read_ranking(text), Unreadable), text
 
 
 def test_only_models_that_rank_items_of_this_split_suit():
@@ -154,6 +148,11 @@ def test_the_published_tables_are_shipped_and_no_cell_of_3_4_and_10():
     assert values["1a", "BERT4Rec", "ndcg_10"] == pytest.approx(0.264)
     assert values["1b", "SASRec", "recall_100"] == pytest.approx(0.346)
     assert main((), None).sheets == ()
+    made = hyper_of("gru4rec", "published")
+    assert (made.length, made.learning_rate, made.epochs, made.patience) == (100, 2e-5, 10, 10)
+    assert (made.negatives, made.seed) == (10, 2025)
+    assert hyper_of("sasrec", "published", loss="bpr").loss == "bpr"
+    assert hyper_of("sasrec", "small").learning_rate == 1e-3
     table = TABLES.read("table7")
     # 485.89 / 54.51 is not 9.07.
     assert "8.91" in table.notes[0]

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
@@ -42,8 +41,6 @@ from harness.base.errors import DataError, Interrupted, StorageError, UsageError
 from harness.contracts.model import CallError, ModelSettings
 
 from .conftest import answers_of, made_data
-
-Train = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +149,7 @@ def test_a_question_in_words_is_refused(trained, text):
         asked(trained("popular"), [text])
 
 
-def test_the_identity_is_that_of_weights_and_split(trained):
+def test_the_identity_is_that_of_weights_and_split_and_training_again_does_nothing(trained):
     def identity(folder):
         return make(ModelSettings(args={"model": str(folder)})).identity
 
@@ -162,6 +159,12 @@ def test_the_identity_is_that_of_weights_and_split(trained):
     assert identity(trained("popular", name="other", split="b" * 64)) != first
     assert identity(trained("neighbours")) != first
     assert first.scope == "everywhere"
+    folder = trained("sasrec")
+    before = (folder / WEIGHTS).stat().st_mtime_ns
+    manifest = read_manifest(folder)
+    assert (manifest.kind, manifest.preset, manifest.best_epoch) == ("sasrec", "small", 1)
+    assert not (folder / "training.pt").exists()
+    assert (trained("sasrec") / WEIGHTS).stat().st_mtime_ns == before
 
 
 def test_a_checkpoint_with_changed_weights_or_without_its_manifest_is_refused(trained, tmp_path):
@@ -172,7 +175,7 @@ def test_a_checkpoint_with_changed_weights_or_without_its_manifest_is_refused(tr
     with pytest.raises(DataError, match="not those that its manifest names"):
         asked(folder, ["1"])
     (folder / MANIFEST).unlink()
-    with pytest.raises(DataError, match=r"no checkpoint(?s:.*)the same command continues") as caught:
+    with pytest.raises(DataError, match=r"no checkpoint(?s:.*)the same command") as caught:
         make(ModelSettings(args={"model": str(folder)}))
     assert MANIFEST in str(caught.value)
     with pytest.raises(DataError, match="no such folder"):
@@ -185,15 +188,6 @@ def test_a_network_without_torch_names_the_package(trained, monkeypatch):
     with pytest.raises(ModuleNotFoundError) as caught:
         make(ModelSettings(args={"model": str(folder)}))
     assert caught.value.name == "torch"
-
-
-def test_training_again_does_nothing(trained):
-    folder = trained("sasrec")
-    before = (folder / WEIGHTS).stat().st_mtime_ns
-    manifest = read_manifest(folder)
-    assert (manifest.kind, manifest.preset, manifest.best_epoch) == ("sasrec", "small", 1)
-    assert not (folder / "training.pt").exists()
-    assert (trained("sasrec") / WEIGHTS).stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize(
@@ -285,7 +279,7 @@ def test_training_files_that_were_changed_are_named(tmp_path):
     assert caught.value.expected == f"{len(whole):,} bytes of the digest in manifest.json"
 
 
-def test_each_prefix_is_a_case_with_the_latest_items():
+def test_cases_are_prefixes_without_what_is_unknown_as_a_question_has_them():
     data = made_data([[30, 10, 20], [10], [20, 30]])
     [(histories, targets)] = training_cases(data).batches(10, 5)
     assert data.vocabulary.items.tolist() == [10, 20, 30]
@@ -296,9 +290,6 @@ def test_each_prefix_is_a_case_with_the_latest_items():
     batches = list(cases.batches(2, 3, np.array([5, 0, 2])))
     assert [one.tolist() for one, _ in batches] == [[[4, 5, 6], [1, 0, 0]], [[1, 2, 3]]]
     assert [one.tolist() for _, one in batches] == [[7, 2], [4]]
-
-
-def test_validation_skips_unknown_items_after_its_cut_as_a_question_does():
     data = made_data([[1, 2, 3]], [[1, 9, 2, 3], [9, 1], [2, 9], [3, 1, 9, 2]])
     [(histories, targets)] = validation_cases(data).batches(10, 5)
     assert (histories.tolist(), targets.tolist()) == ([[1, 2], [2, 0], [3, 1]], [3, 0, 2])

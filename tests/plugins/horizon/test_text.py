@@ -112,16 +112,13 @@ def cases(data, **given):
     return list(questions({}, load(data, options), options))
 
 
-def test_each_item_from_2020_is_asked_for_after_the_true_items_before_it():
+def test_each_item_from_2020_or_ten_distinct_titles_are_asked_for():
     assert [(one.id, one.history, one.truths) for one in cases(ROWS)] == [
         ("u/2", ("a", "b"), ("c",)), ("u/3", ("a", "b", "c"), ("d",)),
         ("u/4", ("a", "b", "c", "d"), ("e",)), ("new/1", ("a",), ("b",)),
         ("new/2", ("a", "b"), ("c",)),
     ]  # fmt: skip
     assert [one.id for one in cases(ROWS, first_k=1)] == ["u/2", "new/1"]
-
-
-def test_a_long_horizon_has_at_most_ten_distinct_titles_after_what_is_before_2020():
     many = {"u": (["a", "b", *(f"t{n // 2}" for n in range(40))], 2, 2)}
     [case] = cases(many, ask="long")
     assert (case.id, case.history) == ("u", ("a", "b"))
@@ -264,19 +261,16 @@ def texts(reply, read=READ):
 @pytest.mark.parametrize(
     ("reply", "rung"),
     [
-        (WHOLE, "strict"),
+        (WHOLE, "strict"), (json.dumps(TEN), "strict"), (f"```json\n{WHOLE}\n```", "fenced"),
         (json.dumps({"guideline": 'likes "queries"', "queries": TEN}), "strict"),
         (json.dumps({"search_queries": TEN, "n": 10}), "strict"),
         (json.dumps({"queries": [{"query": one} for one in TEN]}), "strict"),
-        (json.dumps(TEN), "strict"),
-        (f"```json\n{WHOLE}\n```", "fenced"),
-        (f"Sure [1]! Here {{ok}}:\n{WHOLE}\nHope that helps.", "brackets"),
-        (f'{{"queries": ["query1"]}}\n{WHOLE}', "brackets"),
-        (WHOLE[:-3], "repaired"),
-        (WHOLE.replace("\n ]", ",\n ]"), "repaired"),
         (json.dumps({"queries": [*TEN, "an eleventh"]}), "strict"),
+        (f"Sure [1]! Here {{ok}}:\n{WHOLE}\nHope that helps.", "brackets"),
+        (f'{{"queries": ["query1"]}}\n{WHOLE}', "brackets"), (WHOLE[:-3], "repaired"),
+        (WHOLE.replace("\n ]", ",\n ]"), "repaired"),
     ],
-)
+)  # fmt: skip
 def test_ten_queries_are_read_whatever_stands_around_them(reply, rung):
     assert texts(reply) == (TEN, rung)
 
@@ -439,7 +433,7 @@ HIT, MISS = Hits(100, ((0, 0),), ((0, 0),), 0.4, 0.6), Hits(100, (), (), 0.2, 0.
 NO_LIST, DOWN = Unreadable("no_list", ""), CallFailed("timeout", "")
 
 
-def test_cases_and_users_are_units_with_both_denominators():
+def test_cases_and_users_are_units_with_both_denominators_whole_as_the_authors_count():
     found = scores(("u", HIT), ("u", MISS), ("u", NO_LIST), ("v", MISS), ("w", DOWN))
     assert list(found) == ["u/0", "u/1", "u/2", "user u", "v/3", "user v", "w/4", "user w"]
     whole = [found[f"u/{number}"].missing["recall_10_whole"] for number in range(3)]
@@ -458,9 +452,6 @@ def test_cases_and_users_are_units_with_both_denominators():
     assert results["recall_10_whole"].value is None
     assert found["user w"].missing["recall_10_user"] == "retrieve/timeout"
     assert found["w/4"].missing["cosine_best"] == "retrieve/timeout"
-
-
-def test_whole_counts_the_users_whose_replies_all_have_all_queries_as_the_authors_do():
     # The cases 1, 3 and 7 have nine queries and the case 5 none, so that u, v and x do not count.
     found = scores(
         ("u", HIT), ("u", HIT), ("w", HIT), ("v", HIT), ("x", HIT), ("x", NO_LIST), ("y", DOWN),

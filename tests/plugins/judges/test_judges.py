@@ -19,7 +19,7 @@ OPTIONS = ("Night trains in Europe", "Baking bread", "A train journey at night")
 
 
 class Recorder:
-    """JudgeInput in for the Desk at the edge: keeps what was asked and reads a prepared reply."""
+    """Stands in for the Desk at the edge: keeps what was asked and reads a prepared reply."""
 
     def __init__(self, reply):
         self.reply = reply
@@ -36,26 +36,18 @@ async def llm(question, reply):
     return await judge.judge(question, ask), ask
 
 
-async def test_llm_gives_the_template_the_parts_of_a_selection_and_of_a_classification():
+async def test_llm_gives_the_template_all_parts_and_a_label_that_does_not_exist_is_counted():
     question = Select(
         prompt="support", subject="trains", options=OPTIONS, at_most=2, variables={"language": "en"}
     )
     verdict, ask = await llm(question, "1, 3")
     assert verdict == Selected(chosen=(0, 2), rung="text")
-    assert ask.asked == [
-        (
-            "support",
-            {
-                "subject": "trains",
-                "options": list(OPTIONS),
-                "labels": ["1", "2", "3"],
-                "choices": list(zip(["1", "2", "3"], OPTIONS, strict=True)),
-                "at_most": 2,
-                "language": "en",
-            },
-            3,
-        )
-    ]
+    labels = ["1", "2", "3"]
+    told = {
+        "subject": "trains", "options": list(OPTIONS), "labels": labels, "at_most": 2,
+        "choices": list(zip(labels, OPTIONS, strict=True)), "language": "en",
+    }  # fmt: skip
+    assert ask.asked == [("support", told, 3)]
     question = Classify(prompt="kind", texts=OPTIONS[:2], labels=("travel", "food"))
     verdict, ask = await llm(question, '["travel", "food"]')
     assert verdict == Classified(labels=("travel", "food"), rung="strict")
@@ -63,9 +55,6 @@ async def test_llm_gives_the_template_the_parts_of_a_selection_and_of_a_classifi
     question = Select(prompt="p", subject="x", options=("y",), variables={"subject": "z"})
     with pytest.raises(ValueError, match="subject"):
         await llm(question, "1")
-
-
-async def test_a_label_of_the_same_form_that_does_not_exist_is_counted():
     labels = ("item_0", "item_1", "item_2")
     question = Select(prompt="find", subject="trains", options=OPTIONS, labels=labels)
     verdict, ask = await llm(question, "item_2, item_99, `Item_0`")
@@ -91,7 +80,7 @@ async def lexical(question, **args):
     return await make_lexical(JudgeParts(args=args)).judge(question, Recorder("never asked"))
 
 
-async def test_lexical_selects_by_overlap_the_best_first_where_there_is_something_to_compare():
+async def test_lexical_selects_and_classifies_by_overlap_and_is_named_after_its_share():
     question = Select(prompt="p", subject="Night journeys by train", options=OPTIONS)
     assert await lexical(question) == Selected(chosen=(2, 0), rung="rule")
     assert await lexical(question, share="1") == Selected(chosen=(2,), rung="rule")
@@ -99,9 +88,6 @@ async def test_lexical_selects_by_overlap_the_best_first_where_there_is_somethin
     assert await lexical(one) == Selected(chosen=(0,), rung="rule")
     verdict = await lexical(Select(prompt="p", subject="the … of", options=OPTIONS))
     assert verdict.cause == "no_words"
-
-
-async def test_lexical_classifies_by_the_part_of_a_label_held_and_is_named_after_its_share():
     question = Classify(
         prompt="p", texts=("Hobbies: board game nights", "Bread"), labels=("games", "hobby games")
     )

@@ -29,7 +29,7 @@ def nine(kept, model, value, **more):
     return [kept(model, found, level=level, ask=ask, **more) for level, ask in CELLS]
 
 
-def test_cells_are_means_with_unreadable_groups_counted_0_and_the_average_is_of_cells(kept):
+def test_cells_are_means_with_unreadable_groups_counted_0_unless_too_many_are(kept):
     seven = {f"i{number}": 1.0 for number in range(7)}
     tasks = [
         kept("ada", {**seven, "j1": -1.0, "j2": "rate/no_json"}, ask="pointwise"),
@@ -47,9 +47,6 @@ def test_cells_are_means_with_unreadable_groups_counted_0_and_the_average_is_of_
         ("ada", "unreadable", 1, 0, None),
         ("ada", "ptc", pytest.approx(6 / 8), -1.0, pytest.approx(-1 / 8)),
     )
-
-
-def test_a_cell_of_which_too_many_groups_are_unreadable_is_not_shown_nor_is_its_average(kept):
     groups = {f"i{number}": 1.0 for number in range(17)}
     failed = {f"f{number}": "rank/no_json" for number in range(3)}
     few = kept("ada", {**groups, **failed}, ask="pointwise")  # 3 of 20: 15%, and no more
@@ -206,7 +203,7 @@ def test_how_far_models_follow_the_averages_is_over_what_could_be_read_even_with
     assert without.rows == (("ada", "unreadable"),)
 
 
-def test_each_way_of_asking_is_a_curve_over_sizes(kept):
+def test_each_way_of_asking_is_a_curve_and_a_mean_is_of_one_method_and_counts_a_model_once(kept):
     asked = {"pointwise": (0.5, 0.2, -0.1), "listwise": (0.4, None, 0.3)}
     tasks = [
         kept("ada", {"i1": value}, level=level, ask=ask)
@@ -223,9 +220,6 @@ def test_each_way_of_asking_is_a_curve_over_sizes(kept):
         Line(label="pointwise", x=(2.0, 3.0, 4.0), y=(0.5, 0.2, -0.1)),
         Line(label="listwise", x=(2.0, 4.0), y=(0.4, 0.3)),
     )
-
-
-def test_a_mean_is_of_one_method_on_the_same_data_and_counts_a_model_once(kept):
     tasks = [
         kept("ada", {"i1": 0.2}, run="r1", profile="none"),
         kept("ada", {"i1": 0.4}, run="r2", profile="none", seed=1),
@@ -244,7 +238,7 @@ BOTH = {"i1": {"ptc": 0.5, "ptc_published": -0.25}}
 """A group whose two taus differ, as those of three users may."""
 
 
-def test_the_paper_s_numbers_stand_below_numbers_of_their_own_definition(kept):
+def test_the_paper_s_numbers_stand_below_their_definition_and_each_table_has_both(kept, tmp_path):
     tasks = [kept("ada", BOTH, level="medium"), kept("ben", {"i1": 1.0}, level="medium")]
     report = curves.by_size(tasks, curves.SizeOptions(published=True))
     ours, theirs, published = report.sheets
@@ -253,9 +247,6 @@ def test_the_paper_s_numbers_stand_below_numbers_of_their_own_definition(kept):
     assert [row[3] for row in ours.rows] == [0.75, 0.5, 1.0]
     assert [row[3] for row in theirs.rows] == [0.375, -0.25, 1.0]
     assert report.notes == TAU_NOTES
-
-
-def test_maps_domains_and_configurations_have_both_definitions(kept, tmp_path):
     maps = shots.run([kept("ada", BOTH, level="medium", k=k) for k in (1, 2)], NoOptions())
     assert [(sheet.title.partition(",")[0], sheet.rows) for sheet in maps.sheets] == [
         ("ada", (("0", 0.5, 0.5),)), ("ada", (("0", -0.25, -0.25),)),
@@ -272,16 +263,6 @@ def test_maps_domains_and_configurations_have_both_definitions(kept, tmp_path):
     assert (listed.rows[0][4], listed.rows[0][-1]) == (0.5, -0.25)
 
 
-SIZES = (
-    "model,parameters,family",
-    "small,7,Llama",
-    "Large,70,Llama",
-    "huge,400,Llama",
-    "lone,9,",
-    "other,1,Qwen",
-)
-
-
 def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept, tmp_path):
     tasks = [
         kept("vllm:org/large", {"i1": 0.25, "i2": 0.75}),
@@ -294,7 +275,10 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
         kept("lone", {"i1": 0.0}, ask="listwise"),
         kept("part", {"i1": 1.0}),
     ]
-    sizes = write_csv(tmp_path / "sizes.csv", *SIZES)
+    sizes = write_csv(
+        tmp_path / "sizes.csv", "model,parameters,family", "small,7,Llama", "Large,70,Llama",
+        "huge,400,Llama", "lone,9,", "other,1,Qwen",
+    )  # fmt: skip
     report = curves.by_scale(tasks, curves.ScaleOptions(figures=sizes, published=True))
     assert (len(report.sheets[1].rows), report.notes) == (19, TAU_NOTES)
     assert report.sheets[0].columns[3:] == ("average", "ptc_published")
@@ -320,7 +304,7 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
     )
 
 
-def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
+def test_methods_are_rows_by_both_definitions_in_the_order_of_table_2(kept):
     found = {"i1": {"ptc": 1.0, "ptc_published": 0.5}, "i2": {"ptc": 0.0, "ptc_published": 0.5}}
     zero = [kept("ada", found)]
     tasks = [*zero, kept("ada", found, k=8, profile="no_text")]
@@ -338,9 +322,6 @@ def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
     with pytest.raises(UsageError, match="all tasks have the same method\n  found:    zero-shot\n"):
         tables.prompting(zero, tables.PromptingOptions())
     assert tables.prompting(zero, published).sheets
-
-
-def test_several_runs_of_a_model_share_its_table_with_methods_in_the_order_of_table_2(kept):
     ways = [
         ("r1-aa", {"thought": True}),
         ("r1-aa", {"profile": "none"}),
@@ -401,7 +382,9 @@ def wordings(kept):
     ]
 
 
-def test_tau_and_errors_of_configurations_are_correlated_and_drawn(wordings):
+def test_tau_and_errors_are_correlated_with_those_of_the_rating_task_that_asks_alike(
+    wordings, kept
+):
     report = answers.errors(wordings, NoOptions())
     listed, correlations = report.sheets
     assert listed.rows == (
@@ -418,25 +401,15 @@ def test_tau_and_errors_of_configurations_are_correlated_and_drawn(wordings):
     assert (mae.x.label, rmse.x.label) == ("MAE", "RMSE")
     assert mae.marks == (
         Points(
-            label="easy, of groups",
-            x=(1.0, 2.0, 3.0),
-            y=(0.1, 0.2, 0.6),
+            label="easy, of groups", x=(1.0, 2.0, 3.0), y=(0.1, 0.2, 0.6),
             names=("ada, same as the nine tasks", "ada, wording b", "ada, wording c"),
         ),
-    )
-
-
-def test_errors_are_those_of_the_rating_task_that_asks_alike(wordings, kept):
-    alone = kept(
-        "ada",
-        {
-            "i1/u1": {"mae": 1.0, "squared_error": 1.0},
-            "i2/u2": {"mae": 3.0, "squared_error": 9.0},
-            "i3/u3": "rate/no_json",
-        },
-        ask="rating",
-        wording="b",
-    )
+    )  # fmt: skip
+    found = {
+        f"i{user}/u{user}": {"mae": error, "squared_error": error**2}
+        for user, error in ((1, 1.0), (2, 3.0))
+    }
+    alone = kept("ada", {**found, "i3/u3": "rate/no_json"}, ask="rating", wording="b")
     listed, correlations = answers.errors([*wordings, alone], NoOptions()).sheets
     assert listed.rows[1][5:9] == (2.0, pytest.approx(5**0.5), "behaviours", 2)
     assert listed.rows[2][7] == "groups"
@@ -499,7 +472,9 @@ def recorded(kept):
     return make
 
 
-def test_answers_by_position_are_counted_by_level_and_together(recorded):
+def test_answers_by_position_are_counted_and_counts_may_name_items_by_their_titles(
+    recorded, tmp_path
+):
     easy = {
         "tea": compared("AB"),  # user 1 either way
         "milk": compared("AA"),  # whoever is shown first
@@ -523,9 +498,6 @@ def test_answers_by_position_are_counted_by_level_and_together(recorded):
     task = recorded("ben", {"tea": Unreadable("no_json", "compare")})
     [sheet] = answers.positions([task], NoOptions()).sheets
     assert sheet.rows == (("ben", "easy", 0, 0, 0, None, 0, 0, 0, None, 0, None),)
-
-
-def test_counts_may_name_items_by_their_titles(recorded, tmp_path):
     counts = tmp_path / "counts.csv"
     counts.write_text('item,title,count\n,"the  TEA",8\nmilk,,2\n')
     found = {"tea": compared("AB"), "milk": compared("AB"), "rye": compared("AB")}

@@ -31,7 +31,7 @@ CLEO = member("cleo", 3.5, ratings=(5.0,), weights=(0.0,), item=3.0)
 GROUP = (ADA, BEN, CLEO)
 
 
-def test_guesses_and_baselines_are_what_their_names_say():
+def test_guesses_and_baselines_say_what_their_names_do_and_give_no_own_rating_away():
     assert guesses(GROUP, 4.0) == {
         "user_average": (4.5, 2.5, 3.5),
         "item_average": (3.0, 3.0, 3.0),
@@ -51,9 +51,6 @@ def test_guesses_and_baselines_are_what_their_names_say():
         "lower_average_first": (3, 1, 2),
     }
     assert list(baseline_ranks("item", GROUP, 4.0)) == list(BASELINES)
-
-
-def test_what_the_others_rated_does_not_give_a_users_own_rating_away():
     # Ratings 5, 1 and 3 of one item: what the others rated is 2, 4 and 3.
     rated = {"ada": (4.1, 2.0), "ben": (1.7, 4.0), "cleo": (2.3, 3.0)}
     group = tuple(member(name, average, item=item) for name, (average, item) in rated.items())
@@ -113,7 +110,7 @@ FOND = asked_of(("A Gothic Raven Lamp", 5.0), ("Plain Socks", 1.0))
 INDIFFERENT = asked_of(("Plain Socks", 5.0))
 
 
-def test_liking_is_of_shared_words_weighed_by_their_ratings():
+def test_liking_is_of_shared_words_of_which_ratings_and_profiles_are_made():
     assert words("A Raven's raven, for 2 with Zen") == {"raven", "zen"}
     # Two shared words, 2 above the average: 2 * 2 / (2 + 1).
     assert liking(FOND, KETTLE) == pytest.approx(4 / 3)
@@ -123,9 +120,6 @@ def test_liking_is_of_shared_words_weighed_by_their_ratings():
     assert liking(INDIFFERENT, KETTLE) == 0
     fond = asked_of(("Plain Socks", 5.0), profile="Likes what says raven, gothic or crypt.")
     assert liking(fond, KETTLE) == 0.5
-
-
-def test_a_rating_is_the_average_and_the_liking_within_the_scale():
     liked = "brelto gothic kettle raven handle"
     for one, stars in (
         (FOND, 4.33),
@@ -135,9 +129,6 @@ def test_a_rating_is_the_average_and_the_liking_within_the_scale():
     ):
         said = rate({"member": one, "query": KETTLE}, Random(1))
         assert json.loads(said) == {"predicted_rating": stars}
-
-
-def test_a_profile_names_the_words_that_were_rated_above_the_average_the_furthest_first():
     history = [shown("Gothic Raven", 5.0), shown("Gothic Crypt", 4.0), shown("Plain Socks", 1.5)]
     # The average is 3.5, so that gothic is 2, raven 1.5 and crypt 0.5 above it.
     assert profile({"history": history}, Random(1)) == "Prefers what says gothic, raven, crypt."

@@ -113,7 +113,7 @@ def test_a_relative_rating_that_contradicts_the_history_is_noted(publish, load_d
     assert [one.rating for one in group.members] == [4.0, 2.0]
 
 
-def test_asked_one_by_one_each_member_is_a_question(publish, load_data):
+def test_each_member_is_a_question_rated_as_the_group_says(publish, load_data):
     members = [("bob", 2, 0.25), ("ann", 4, 5 / 6), ("cid", 1, -0.5)]
     folder = publish(PEOPLE, level="medium", groups={"q": [members]})
     data = load_data(folder, ask="pointwise", level="medium", profile="none")
@@ -123,9 +123,6 @@ def test_asked_one_by_one_each_member_is_a_question(publish, load_data):
         for one in data.singles
     ] == [("q/1", "q", 1, 3, "bob", 2), ("q/2", "q", 2, 3, "ann", 1), ("q/3", "q", 3, 3, "cid", 3)]
     assert [one.overall_average for one in data.singles] == pytest.approx([35 / 12] * 3)
-
-
-def test_a_query_that_is_not_in_its_place_is_rated_as_the_group_says(publish, load_data):
     # Ann's third behaviour is of c_by, and Bob's history ends before his.
     folder = publish(PEOPLE, groups={"q": [[("ann", 3, 4 - 19 / 6), ("bob", 4, 2 - 7 / 4)]]})
     [found] = load_data(folder, ask="listwise", profile="none", k=3).groups
@@ -170,7 +167,7 @@ def held_out(title, *users, ranks):
     return {"query": {"title": title}, "users": users, "rank_vector": ranks, "k": 4}
 
 
-def test_printed_numbers_are_numbers(load_data, tmp_path):
+def test_printed_numbers_are_numbers_and_only_whole_orders_are_the_truth(load_data, tmp_path):
     ann = user("ann")
     ann["history"][0] = {"title": "Emma", "author": "Jane Austen", "rating": "2.0"}
     write_json_lines(tmp_path / "groups-easy.jsonl", [recorded("i", ann, user("bob"))])
@@ -183,9 +180,6 @@ def test_printed_numbers_are_numbers(load_data, tmp_path):
     assert first.shown[3] == Behaviour(title="ann3", rating=4.0)
     assert (first.weights, first.rating, first.item_average) == ((), None, None)
     assert group.overall_average is None
-
-
-def test_only_whole_orders_are_the_truth(load_data, tmp_path):
     users = user("ann"), user("bob"), user("cid")
     labels = [{"item": "i", "order": [2, 3, 1]}, {"item": "j", "pairs_prefer": [[1, 2]]}]
     groups = [recorded("i", *users), recorded("j", *users)]
@@ -314,11 +308,6 @@ def crowd(publish):
     return publish(CROWD, groups={"q": [ASKED]}, held_out=HELD_OUT)
 
 
-def of_places(singles):
-    """Of each question the places in the history that its examples ask about."""
-    return [[int(one.query.title[1:]) for one in single.examples] for single in singles]
-
-
 @pytest.mark.parametrize("ask", ["pointwise", "rating"])
 def test_examples_of_one_user_are_behaviours_from_the_thirteenth_on_before_the_query(
     crowd, load_data, ask
@@ -328,7 +317,7 @@ def test_examples_of_one_user_are_behaviours_from_the_thirteenth_on_before_the_q
     )
     single = load_data(crowd, ask=ask, profile="none", shots=4).singles[0]
     assert single.member.id == "ann"
-    [places] = of_places([single])
+    places = [int(one.query.title[1:]) for one in single.examples]
     assert sorted(places) == [12, 13, 14, 15]
     for place, example in zip(places, single.examples, strict=True):
         [user] = example.members

@@ -57,14 +57,9 @@ def build(tmp_path):
         out = tmp_path / f"out-{made.number}"
         log = write_json_lines(tmp_path / "log.jsonl", rows)
         loose = {"min_history": 0, "least_members": 2, "behaviours": 0}
-        made.report = groups_tool.run(
-            Settings(
-                reviews=tuple(changed.pop("reviews", [str(log)])),
-                meta=(tmp_path / "meta.jsonl",),
-                out=out,
-                **{**loose, **changed},
-            )
-        )
+        reviews = tuple(changed.pop("reviews", [str(log)]))
+        files = {"reviews": reviews, "meta": (tmp_path / "meta.jsonl",), "out": out}
+        made.report = groups_tool.run(Settings(**files, **{**loose, **changed}))
         return out
 
     return made
@@ -113,7 +108,7 @@ def test_users_need_more_earlier_ratings_than_the_least(build):
     nothing(build, person("ann", 0, 0, before=3), bob, min_history=2)
 
 
-def test_a_users_first_review_of_an_item_counts_alone(build):
+def test_first_reviews_count_alone_and_averages_are_whole_or_strictly_of_what_is_earlier(build):
     again = [*person("bob", 1, 0), rated("bob", "thing", 1, 1), rated("bob", "thing", 2, 0)]
     # The two at one moment: the lower counts, so that bob's average is 2 and his relative rating 0.
     out = build(person("ann", 1, 0), again)
@@ -121,6 +116,12 @@ def test_a_users_first_review_of_an_item_counts_alone(build):
     found = {user["user_id"]: (user["relative_rating"], user["avg_rating"]) for user in users}
     assert found == {"ann": (1.0, 3.0), "bob": (0.0, 2.0)}
     assert [one["rating"] for one in read(out, "userid2history")["bob"]] == [2.0, 2.0]
+    later = rated("ann", "later", 5, 50)
+    two = [*person("ann", 1, 0), later, *person("bob", -1, 0)]
+    for strict, ann, bob in ((False, (4 - 11 / 3, 11 / 3), (-1, 3)), (True, (2, 2), (-2, 4))):
+        [users] = read(build(two, strict=strict), "item2group_avg_diff_sample-easy")["thing"]
+        found = {one["user_id"]: (one["relative_rating"], one["avg_rating"]) for one in users}
+        assert found == {"ann": pytest.approx(ann), "bob": pytest.approx(bob)}
 
 
 def six(item="thing", day=0.0):
@@ -152,7 +153,7 @@ def test_an_item_keeps_at_most_five_users_by_a_stable_hash(build):
     assert {"ann", "amy"} == set(taken)
 
 
-def test_levels_draw_two_three_and_four_users_of_the_same_items_independently(build):
+def test_levels_and_behaviours_are_drawn_independently_by_seed(build):
     out = build(*(one for item in range(12) for one in six(f"thing {item}")), test_items=8)
     easy, medium, hard = (groups(out, level) for level in ("easy", "medium", "hard"))
     for level, members in ((easy, 2), (medium, 3), (hard, 4)):
@@ -160,9 +161,15 @@ def test_levels_draw_two_three_and_four_users_of_the_same_items_independently(bu
     assert list(easy) == list(medium) == list(hard)
     assert len(easy) == 8
     assert {set(easy[item]) <= set(medium[item]) for item in easy} == {True, False}
+    people = [one for item in range(10) for one in six(f"thing {item}")]
+    built = [build(*people, behaviours=20, seed=seed) for seed in (0, 0, 1)]
+    drawn = [read(out, "drawn_behavior") for out in built]
+    assert len({(one["user_id"], one["parent_asin"]) for one in drawn[0]}) == 20
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert {one["user_id"] for one in drawn[0]} <= read(built[0], "userid2history").keys()
 
 
-def test_the_files_are_in_the_published_layout(build):
+def test_the_files_are_in_the_published_layout_with_authors_and_the_first_of_several_titles(build):
     ann, bob = person("ann", 0.5, 0), person("bob", -0.5, 2)
     out = build(ann, bob, behaviours=1000)
     assert sorted(path.name for path in (out / "all/all-processed").iterdir()) == [
@@ -183,27 +190,6 @@ def test_the_files_are_in_the_published_layout(build):
         {**rated(user, "thing", rating, day), "history_len": 1}
         for user, rating, day in (("ann", 3.5, 0), ("bob", 2.5, 2))
     ]
-
-
-def test_behaviours_are_drawn_by_seed_with_their_histories(build):
-    people = [one for item in range(10) for one in six(f"thing {item}")]
-    built = [build(*people, behaviours=20, seed=seed) for seed in (0, 0, 1)]
-    drawn = [read(out, "drawn_behavior") for out in built]
-    assert len({(one["user_id"], one["parent_asin"]) for one in drawn[0]}) == 20
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert {one["user_id"] for one in drawn[0]} <= read(built[0], "userid2history").keys()
-
-
-def test_averages_are_of_the_whole_history_or_strictly_of_what_is_earlier(build):
-    later = rated("ann", "later", 5, 50)
-    two = [*person("ann", 1, 0), later, *person("bob", -1, 0)]
-    for strict, ann, bob in ((False, (4 - 11 / 3, 11 / 3), (-1, 3)), (True, (2, 2), (-2, 4))):
-        [users] = read(build(two, strict=strict), "item2group_avg_diff_sample-easy")["thing"]
-        found = {one["user_id"]: (one["relative_rating"], one["avg_rating"]) for one in users}
-        assert found == {"ann": pytest.approx(ann), "bob": pytest.approx(bob)}
-
-
-def test_authors_are_kept_and_of_several_titles_the_first_by_letters(build):
     told = [
         {"parent_asin": "thing", "title": "Zest", "author": {"name": "Z"}},
         {"parent_asin": "thing", "title": "Ash", "author": {"avatar": "x", "name": " A. Tree "}},
@@ -254,21 +240,14 @@ def test_the_report_says_what_each_rule_leaves(build):
     )
     rules, written = build.report.sheets
     assert [row[1:] for row in rules.rows] == [
-        (12, 5, 8, None),
-        (11, 5, 7, 1),
-        (10, 5, 7, 0),
-        (5, 5, 2, 5),
-        (5, 5, 2, 0),
-        (2, 2, 1, 1),
+        (12, 5, 8, None), (11, 5, 7, 1), (10, 5, 7, 0), (5, 5, 2, 5), (5, 5, 2, 0), (2, 2, 1, 1),
         (2, 2, 1, 0),
-    ]
+    ]  # fmt: skip
     assert rules.rows[4][0] == "of an item with 2 such within 30 days"
     assert written.rows == (("all", "easy", 1, 0), ("all", "medium", 0, 0), ("all", "hard", 0, 0))
     assert not list(out.glob("all/all-processed/*hard*"))
-    assert any(
-        "hard in all: no files, because no item has enough users" in note
-        for note in build.report.notes
-    )
+    said = "hard in all: no files, because no item has enough users"
+    assert any(said in note for note in build.report.notes)
     told = json.loads((out / "groups.json").read_bytes())
     assert [one["items"] for one in told["rules"]] == [8, 7, 7, 2, 2, 1, 1]
     assert told["settings"]["min_difference"] == 0.6
@@ -382,7 +361,7 @@ def row(report, name):
     return next(one[1:] for one in report.sheets[0].rows if one[0] == name)
 
 
-def test_statistics_are_of_the_first_group_of_each_item_beside_the_papers(data):
+def test_statistics_and_histograms_are_of_the_first_group_of_each_item(data):
     report = described(data)
     # Ann saw "Blue cup" and "On tea" by "A. Tree", bob "Blue cup"; both "Green tea leaves".
     tea = (2, 2, 1, 3, 2 + 4 + 3 + 2 + 3, "2020-01-03", "2021-01-01")
@@ -393,9 +372,6 @@ def test_statistics_are_of_the_first_group_of_each_item_beside_the_papers(data):
     assert row(report, "all levels, held out") == held
     assert row(report, "the paper, to test")[:5] == (1007, 986, 200, 61412, 111017)
     assert row(report, "the paper, held out")[:5] == (2438, 2140, 466, 157480, 289164)
-
-
-def test_the_four_histograms_show_shares_of_each_split(data):
     figures = described(data).figures
     shares = [
         {
@@ -414,6 +390,11 @@ def test_the_four_histograms_show_shares_of_each_split(data):
         {"to test": lengths, "held out": lengths},
         {"to test": dates, "held out": dates},
     ]
+    file = data / "all/all-processed/held_out-easy.json"
+    file.write_text(file.read_text().replace('"cup"', '"pot"'))
+    report = described(data)
+    assert report.notes[0].startswith("2 reviews without rating and time")
+    assert row(report, "easy, held out")[5:] == (None, None)
 
 
 @pytest.mark.parametrize(("inside", "domain"), [("", "tea"), ("tea", "tea"), ("tea", "all")])
@@ -454,14 +435,6 @@ def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
         described(data, tokenizer="letters")
 
 
-def test_reviews_that_a_history_does_not_hold_are_counted(data):
-    file = data / "all/all-processed/held_out-easy.json"
-    file.write_text(file.read_text().replace('"cup"', '"pot"'))
-    report = described(data)
-    assert report.notes[0].startswith("2 reviews without rating and time")
-    assert row(report, "easy, held out")[5:] == (None, None)
-
-
 def apart(values, gap):
     return all(other - one > gap + 1e-9 for one, other in combinations(sorted(values), 2))
 
@@ -479,7 +452,7 @@ def tried(values, gap):
     return [()]
 
 
-def test_sets_are_as_large_as_trying_all_finds_and_the_first_by_order():
+def test_sets_and_windows_are_those_that_trying_all_finds():
     assert largest([1.0, 1.6], gap=0.6) == 1, "0.6000000000000001 as floating numbers"
     assert largest([0.0, 0.600001], gap=0.6) == 2
     rng = Random(3)
@@ -490,9 +463,6 @@ def test_sets_are_as_large_as_trying_all_finds_and_the_first_by_order():
         assert largest(values, gap=0.6) == len(sets[0])
         by_order = min(sorted(order.index(place) for place in places) for places in sets)
         assert first_largest(values, order, gap=0.6) == [order[place] for place in by_order]
-
-
-def test_the_best_window_is_that_which_trying_all_finds():
     rng = Random(4)
     for _ in range(400):
         many = 1 + int(rng.random() * 9)

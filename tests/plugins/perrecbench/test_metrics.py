@@ -69,16 +69,10 @@ def test_ratings_are_ranked_by_what_they_leave_of_the_averages():
     found = only("rate", *rated(5, 3, 1))
     assert (found.id, found.user, found.missing, found.counts) == ("item", "item", {}, {})
     assert found.details == GroupResult(
-        item="item",
-        averages=(4.5, 2.5, 3.5),
-        truth=(2, 1, 3),
-        ranks=(1, 1, 3),
-        order=(2, 1, 3),
-        ratings=(4.0, 5.0, 1.0),
-        predicted=(5.0, 3.0, 1.0),
-        baselines=found.details.baselines,
+        item="item", averages=(4.5, 2.5, 3.5), truth=(2, 1, 3), ranks=(1, 1, 3), order=(2, 1, 3),
+        ratings=(4.0, 5.0, 1.0), predicted=(5.0, 3.0, 1.0), baselines=found.details.baselines,
         guesses={"user_average": (4.5, 2.5, 3.5)},
-    )
+    )  # fmt: skip
     for name, value in {
         "ptc": 2 / 3,
         # Orders 2, 1, 3 and 2, 1, 3: of equal ratings the later user comes first.
@@ -92,16 +86,23 @@ def test_ratings_are_ranked_by_what_they_leave_of_the_averages():
         assert found.values[name] == pytest.approx(value), name
 
 
-def test_who_ties_everybody_has_no_tau_b_and_a_ptc_of_zero():
+def test_who_ties_everybody_has_no_tau_b_and_who_is_left_out_comes_last():
     found = only("rate", *rated(4.5, 2.5, 3.5))
     assert (found.values["ptc"], found.missing) == (0, {"tau_b": "all_tied"})
     # Slices are the number of users and the domain that the task names.
     assert found.slices == {"users": "3"}
     of_one = only("rank", (group(ADA, BEN), ranked(1, 2)), domain="books")
     assert of_one.slices == {"domain": "books", "users": "2"}
+    members = (member("a", 3.0, rank=1), member("b", 3.5, rank=3), member("c", 4.0, rank=2))
+    found = only("rank", (group(*members), ranked(1, 3, 3)))
+    assert found.details.ranks == (1, 3, 2)
+    assert found.details.order == (1, 3, 3)
+    assert found.values["ptc"] == 1
+    # Places 1, 3, 3 against 1, 3, 2: two pairs agree, the third is tied in the first list.
+    assert found.values["ptc_published"] == pytest.approx(2 / sqrt(2 * 3))
 
 
-def test_comparisons_tell_of_the_first_place_and_of_answers_that_differ():
+def test_comparisons_tell_of_first_places_and_unreadable_ones_count_no_better_than_the_order():
     dan = member("dan", 3.0, rank=4)
     told = make_comparisons("12BA", "13AA", "23A-", "14AB")
     value = Compared(order=(2, 1, 3, 4), ranks=(2, 1, 2, 4), comparisons=told)
@@ -121,9 +122,6 @@ def test_comparisons_tell_of_the_first_place_and_of_answers_that_differ():
         ("ptc", "ptc_published", "tau_b", "exact", "like_higher_average", "first_position",
          "inconsistent"), (1, 4)
     )  # fmt: skip
-
-
-def test_an_unreadable_comparison_counts_no_better_than_the_order_that_stands():
     # True order: ben, ada, cleo. Of the order cleo, ada, ben each pair is wrong: ptc -1. The
     # comparison of ada and cleo could not be read; counted as 0 it would give -2/3.
     told = make_comparisons("12AB", "23BA", "13B-")
@@ -176,16 +174,13 @@ def test_an_unreadable_group_keeps_its_baselines(stage, own):
     assert found.values["mae_user_average"] == 1.5
 
 
-def test_groups_without_a_label_are_no_units_of_agreement_and_are_counted():
+def test_groups_without_a_label_or_true_ratings_are_counted_and_have_no_such_scores():
     unlabelled = group(member("a", 4.0, rank=1), member("b", 3.0))
     read, unread = only("rank", (unlabelled, ranked(1, 2))), only("rank", (unlabelled, FAILED))
     assert read.values == {"like_higher_average": 1.0, "labelled": 0.0}
     assert (read.missing, unread.missing) == ({}, {"like_higher_average": "rank/schema"})
     assert read.counts == unread.counts == {"groups without a whole true order": 1}
     assert read.details.truth is None
-
-
-def test_groups_without_true_ratings_have_no_errors_and_are_counted():
     bare = (member("a", 4.0, rank=1), member("b", 3.0, rank=2))
     read, unread = (only("rate", *rated(5, other, members=bare)) for other in (2, FAILED))
     assert read.values["ptc"] == 1
@@ -196,7 +191,7 @@ def test_groups_without_true_ratings_have_no_errors_and_are_counted():
         assert found.counts == {"groups without true ratings": 1}
 
 
-def test_unreadable_groups_count_zero_and_the_share_with_a_label_stands_beside_the_scores():
+def test_unreadable_groups_count_zero_beside_the_share_with_a_label_and_errors_are_of_users():
     bare = (member("a", 4.0), member("b", 3.0))
     found = summary(
         "rank",
@@ -212,9 +207,6 @@ def test_unreadable_groups_count_zero_and_the_share_with_a_label_stands_beside_t
     labelled = found["labelled"]
     assert (labelled.value, labelled.n, labelled.baseline) == (2 / 5, 5, False)
     assert "cover the labelled groups only" in labelled.note
-
-
-def test_errors_are_of_users_who_rated():
     one, two = (
         rated(*ratings, members=(ADA, BEN), item=item)
         for item, ratings in {"one": (5, 1), "two": (4, 4)}.items()
@@ -274,13 +266,3 @@ def test_what_happened_in_the_run_is_counted():
         "triples of users preferred in a circle": 1,
     }
     assert counts({"rank": make_records(())}, Options()) == {}
-
-
-def test_of_an_order_that_repeats_a_user_who_is_left_out_comes_last():
-    members = (member("a", 3.0, rank=1), member("b", 3.5, rank=3), member("c", 4.0, rank=2))
-    found = only("rank", (group(*members), ranked(1, 3, 3)))
-    assert found.details.ranks == (1, 3, 2)
-    assert found.details.order == (1, 3, 3)
-    assert found.values["ptc"] == 1
-    # Places 1, 3, 3 against 1, 3, 2: two pairs agree, the third is tied in the first list.
-    assert found.values["ptc_published"] == pytest.approx(2 / sqrt(2 * 3))

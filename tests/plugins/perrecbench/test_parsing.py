@@ -77,17 +77,13 @@ def test_a_failure_tells_what_was_found_and_an_order_outside_of_its_key_is_not_r
     [
         (3, "[3, 1, 2]", ((3, 1, 2), "strict")),
         (4, "[1.0, 4.0, 3.0, 2.0]", ((1, 4, 3, 2), "strict")),
-        (2, '["2", 1]', ((2, 1), "quoted")),
-        (3, "[1, 3, 3]", "not_a_permutation"),
-        (3, "[1, 2]", "not_a_permutation"),
-        (3, "[1, 2, 3, 3]", "not_a_permutation"),
-        (3, "[0, 1, 2]", "not_a_permutation"),
-        (3, "[1, 2.5, 3]", "not_a_permutation"),
-        (3, '["User1", "User2", "User3"]', "schema"),
-        (3, "[1, 2, true]", "schema"),
+        (2, '["2", 1]', ((2, 1), "quoted")), (3, "[1, 3, 3]", "not_a_permutation"),
+        (3, "[1, 2]", "not_a_permutation"), (3, "[1, 2, 3, 3]", "not_a_permutation"),
+        (3, "[0, 1, 2]", "not_a_permutation"), (3, "[1, 2.5, 3]", "not_a_permutation"),
+        (3, '["User1", "User2", "User3"]', "schema"), (3, "[1, 2, true]", "schema"),
         (3, '{"User1": 1, "User2": 2, "User3": 3}', "schema"),
     ],
-)
+)  # fmt: skip
 def test_an_order_is_a_permutation_of_the_users_numbers(members, value, expected):
     found = outcome(read_order(members)(f'{{"predicted_ranking": {value}}}'))
     assert repr(found) == repr(expected), "whole numbers"
@@ -96,13 +92,11 @@ def test_an_order_is_a_permutation_of_the_users_numbers(members, value, expected
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("[1, 3, 3]", ((1, 3, 3), "strict")),
-        ("[1, 2, 2]", "not_a_permutation"),
-        ("[1, 1.5, 3]", "not_a_permutation"),
-        ("[2, 3, 3]", "not_a_permutation"),
+        ("[1, 3, 3]", ((1, 3, 3), "strict")), ("[1, 2, 2]", "not_a_permutation"),
+        ("[1, 1.5, 3]", "not_a_permutation"), ("[2, 3, 3]", "not_a_permutation"),
         ("[1, 3]", "not_a_permutation"),
     ],
-)
+)  # fmt: skip
 def test_repeated_users_pass_where_length_and_ends_are_right(value, expected):
     assert outcome(read_order(3, repeated=True)(f'{{"ranking": {value}}}')) == expected
 
@@ -163,13 +157,10 @@ def test_a_server_is_asked_for_the_form_that_is_read_but_to_forbid_no_thought():
 @pytest.mark.parametrize(
     "text",
     [
-        '{"rating": ' * 20_000,
-        "user" + " " * 500_000,
-        "[User A] " + "than " * 100_000 + ". [User B]",
-        '{"rating": "' + "4" * 500_000 + '"}',
-        "[" * 100_000 + "{" * 100_000,
+        '{"rating": ' * 20_000, "user" + " " * 500_000, "[" * 100_000 + "{" * 100_000,
+        "[User A] " + "than " * 100_000 + ". [User B]", '{"rating": "' + "4" * 500_000 + '"}',
     ],
-)
+)  # fmt: skip
 def test_hostile_texts_are_read_as_well(text):
     for read in (read_rating, read_order(4), SideReader(), SideReader(thought=True)):
         assert isinstance(read(text), Parsed | Unreadable)

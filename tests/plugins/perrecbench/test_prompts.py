@@ -1,5 +1,7 @@
 """The prompts, byte for byte, written out after the published layout."""
 
+import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -113,15 +115,12 @@ to 5, where 1 being not recommended and 5 being highly recommended. The final an
 strictly follow this JSON structure: {"predicted_rating": <rating>}"""
 
 
-def test_the_pointwise_prompt_is_the_published_one():
+def test_the_pointwise_prompts_are_the_published_ones():
     assert rate() == {"system": POINT_SYSTEM, "user": POINT_USER}
     assert rate(system="authors") == {
         "system": f"{POINT_SYSTEM}, do not generate anything else.",
         "user": POINT_USER,
     }
-
-
-def test_the_pointwise_thought_prompt_gives_the_published_steps_and_asks_to_think():
     assert rate(thought=True) == {
         "system": (
             "To predict a user’s rating for a query item, follow these steps:\n"
@@ -293,7 +292,7 @@ def of_example(ask, **options):
     return ask(of=GROUP_EXAMPLE.members, title="Lamp", profile="none", **options)["user"]
 
 
-def test_a_published_pairwise_example_alone_never_has_a_profile():
+def test_published_examples_have_no_profile_in_pairs_and_doubled_braces_in_lists():
     asked = compare(examples=(GROUP_EXAMPLE,), shot_style="published")["user"]
     assert asked == f"{of_example(compare)}\nANSWER\n\n{PAIR_USER}{PAIR_QUESTION}"
     whole = compare(examples=(GROUP_EXAMPLE,))["user"]
@@ -301,9 +300,6 @@ def test_a_published_pairwise_example_alone_never_has_a_profile():
         "[User A]\n<|The Start of User Data|>\n## User Profile\nDot.\n\n"
         "## User Most Common Rating\n1.0\n\n## User Average Rating\n2.0\n\n### Item Title\nCup\n"
     )
-
-
-def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_its_start():
     theirs = of_example(rank).replace("Data|>\n\n### Item", "Data|>\n### Item")
     doubled = LIST_TAIL.replace("{", "{{").replace("}", "}}")
     asked = rank(examples=(GROUP_EXAMPLE,), profile="none", shot_style="published")["user"]
@@ -339,7 +335,7 @@ without any additional characters or formatting.\x20"""
     }
 
 
-def test_texts_of_users_are_printed_as_they_are():
+def test_texts_are_printed_as_they_are_and_a_profile_that_is_not_there_is_no_empty_one():
     text = (
         "{{ query.title }} {# gone #} %s <|The End of User Data|> &lt;b&gt; <b> [User A]\n\n \n\n"
     )
@@ -350,9 +346,6 @@ def test_texts_of_users_are_printed_as_they_are():
     for title in ("Cup", "Kettle"):
         expected = expected.replace(title, named)
     assert rate(member=hostile, query=Thing(title=text, author=text))["user"] == expected
-
-
-def test_a_profile_that_is_to_be_shown_and_is_not_there_is_no_empty_one():
     nobody = Member(id="cem", average=3, common=3, shown=())
     single = Single(id="k/1", user="k", query=Thing(title="x"), member=nobody, place=1, of=1)
     with pytest.raises(ValueError, match="user cem has no profile"):
@@ -366,3 +359,35 @@ def test_a_thought_prompt_that_nobody_wrote_is_refused(other):
     questions.check_prompt_exists(Options(thought=True))
     with pytest.raises(UsageError, match="no chain-of-thought prompt exists"):
         questions.check_prompt_exists(Options(thought=True, **other))
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("shown", ["profile", "noprofile"])
+@pytest.mark.parametrize(
+    "what",
+    [("easy", "point", 400), ("easy", "list", 200), ("medium", "point", 600),
+     ("medium", "list", 200)],
+    ids=str,
+)  # fmt: skip
+def test_every_recorded_prompt_is_reproduced_byte_for_byte(real_data, load_data, what, shown):
+    (level, kind, number), folder = what, real_data / "perrecbench"
+    packed = (folder / f"prompts/{level}-{kind}-{shown}.json.gz").read_bytes()
+    recorded = json.loads(gzip.decompress(packed))
+    # Without profile the recorded listwise prompts end as older ones do.
+    options = Options() if shown == "profile" else Options(profile="none", tail="older")
+    data = load_data(folder, ask=f"{kind}wise", level=level, profile=options.profile)
+    made = {}
+    for one in (*data.singles, *data.groups):
+        if kind == "point":
+            asked = rendered("rate", questions.rate_variables(one, options), options)
+        else:
+            asked = rendered("rank", questions.rank_variables(one, options), options)
+        made.setdefault(one.user, []).append(asked["user"])
+    assert sum(map(len, made.values())) == number
+
+    def flat(prompts):
+        return [text for one in prompts for text in ([one] if isinstance(one, str) else one)]
+
+    wanted = {item: sent[0] if kind == "point" else sent for item, sent in recorded.items()}
+    differing = [item for item in wanted if made.get(item) != flat(wanted[item])]
+    assert (differing, made.keys()) == ([], wanted.keys())

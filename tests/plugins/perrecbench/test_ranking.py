@@ -101,15 +101,12 @@ async def test_a_sort_asks_for_no_pair_twice_and_keeps_what_it_asked(order):
     assert [(one.first, one.second) for one in found.comparisons] == script.asked
 
 
-async def test_the_sort_begins_with_an_order_that_the_seed_decides():
+async def test_the_sort_begins_as_the_seed_decides_and_only_undecided_neighbours_share_a_rank():
     # 0.9 of three puts 3 first, then 0.9 of the two left puts 1 behind 2, that is 3, 1 and 2 …
     script = Script()
     found = await by_heapsort(3, script, Prepared(0.9, 0.9))
     # … as drawn: 3 for 1, then 1 for 2. Undecided, the last two change places.
     assert (found.order, script.asked) == ((3, 2, 1), [(1, 3), (2, 3), (1, 2)])
-
-
-async def test_neighbours_share_a_rank_only_where_their_comparison_is_undecided():
     for members, preferred, order, ranks in (
         (3, [(1, 2), (1, 3)], (1, 3, 2), (1, 2, 2)),
         (3, [(1, 3), (2, 3)], (1, 2, 3), (1, 1, 3)),

@@ -56,7 +56,7 @@ def test_behaviours_and_queries_read_as_in_a_question():
     )
 
 
-def test_the_first_and_last_words_of_a_title_match_only_as_words():
+def test_words_find_authors_and_titles_whole_and_pay_no_heed_to_case_and_marks():
     history = titled("sour apples", "loaf tins", "rye seeds", "plum jam", "wool socks")
     # "Title\nsour" and "loaf\n<|The" are no words of any document; "rye" stands between blanks.
     assert found(history, "sour rye loaf", k=1) == ["rye seeds"]
@@ -67,9 +67,6 @@ def test_the_first_and_last_words_of_a_title_match_only_as_words():
     ]
     # Nothing but "Item" is found, which every document of this length holds alike.
     assert found(history, "sour loaf", k=5) == [one.title for one in history[::-1]]
-
-
-def test_words_find_authors_pay_no_heed_to_case_and_marks_and_nothing_gives_what_there_is():
     history = (
         Behaviour(title="Trains", author="ANN Baker", rating=1.0),
         Behaviour(title="Rye, and others!", author="Nobody", rating=2.0),

@@ -18,7 +18,7 @@ from harness_perrecbench.records import (
     Single,
     Thing,
 )
-from harness_perrecbench.stages import COMPARE, PROFILE, RANK, RATE
+from harness_perrecbench.stages import COMPARE, PROFILE, RANK, RATE, STAGES
 
 from harness import CallError, CallFailed, Unreadable
 
@@ -65,17 +65,13 @@ def ranking(*users):
     return f'{{"predicted_ranking": {list(users)}}}'
 
 
-def preferring(*order):
-    """Answers a comparison by which of the two shown users is named first in `order`."""
-
-    def answer(request):
-        first, second = (order.index(int(one)) for one in shown(request))
-        return A if first < second else B
-
-    return answer
+def test_the_way_of_asking_decides_the_stage():
+    stages = {"pointwise": RATE, "rating": RATE, "pairwise": COMPARE, "listwise": RANK}
+    for ask, stage in stages.items():
+        assert [one for one in STAGES if one.when(Loaded(), Options(ask=ask))] == [stage]
 
 
-def test_profiles_that_were_made_are_filled_in_also_where_examples_show_them():
+async def test_an_empty_profile_is_asked_for_again_and_made_ones_are_filled_in():
     asked = tuple(member(n, profile=None, profiled=f"u{n}/20") for n in (1, 2))
     examples = (Example(query=Thing(title="A lamp"), members=asked, answer="[User A]"),)
     three = make_group(*asked, member(3), examples=examples)
@@ -89,9 +85,6 @@ def test_profiles_that_were_made_are_filled_in_also_where_examples_show_them():
     assert filled.member.profile == "Cooks."
     assert [one.profile for one in filled.examples[0].members] == [None, "Cooks."]
     assert (filled.id, filled.place, filled.of) == ("kettle/1", 1, 2)
-
-
-async def test_an_empty_profile_is_asked_for_again_and_then_unreadable():
     worked = await at_desk(PROFILE, ADA, ["", "", "They like tea."])
     assert (worked.outcome, worked.repeats) == ("They like tea.", [0, 1, 2])
     worked = await at_desk(PROFILE, ADA, ["", " "], tries=2)
@@ -159,14 +152,19 @@ async def test_two_users_are_compared_in_both_orders_by_the_majority_within_each
     assert worked.outcome.comparisons == told
 
 
-async def test_an_unreadable_side_leaves_its_comparison_without_a_preference():
+async def test_an_unreadable_side_has_no_preference_and_a_failed_call_is_the_outcome_of_the_group():
     def answer(request):
-        return "neither" if shown(request) == "12" else preferring(1, 2, 3)(request)
+        asked = shown(request)
+        return "neither" if asked == "12" else A if asked == "".join(sorted(asked)) else B
 
     worked = await at_desk(COMPARE, group(3), answer, comparing="all_pairs", tries=1)
     assert worked.outcome.comparisons == make_comparisons("12-B", "13AB", "23AB")
     # One win each for 1 and 2, none for 3.
     assert worked.outcome.ranks == (1, 1, 3)
+    answers = [A, B, CallError("timeout", "slow")]
+    worked = await at_desk(COMPARE, group(3), answers, comparing="all_pairs")
+    assert worked.outcome == CallFailed("timeout", "slow")
+    assert tastes(worked) == ["12", "21", "13"]
 
 
 @pytest.mark.parametrize(
@@ -176,10 +174,3 @@ async def test_an_unreadable_side_leaves_its_comparison_without_a_preference():
 async def test_a_group_without_a_comparison_that_was_read_is_unreadable(answers, cause):
     worked = await at_desk(COMPARE, group(2), answers, tries=1)
     assert (worked.outcome.cause, tastes(worked)) == (cause, ["12", "21"])
-
-
-async def test_a_call_that_failed_is_the_outcome_of_the_group():
-    answers = [A, B, CallError("timeout", "slow")]
-    worked = await at_desk(COMPARE, group(3), answers, comparing="all_pairs")
-    assert worked.outcome == CallFailed("timeout", "slow")
-    assert tastes(worked) == ["12", "21", "13"]

@@ -28,17 +28,11 @@ from harness.tasks.options import typed_options
 LEVELS = ("easy", "medium", "hard")
 ASKS = ("pointwise", "pairwise", "listwise")
 VARIANTS = {
-    "noprofile": {"profile": "none"},
-    "fewshot": {"shots": 3},
-    "fewshot_noprofile": {"shots": 3, "profile": "none"},
-    "sc": {"samples": 5},
-    "cot": {"thought": True},
-    "strict": {"strict": True},
-    "now": {"system": "authors"},
-    "plain": {"system": "authors", "tail": "plain"},
-    "dot": {"system": "authors", "tail": "dot"},
-    "older": {"system": "authors", "tail": "older"},
-}
+    "noprofile": {"profile": "none"}, "fewshot": {"shots": 3}, "sc": {"samples": 5},
+    "fewshot_noprofile": {"shots": 3, "profile": "none"}, "cot": {"thought": True},
+    "strict": {"strict": True}, "now": {"system": "authors"},
+    **{tail: {"system": "authors", "tail": tail} for tail in ("plain", "dot", "older")},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +60,7 @@ def cell(level, ask):
     return {**differing, **({"ask": ask} if ask != "pointwise" else {})}
 
 
-def test_a_cell_is_asked_as_the_paper_asks_it(tasks, options):
+def test_cells_are_asked_as_in_the_paper_and_the_grid_and_domains_are_whole(tasks, options):
     for level, ask in product(LEVELS, ASKS):
         task = tasks[f"perrec_{level}_{ask}"]
         assert options[task.name] == cell(level, ask)
@@ -75,6 +69,20 @@ def test_a_cell_is_asked_as_the_paper_asks_it(tasks, options):
         assert task.roles["profiler"].default is None
         assert task.metrics[:2] == ("ptc", "ptc_published")
         assert task.least_scored == 0.85
+    found = {
+        (made.get("ask", "pointwise"), made.get("shots", 0), made.get("k", 4))
+        for name, made in options.items()
+        if name.startswith("perrec_easy_") and "_shots" in name and "_shots0_k4_" not in name
+        if made.get("profile", "full") == "full" and "level" not in made
+    }
+    assert found == set(product(ASKS, range(6), (1, 2, 4, 8, 12, 16)))
+    assert options["perrec_easy_listwise_shots5_k16"] == {"ask": "listwise", "shots": 5, "k": 16}
+    for domain, ask in product(("book", "clothing", "kitchen", "electronic"), ASKS):
+        task = tasks[f"perrec_easy_{ask}_{domain}"]
+        assert options[task.name] == {**cell("easy", ask), "domain": domain}
+        assert (task.data.size, task.data.sample) == (50, None)
+        for table in task.data.tables.values():
+            assert table.files[0].startswith(f"{domain}/{domain}-processed/")
 
 
 @pytest.mark.parametrize(("variant", "changes"), VARIANTS.items())
@@ -86,26 +94,6 @@ def test_a_variant_differs_from_each_of_the_nine_in_its_options_alone(
         assert options[name] == {**cell(level, ask), **changes}
         assert tasks[name].data == tasks[f"perrec_{level}_{ask}"].data
         assert tasks[name].metrics == tasks[f"perrec_{level}_{ask}"].metrics
-
-
-def test_the_grid_of_examples_and_behaviours_is_whole(options):
-    found = {
-        (made.get("ask", "pointwise"), made.get("shots", 0), made.get("k", 4))
-        for name, made in options.items()
-        if name.startswith("perrec_easy_") and "_shots" in name and "_shots0_k4_" not in name
-        if made.get("profile", "full") == "full" and "level" not in made
-    }
-    assert found == set(product(ASKS, range(6), (1, 2, 4, 8, 12, 16)))
-    assert options["perrec_easy_listwise_shots5_k16"] == {"ask": "listwise", "shots": 5, "k": 16}
-
-
-def test_each_domain_has_its_folder_and_no_sample(tasks, options):
-    for domain, ask in product(("book", "clothing", "kitchen", "electronic"), ASKS):
-        task = tasks[f"perrec_easy_{ask}_{domain}"]
-        assert options[task.name] == {**cell("easy", ask), "domain": domain}
-        assert (task.data.size, task.data.sample) == (50, None)
-        for table in task.data.tables.values():
-            assert table.files[0].startswith(f"{domain}/{domain}-processed/")
 
 
 def test_ratings_are_asked_without_a_profile_and_without_chance_and_groups_alike(tasks, options):
@@ -138,16 +126,11 @@ def test_the_folder_of_the_data_may_be_any_of_those_on_the_way_to_the_files(task
         assert dataset.has(table)
 
 
-def test_a_domain_of_one_s_own_is_read_from_its_folder(tasks, tmp_path):
+def test_ratings_are_drawn_without_a_list_and_a_folder_may_be_of_one_domain(tasks, tmp_path):
     shutil.copytree(SAMPLE / "all" / "all-processed", tmp_path / "beauty-processed")
     task = tasks["perrec_hard_listwise"]
     own = msgspec.structs.replace(typed_options(task, Options), domain="beauty")
     assert len(PERRECBENCH.load(opened(task, tmp_path, limit=2), own).groups) == 2
-
-
-def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published_ones(
-    tasks, tmp_path
-):
     folder = tmp_path / "data"
     shutil.copytree(SAMPLE / "all" / "all-processed", folder)
     drawn = (folder / "sample_behavior.json").rename(folder / "drawn_behavior.json")
@@ -165,7 +148,7 @@ def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published
     assert asked("perrec_rating") == min(1000, late)
 
 
-def test_table_1_is_published_as_results_of_the_nine_tasks_and_their_average():
+def test_table_1_and_the_last_lines_of_its_models_are_published():
     found = PERRECBENCH.published()
     assert len(found) == 19 * 10
     sonnet = {one.task: one for one in found if one.model == "CLAUDE-3.5-SONNET"}
@@ -176,6 +159,13 @@ def test_table_1_is_published_as_results_of_the_nine_tasks_and_their_average():
         value=0.14, n=200, source="Table 1", comparable_if=comparable,
     )  # fmt: skip
     assert (sonnet["perrec"].value, sonnet["perrec"].n) == (0.18, None)
+    rows = TABLES.read("tails").dicts()
+    assert [row["model"] for row in rows] == [row["model"] for row in TABLES.read("main").dicts()]
+    said = {row[level] for row in rows for level in ("easy", "medium", "hard")}
+    assert said == {None, "now", "plain", "dot", "older"}
+    assert tails()["GPT-4o-MINI"] == "older"
+    assert tails()["GEMMA-2-27B-IT"] == "plain/dot"
+    assert tails()["GEMMA-2-9B-IT"] == "not recorded"
 
 
 @pytest.mark.parametrize(
@@ -188,16 +178,6 @@ def test_averages_that_do_not_follow_from_the_cells_are_noted(name, named):
             found = sum(row[f"{level} {ask}"] for level, ask in CELLS) / len(CELLS)
             line = f"{row[named]} {found:.3f} for {row['average']:.2f}".replace("0.", ".")
             assert round(found, 2) == row["average"] or line.casefold() in told
-
-
-def test_the_last_lines_of_list_prompts_are_known_of_models_of_table_1_alone():
-    rows = TABLES.read("tails").dicts()
-    assert [row["model"] for row in rows] == [row["model"] for row in TABLES.read("main").dicts()]
-    said = {row[level] for row in rows for level in ("easy", "medium", "hard")}
-    assert said == {None, "now", "plain", "dot", "older"}
-    assert tails()["GPT-4o-MINI"] == "older"
-    assert tails()["GEMMA-2-27B-IT"] == "plain/dot"
-    assert tails()["GEMMA-2-9B-IT"] == "not recorded"
 
 
 @pytest.mark.parametrize(

@@ -50,17 +50,12 @@ def three(tmp_path):
     }
 
 
-def added(folder):
-    """What an adapter adds to its module's weights."""
-    tensors = load_file(folder / "adapter_model.safetensors")
-    config = json.loads((folder / "adapter_config.json").read_text())
-    return config["lora_alpha"] / config["r"] * tensors[KEY_B] @ tensors[KEY_A]
-
-
 def merged(three, out, **options):
-    """What the merged adapter adds, and the report on it."""
+    """What the merged adapter adds to its module's weights, and the report on it."""
     report = adapters.run(adapters.Options(**three, out=out, **options))
-    return added(out), report
+    tensors = load_file(out / "adapter_model.safetensors")
+    config = json.loads((out / "adapter_config.json").read_text())
+    return config["lora_alpha"] / config["r"] * tensors[KEY_B] @ tensors[KEY_A], report
 
 
 def test_what_is_added_is_the_weighted_sum_of_what_each_adds(three, tmp_path):
@@ -91,16 +86,7 @@ def test_the_mean_of_the_factors_is_another_thing(three, tmp_path):
     assert products == [[1.5, 0.5], [0.5, 1.0]]
 
 
-def test_adapters_of_other_ranks_and_of_rank_stabilised_scaling_merge_by_products(three, tmp_path):
-    four = [[1, 0], [0, 1], [0, 0], [0, 0]]
-    wide = [[1, 0, 0, 0], [0, 1, 0, 0]]
-    three["listwise"] = adapter(tmp_path / "wide", four, wide, r=4, lora_alpha=4, use_rslora=True)
-    # .25 * 2 * [[1, 0], [0, 0]] + .25 * 2 * [[0, 0], [0, 1]] + .5 * 4/2 * [[1, 0], [0, 1]]
-    found, _ = merged(three, tmp_path / "merged", alpha=0.25, beta=0.25)
-    assert found.tolist() == [[1.5, 0], [0, 1.5]]
-
-
-def test_half_precision_is_read_whole(three, tmp_path):
+def test_adapters_of_other_ranks_scalings_and_half_precision_merge_by_products(three, tmp_path):
     # 1.0 and 0.5 as bfloat16 are 0x3f80 and 0x3f00.
     header = {
         name: {"dtype": "BF16", "shape": shape, "data_offsets": [4 * number, 4 * number + 4]}
@@ -112,6 +98,12 @@ def test_half_precision_is_read_whole(three, tmp_path):
     file.write_bytes(len(text).to_bytes(8, "little") + text + data)
     found, _ = merged(three, tmp_path / "merged", alpha=0, beta=0)
     assert found.tolist() == [[0.5, 0.25], [1.0, 0.5]]
+    four = [[1, 0], [0, 1], [0, 0], [0, 0]]
+    wide = [[1, 0, 0, 0], [0, 1, 0, 0]]
+    three["listwise"] = adapter(tmp_path / "wide", four, wide, r=4, lora_alpha=4, use_rslora=True)
+    # .25 * 2 * [[1, 0], [0, 0]] + .25 * 2 * [[0, 0], [0, 1]] + .5 * 4/2 * [[1, 0], [0, 1]]
+    found, _ = merged(three, tmp_path / "of-ranks", alpha=0.25, beta=0.25)
+    assert found.tolist() == [[1.5, 0], [0, 1.5]]
 
 
 @pytest.mark.parametrize(
@@ -132,11 +124,9 @@ def test_what_cannot_be_merged_is_refused_and_nothing_is_written(three, tmp_path
 
 HISTORIES = {
     "ann": [("A", 5.0), ("B", 3.0), ("TEA", 4.0), ("LAMP", 2.0)],
-    "ben": [("A", 1.0), ("B", 2.0), ("TEA", 1.0)],
-    "cem": [("A", 4.0), ("LAMP", 5.0)],
-    "dot": [("B", 2.0), ("LAMP", 1.0)],
-    "eli": [("A", 3.0), ("LAMP", 4.0)],
-}
+    "ben": [("A", 1.0), ("B", 2.0), ("TEA", 1.0)], "cem": [("A", 4.0), ("LAMP", 5.0)],
+    "dot": [("B", 2.0), ("LAMP", 1.0)], "eli": [("A", 3.0), ("LAMP", 4.0)],
+}  # fmt: skip
 TITLES = {"A": "Apple", "B": "Brush", "TEA": "Tea", "LAMP": "Lamp"}
 ANN_TEA, BEN_TEA = ("ann", 2, 0.5), ("ben", 2, -0.33)
 ANN_LAMP, CEM_LAMP = ("ann", 3, -1.5), ("cem", 1, 0.5)
@@ -196,29 +186,24 @@ def test_a_held_out_group_is_answered_in_each_format_and_equal_users_are_only_ra
     assert answers(out / "train-listwise.jsonl") == ['{"predicted_ranking": [2, 1]}']
     # Of the second group Cem and Dot were asked about; Cem and Eli are equal.
     assert rows(report)[0] == [
-        ("pointwise", "easy", 2, 0, 0, 0),
-        ("pointwise", "medium", 1, 0, 0, 2),
-        ("pairwise", "easy", 2, 0, 0, 0),
-        ("pairwise", "medium", 2, 0, 2, 2),
-        ("listwise", "easy", 1, 0, 0, 0),
-        ("listwise", "medium", 0, 0, 1, 0),
-    ]
+        ("pointwise", "easy", 2, 0, 0, 0), ("pointwise", "medium", 1, 0, 0, 2),
+        ("pairwise", "easy", 2, 0, 0, 0), ("pairwise", "medium", 2, 0, 2, 2),
+        ("listwise", "easy", 1, 0, 0, 0), ("listwise", "medium", 0, 0, 1, 0),
+    ]  # fmt: skip
 
 
 def test_a_line_is_what_a_run_would_send_and_the_answer(write, tmp_path):
     write(groups_easy=TEA, held_out_easy=LAMP)
     run(settings(tmp_path, profile="full"))
-    system, user, assistant = lines_of(tmp_path / "out/train-pointwise.jsonl")[0]
-    assert system["role"] == "system"
-    assert system["content"].startswith("Act as a personalized product recommender system.")
-    assert user["role"] == "user"
-    assert user["content"].startswith(
-        "[User History]\n<|The Start of User Data|>\n## User Profile\nCem shines.\n\n"
-    )
-    assert user["content"].endswith(
-        "### Item Title\nLamp\n<|The End of Query Item Information|>\n\nAnswer:"
-    )
-    assert assistant == {"role": "assistant", "content": '{"predicted_rating": 5.0}'}
+    lines = lines_of(tmp_path / "out/train-pointwise.jsonl")[0]
+    assert [one["role"] for one in lines] == ["system", "user", "assistant"]
+    system, user, assistant = (one["content"] for one in lines)
+    assert system.startswith("Act as a personalized product recommender system.")
+    told = "[User History]\n<|The Start of User Data|>\n## User Profile\nCem shines.\n\n"
+    assert user.startswith(told)
+    asked = "### Item Title\nLamp\n<|The End of Query Item Information|>\n\nAnswer:"
+    assert user.endswith(asked)
+    assert assistant == '{"predicted_rating": 5.0}'
 
 
 def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(write, tmp_path):
@@ -230,13 +215,10 @@ def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(write, t
     )
     counts, audit = rows(run(settings(tmp_path)))
     assert counts == [
-        ("pointwise", "easy", 2, 2, 0, 0),
-        ("pointwise", "medium", 0, 1, 0, 2),
-        ("pairwise", "easy", 2, 2, 0, 0),
-        ("pairwise", "medium", 0, 4, 0, 2),
-        ("listwise", "easy", 1, 1, 0, 0),
-        ("listwise", "medium", 0, 1, 0, 0),
-    ]
+        ("pointwise", "easy", 2, 2, 0, 0), ("pointwise", "medium", 0, 1, 0, 2),
+        ("pairwise", "easy", 2, 2, 0, 0), ("pairwise", "medium", 0, 4, 0, 2),
+        ("listwise", "easy", 1, 1, 0, 0), ("listwise", "medium", 0, 1, 0, 0),
+    ]  # fmt: skip
     assert audit == [(2, 4, 0)]
     written = "".join(file.read_text() for file in (tmp_path / "out").iterdir())
     assert "Tea" not in written
@@ -254,16 +236,6 @@ def test_the_test_groups_of_a_level_that_is_not_exported_count_as_well(write, tm
     assert not (tmp_path / "out/train-pairwise.jsonl").exists()
 
 
-def test_a_thing_of_the_same_name_under_another_id_is_the_same_thing():
-    cup = Behaviour(title="Cup", rating=4)
-    ann = make_member("ann", shown=(cup,), rating=4, rank=1)
-    of_test, group = (make_group(ann, item=title, title=title) for title in ("Cup", "Kettle"))
-    other_author = replace(of_test, query=Thing(title="Cup", author="Bo"))
-    [example] = training_examples(group, "pointwise", Options(profile="none"))
-    assert example.traces & requested_ratings([of_test]) == {("ann", "Cup", None)}
-    assert not example.traces & requested_ratings([other_author])
-
-
 def test_an_audit_that_finds_a_shared_rating_stops_the_export(write, tmp_path, monkeypatch):
     write(groups_easy=TEA, held_out_easy=TEA)
     add = Export.add
@@ -279,7 +251,7 @@ def test_an_audit_that_finds_a_shared_rating_stops_the_export(write, tmp_path, m
     assert not (tmp_path / "out").exists()
 
 
-def test_the_order_of_three_users_names_them_by_number_and_every_pair_is_asked_both_ways():
+def test_an_order_names_users_by_number_pairs_are_asked_both_ways_and_names_are_things():
     group = make_group(*(make_member(str(rank), rank=rank) for rank in (2, 3, 1)))
     ranked, pairs, rated = (
         [one.answer for one in training_examples(group, form, Options(profile="none"))]
@@ -289,6 +261,13 @@ def test_the_order_of_three_users_names_them_by_number_and_every_pair_is_asked_b
     # 1 before 2, 3 before 1, 3 before 2, as pairs (1,2), (1,3), (2,1), (2,3), (3,1), (3,2).
     assert pairs == ["[User A]", "[User B]", "[User B]", "[User B]", "[User A]", "[User A]"]
     assert rated == [None, None, None]
+    cup = Behaviour(title="Cup", rating=4)
+    ann = make_member("ann", shown=(cup,), rating=4, rank=1)
+    of_test, group = (make_group(ann, item=title, title=title) for title in ("Cup", "Kettle"))
+    other_author = replace(of_test, query=Thing(title="Cup", author="Bo"))
+    [example] = training_examples(group, "pointwise", Options(profile="none"))
+    assert example.traces & requested_ratings([of_test]) == {("ann", "Cup", None)}
+    assert not example.traces & requested_ratings([other_author])
 
 
 def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed_and_nothing_is_written_over(

@@ -121,8 +121,7 @@ def test_arguments_of_models(index, make, args, said):
 
 def test_an_index_of_other_options_or_another_catalogue_or_that_faiss_cannot_read(index, tmp_path):
     data = index.parent / "data"
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full/thing").touch()
+    write_log(tmp_path / "full", {}, {})
     for given, out, options, said in (
         (data, index, {"dtype": "fp32"}, "dtype: fp32 instead of fp16"),
         (data, index, {"embedder": "hashing"}, "hashing instead of hashing:dimensions=48"),

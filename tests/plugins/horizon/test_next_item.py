@@ -149,10 +149,10 @@ def test_the_published_tables_are_shipped_and_no_cell_of_3_4_and_10():
     assert values["1b", "SASRec", "recall_100"] == pytest.approx(0.346)
     assert main((), None).sheets == ()
     made = hyper_of("gru4rec", "published")
-    assert (made.length, made.learning_rate, made.epochs, made.patience) == (100, 2e-5, 10, 10)
-    assert (made.negatives, made.seed) == (10, 2025)
-    assert hyper_of("sasrec", "published", loss="bpr").loss == "bpr"
-    assert hyper_of("sasrec", "small").learning_rate == 1e-3
+    found = made.length, made.learning_rate, made.epochs, made.patience, made.negatives, made.seed
+    assert found == (100, 2e-5, 10, 10, 10, 2025)
+    bpr, small = hyper_of("sasrec", "published", loss="bpr"), hyper_of("sasrec", "small")
+    assert (bpr.loss, small.learning_rate) == ("bpr", 1e-3)
     table = TABLES.read("table7")
     # 485.89 / 54.51 is not 9.07.
     assert "8.91" in table.notes[0]

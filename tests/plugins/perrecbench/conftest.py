@@ -135,7 +135,6 @@ def kept(tmp_path):
         identity = {"kind": "served", "name": model, "details": details, "run": run}
         both = {"model": model, "limit": limit}
         given = {"comparable": not because, "not_comparable_because": because, "units": len(found)}
-        roles = {"candidate": model}
         return keep_task(
             tmp_path / (run or f"run-of-{model}"),
             task,
@@ -146,7 +145,9 @@ def kept(tmp_path):
             roles={"candidate": RoleEntry(name=model, identity=identity)},
             benchmark=PERRECBENCH,
             options=options,
-            summary=make_summary(task.name, benchmark=task.benchmark, roles=roles, **both, **given),
+            summary=make_summary(
+                task.name, benchmark=task.benchmark, roles={"candidate": model}, **both, **given
+            ),
             **both,
         )
 

@@ -31,8 +31,8 @@ def test_a_group_has_the_truth_of_its_users_and_names_of_authors_where_there_are
     [group] = load_data(folder, ask="listwise", profile="none").groups
     ann, bob = group.members
     assert (group.id, group.user, group.query) == ("q", "q", Thing(title="Q", author="Ann"))
-    assert (ann.id, ann.rating, ann.rank) == ("ann", 4.0, 1)
-    assert (bob.id, bob.rating, bob.rank) == ("bob", 2.0, 2)
+    told = [(one.id, one.rating, one.rank) for one in (ann, bob)]
+    assert told == [("ann", 4.0, 1), ("bob", 2.0, 2)]
     assert group.overall_average == pytest.approx(35 / 12)
     # Others than Ann rated q with 2 and 5, others than Bob with 1, 4 and 5.
     assert (ann.item_average, bob.item_average) == (3.5, pytest.approx(10 / 3))

@@ -199,10 +199,9 @@ def test_a_line_is_what_a_run_would_send_and_the_answer(write, tmp_path):
     assert [one["role"] for one in lines] == ["system", "user", "assistant"]
     system, user, assistant = (one["content"] for one in lines)
     assert system.startswith("Act as a personalized product recommender system.")
-    told = "[User History]\n<|The Start of User Data|>\n## User Profile\nCem shines.\n\n"
-    assert user.startswith(told)
-    asked = "### Item Title\nLamp\n<|The End of Query Item Information|>\n\nAnswer:"
-    assert user.endswith(asked)
+    begins = "[User History]\n<|The Start of User Data|>\n## User Profile\nCem shines.\n\n"
+    ends = "### Item Title\nLamp\n<|The End of Query Item Information|>\n\nAnswer:"
+    assert user.startswith(begins) and user.endswith(ends)
     assert assistant == '{"predicted_rating": 5.0}'
 
 

@@ -20,7 +20,7 @@ from harness_perrecbench.records import (
 )
 from harness_perrecbench.stages import COMPARE, PROFILE, RANK, RATE, STAGES
 
-from harness import CallError, CallFailed, Unreadable
+from harness import CallError, CallFailed, Reply, Unreadable
 
 
 async def at_desk(stage, item, answers, **options):
@@ -100,6 +100,14 @@ async def test_nobody_is_asked_where_a_profile_lacks(stage):
     for lacks in (asked, {"examples": (example,)}):
         worked = await at_desk(stage, msgspec.structs.replace(item, **lacks), [])
         assert worked.outcome == Unreadable("no_profile", "there is no profile of u1/20")
+
+
+async def test_an_answer_that_was_cut_or_refused():
+    for reply, times, cause in (
+        (Reply(text='{"predicted_rating": 4', finish="length"), 1, "truncated"),
+        (Reply(text="", finish="refused"), 5, "refused"),
+    ):
+        assert (await at_desk(RATE, SINGLE, [reply] * times)).outcome.cause == cause
 
 
 async def test_of_several_samples_the_median_of_those_that_can_be_read_counts():

@@ -110,6 +110,13 @@ async def test_an_answer_that_was_cut_or_refused():
         assert (await at_desk(RATE, SINGLE, [reply] * times)).outcome.cause == cause
 
 
+async def test_a_thought_between_tags_is_no_answer():
+    thought = '<think>Perhaps {"predicted_rating": 2}</think>'
+    worked = await at_desk(RATE, SINGLE, [f"{thought} None.", thought + '{"score": 4}'])
+    assert worked.outcome == Rated(rating=4.0, answers=(4.0,))
+    assert worked.calls[0].failure.cause == "no_json"
+
+
 async def test_of_several_samples_the_median_of_those_that_can_be_read_counts():
     answers = [rating(number) for number in (5, 1, 4.5, 4, 2)]
     worked = await at_desk(RATE, SINGLE, answers, samples=5)

@@ -109,13 +109,9 @@ def test_comparisons_tell_of_first_places_and_unreadable_ones_count_no_better_th
     found = only("compare", (group(ADA, BEN, CLEO, dan), value))
     # A was named in five of seven answers; of three comparisons read whole, one named both.
     assert {
-        "ptc": pytest.approx(5 / 6),
-        "ptc_published": 1,
-        "first_position": 5 / 7,
-        "inconsistent": 1 / 3,
-        "undecided": 2 / 4,
-        "unreadable_comparisons": 1 / 4,
-    }.items() <= found.values.items()
+        "ptc": pytest.approx(5 / 6), "ptc_published": 1, "first_position": 5 / 7,
+        "inconsistent": 1 / 3, "undecided": 2 / 4, "unreadable_comparisons": 1 / 4,
+    }.items() <= found.values.items()  # fmt: skip
     # The second pair of users counts as 0 where what is missing is counted.
     assert found.worst == {"ptc": pytest.approx(4 / 6)}
     assert found.parts == dict.fromkeys(
@@ -227,18 +223,13 @@ def test_a_behaviour_that_stands_alone_is_a_unit_of_its_own():
     pairs = (single, Rated(rating=5, answers=(5,))), (other, Unreadable("truncated"))
     read, unread = score({"rate": make_records(pairs)}, Options(ask="rating"))
     assert read.values == {
-        "mae": 2.0,
-        "squared_error": 4.0,
-        "mae_user_average": 1.0,
-        "squared_error_user_average": 1.0,
-        "mae_item_average": 1.5,
-        "squared_error_item_average": 2.25,
-        "mae_both_averages": 1.25,
-        "squared_error_both_averages": 1.5625,
+        "mae": 2.0, "squared_error": 4.0,
+        "mae_user_average": 1.0, "squared_error_user_average": 1.0,
+        "mae_item_average": 1.5, "squared_error_item_average": 2.25,
+        "mae_both_averages": 1.25, "squared_error_both_averages": 1.5625,
         # (5 + 3 * 1) / 4 = 2
-        "mae_bm25_ratings": 1.0,
-        "squared_error_bm25_ratings": 1.0,
-    }
+        "mae_bm25_ratings": 1.0, "squared_error_bm25_ratings": 1.0,
+    }  # fmt: skip
     assert (read.details.item, read.details.predicted) == ("rye", (5.0,))
     assert unread.missing == {"mae": "rate/truncated", "squared_error": "rate/truncated"}
     assert unread.user == "ada"

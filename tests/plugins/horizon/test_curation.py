@@ -1,8 +1,16 @@
-"""Histories, splits and cases against plain dictionaries, and what must not change them."""
+"""Histories, splits and cases against plain dictionaries; damaged files, leaks, killed builds."""
 
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import defaultdict
 from random import Random
 
 import pytest
+from builders.disks import room_for
 from builders.horizon import (
     TAU,
     YEAR_2019,
@@ -12,55 +20,48 @@ from builders.horizon import (
     random_log,
     read_build,
     settings_of,
+    write_lines,
     write_log,
 )
-from harness_horizon.curation import build
-from harness_horizon.curation.engine import engine
-from harness_horizon.curation.ledger import read_manifest
+from builders.horizon_reviews import amazon_in
+from harness_horizon.curation import build, describe, splits
+from harness_horizon.curation.engine import Engine, engine
+from harness_horizon.curation.ledger import complete_manifest, read_manifest
 from harness_horizon.curation.sources import raw_rows
+from harness_horizon.curation.splits import audit
 from harness_horizon.recommenders.training_data import read_training, validation_cases
+
+from harness.base.errors import DataError, Interrupted, StorageError, UsageError
 
 DAY = 86_400_000
 PEOPLE = [f"p{number:02}" for number in range(20)]
 
+
+def told(*rows):
+    """Reviews such as "once b1 -9": of a user, of an item, so many days after the cutoff."""
+    parts = (row.split() for row in rows)
+    return [(user, item, TAU + int(float(day) * DAY)) for user, item, day in parts]
+
+
+def of_people(item, first, step=0):
+    return [(one, item, TAU + (first + step * number) * DAY) for number, one in enumerate(PEOPLE)]
+
+
 REVIEWS = {
     "Books": [
-        ("once", "b1", TAU - 9 * DAY),
-        ("never-after", "b1", TAU - 3 * DAY),
-        ("never-after", "b2", TAU - 2 * DAY),
-        ("never-before", "b2", TAU + 2 * DAY),
-        ("never-before", "b1", TAU + 1 * DAY),
-        ("at", "b1", TAU - 1),
-        ("at", "b2", TAU),
-        ("ties", "b2", TAU - 5 * DAY),
-        ("ties", "b1", TAU - 5 * DAY),
-        ("three", "b1", TAU - 6 * DAY),
-        ("twice", "b1", TAU - 4 * DAY),
-        ("twice", "b1", TAU - 7 * DAY),
-        ("twice", "b2", TAU - 8 * DAY),
-        ("twice", "b2", TAU - 8 * DAY),
-        ("both", "shared", TAU - 2 * DAY),
-        ("again", "shared", TAU - 2 * DAY),
-        ("untitled-only", "no-title", TAU - DAY),
-        ("untitled-too", "no-title", TAU - DAY),
-        ("untitled-too", "b2", TAU - 2 * DAY),
-        *((one, "b1", TAU - 40 * DAY) for one in PEOPLE),
-        *((one, "b2", TAU - 30 * DAY) for one in PEOPLE),
+        *told("once b1 -9", "never-after b1 -3", "never-after b2 -2", "never-before b2 2"),
+        *told("never-before b1 1"), ("at", "b1", TAU - 1), ("at", "b2", TAU),
+        *told("ties b2 -5", "ties b1 -5", "three b1 -6", "twice b1 -4", "twice b1 -7"),
+        *told("twice b2 -8", "twice b2 -8", "both shared -2", "again shared -2"),
+        *told("untitled-only no-title -1", "untitled-too no-title -1", "untitled-too b2 -2"),
+        *of_people("b1", -40), *of_people("b2", -30),
     ],
     "Games": [
-        ("ties", "g1", TAU - 5 * DAY),
-        ("three", "g1", TAU - 7 * DAY),
-        ("both", "shared", TAU - 2 * DAY),
-        ("again", "shared", TAU + 2 * DAY),
-        *((one, "g1", TAU - 20 * DAY) for one in PEOPLE),
-        *((one, "g2", TAU - 10 * DAY) for one in PEOPLE),
+        *told("ties g1 -5", "three g1 -7", "both shared -2", "again shared 2"),
+        *of_people("g1", -20), *of_people("g2", -10),
     ],
-    "Toys": [
-        ("three", "t1", TAU - 5 * DAY),
-        ("ties", "t1", TAU - 5 * DAY),
-        *((one, "t1", TAU + number * DAY) for number, one in enumerate(PEOPLE)),
-    ],
-}
+    "Toys": [*told("three t1 -5", "ties t1 -5"), *of_people("t1", 0, step=1)],
+}  # fmt: skip
 TITLES = {
     "Books": {"b1": "Book  one\n", "b2": "Book two", "no-title": None, "shared": "Of books"},
     "Games": {"g1": "Game one", "g2": "Game two", "no-title": "None", "shared": "Of games"},
@@ -83,25 +84,16 @@ def made(log):
 
 
 HISTORIES = {
-    "once": ["b1"],
-    "never-after": ["b1", "b2"],
-    "never-before": ["b1", "b2"],
-    "at": ["b1", "b2"],
+    "once": ["b1"], "never-after": ["b1", "b2"], "never-before": ["b1", "b2"], "at": ["b1", "b2"],
     "ties": ["b2", "b1", "g1", "t1"],  # rows, then categories
-    "three": ["g1", "b1", "t1"],
-    "twice": ["b2", "b1"],
-    "both": ["shared"],
-    "again": ["shared", "shared"],
-    "untitled-too": ["b2"],
-}
+    "three": ["g1", "b1", "t1"], "twice": ["b2", "b1"], "both": ["shared"],
+    "again": ["shared", "shared"], "untitled-too": ["b2"],
+}  # fmt: skip
 
 
-def test_a_history_is_ordered_by_time_category_and_row(made):
+def test_a_history_is_ordered_by_time_category_and_row_and_all_is_as_plain_dictionaries_give(made):
     found = {user: [item for item, _ in rows] for user, rows in made["histories"].items()}
     assert found == HISTORIES | {one: ["b1", "b2", "g1", "g2", "t1"] for one in PEOPLE}
-
-
-def test_all_of_it_is_what_plain_dictionaries_give(made):
     assert_equal(made, expected(REVIEWS, TITLES))
 
 
@@ -143,11 +135,7 @@ def test_no_folder_is_taken_for_a_pattern_or_a_partition(tmp_path, made, packed)
     write_log(matched, {**REVIEWS, "Toys": [("wrong", "t1", TAU)]}, TITLES, packed=packed)
     built(matched)
     assert read_build(built(odd).rename(tmp_path / "out")) == made
-
-
-def test_csv_in_such_a_folder_keeps_its_columns(tmp_path):
-    file = tmp_path / "user_id=bob" / "a?" / "Books.csv"
-    file.parent.mkdir(parents=True)
+    file = odd / "Books.csv"
     file.write_text("user_id,parent_asin,rating,timestamp\nu1,b1,4.0,5\n")
     with engine(tmp_path, 500_000_000) as database:
         assert database.rows(raw_rows(database, file, "reviews")) == [("u1", "b1", "5")]
@@ -182,27 +170,29 @@ def published(folder, lives=LIVES, *, many=30, **options):
 
 
 def test_published_draws_users_as_the_authors_scripts(tmp_path):
-    made = read_build(published(tmp_path, held_out=70))
+    made = read_build(published(tmp_path / "many", held_out=70))
     roles = ("held_out", "trained", "tested", "validating")
     kinds = {role: {one.partition("-")[0] for one in made[role]} for role in roles}
     assert kinds["held_out"] <= {"tests", "short", "new"}
-    assert kinds["tested"] == {"tests"}
-    assert kinds["validating"] == {"validates"}
+    assert (kinds["tested"], kinds["validating"]) == ({"tests"}, {"validates"})
     assert kinds["trained"] == {"tests", "validates", "new", "later", "old"}
     # A tenth of the 90 users of 2020 is held out.
     assert len(made["held_out"]) == 9
     assert made["tested"] | made["validating"] <= made["trained"]
     assert {user.partition("-")[0] for user, *_ in made["1b"]} <= {"tests", "new"}
-
-
-def test_published_sets_users_aside_who_need_no_item_before_2019(tmp_path):
+    # Those set aside need no item before 2019.
     early = [TAU - 500 * DAY + place for place in range(5)]
     lives = {"late": [LAST, LAST + 1, LAST + 2, TAU, TAU + DAY], "old": early}
-    made = read_build(published(tmp_path, lives, many=100))
+    made = read_build(published(tmp_path / "late", lives, many=100))
     # Ten of 100 users of 2020 are held out, and nine of the 90 who are left are set aside.
     left = set(made["histories"]) - made["held_out"] - made["trained"]
     assert len(made["held_out"]) == 10
     assert (len(left), {user.partition("-")[0] for user in left}) == (9, {"late"})
+    # Fewer are tested where fewer are trained on.
+    assert settings_of(tmp_path, trained=5000).most_tested == 5000
+    assert settings_of(tmp_path).rules()["tested"] == 25_000
+    with pytest.raises(ValueError, match="tested=6000 is more than trained=5000"):
+        settings_of(tmp_path, trained=5000, tested=6000)
 
 
 def test_published_validates_with_every_item_of_2019(tmp_path):
@@ -215,8 +205,371 @@ def test_published_validates_with_every_item_of_2019(tmp_path):
     assert read_manifest(out).totals["audit"]["looked_for_validation_targets"] == len(targets)
 
 
-def test_fewer_are_tested_where_fewer_are_trained_on(tmp_path):
-    assert settings_of(tmp_path, trained=5000).most_tested == 5000
-    assert settings_of(tmp_path).rules()["tested"] == 25_000
-    with pytest.raises(ValueError, match="tested=6000 is more than trained=5000"):
-        settings_of(tmp_path, trained=5000, tested=6000)
+LAST_ROW = "SELECT user_id, items[first + 1:], times[first + 1:] FROM '{{}}/{}.parquet' LIMIT 1"
+PLANTED = {
+    "a held-out user": (
+        "SELECT user_id, items[:1], times[:1] FROM '{}/cases-1b.parquet' LIMIT 1",
+        "1 of users who are held out",
+    ),
+    "a date after the cutoff": (
+        "SELECT user_id, items[first + 1:first + 1], times[first + 1:first + 1] "
+        "FROM '{}/cases-1c.parquet' LIMIT 1",
+        "1 dated at or after the end of training",
+    ),
+    "a target of 1a": (LAST_ROW.format("cases-1a"), "1 that are targets of 1a or 1b"),
+    "a target of validation": (LAST_ROW.format("validation"), "1 that are targets of validation"),
+}
+
+
+def plant(database, out, leak):
+    """Adds a row to the training data."""
+    train = out / "train.parquet"
+    database.run(f"COPY (FROM '{train}' UNION ALL ({leak.format(out)})) TO '{out}/leaking.parquet'")
+    (out / "leaking.parquet").replace(train)
+
+
+@pytest.mark.parametrize("leak", PLANTED)
+def test_a_planted_leak_is_found(books, leak):
+    settings, out = settings_of(books), built(books)
+    query, said = PLANTED[leak]
+    with engine(out, 10**9) as database:
+        assert audit(database, out, settings)["training_rows"] == 18 * 2
+        plant(database, out, query)
+        with pytest.raises(DataError, match="the audit failed") as error:
+            audit(database, out, settings)
+    assert f"of {18 * 2 + 1} training rows: {said}" in str(error.value).replace("\n", " ")
+
+
+def test_a_build_that_leaks_is_not_complete(books, monkeypatch):
+    write = splits._write_train
+    query = f"SELECT user_id, [0], [{TAU}] FROM '{{}}/users.parquet' LIMIT 1"
+
+    def write_and_plant(job):
+        written = write(job)
+        plant(job.engine, job.out, query)
+        return written
+
+    monkeypatch.setattr(splits, "_write_train", write_and_plant)
+    settings = settings_of(books)
+    with pytest.raises(DataError, match="the audit failed"):
+        build.run(settings)
+    with pytest.raises(DataError, match="no complete build"):
+        complete_manifest(settings.out)
+
+
+ROWS = [(one, f"b{n}", TAU + (n - 4) * DAY) for one in PEOPLE for n in range(7)]
+BOOKS = {f"b{number}": f"Book {number}" for number in range(7)}
+
+
+@pytest.fixture
+def books(tmp_path):
+    write_log(tmp_path, {"Books": ROWS}, {"Books": BOOKS})
+    return tmp_path
+
+
+def failed(folder, kind, **options):
+    with pytest.raises(kind) as error:
+        build.run(settings_of(folder, **options))
+    return str(error.value).replace(str(folder), "DIR")
+
+
+def line(**changes):
+    row = {"user_id": "p00", "parent_asin": "b0", "timestamp": TAU} | changes
+    return json.dumps({name: value for name, value in row.items() if value != "absent"})
+
+
+BAD = [
+    '{"user_id": "p00", "parent', "[1, 2]", line(parent_asin="absent"), '{"user": "p00"}',
+    line(timestamp=TAU // 1000), line(timestamp=TAU + 0.5), line(timestamp=float(TAU)),
+    line(timestamp="2020-01-01"), line(timestamp=None), line(timestamp=1000), line(user_id=None),
+    line(user_id=" "),
+]  # fmt: skip
+
+
+def test_rows_that_cannot_be_used_are_dropped_and_counted_by_cause(books):
+    rows = [line(user_id=f"p{n % 20:02}", parent_asin=f"b{n % 7}") for n in range(1500)]
+    for place, bad in enumerate(BAD):
+        rows.insert(place * 100, bad)
+    write_lines(books / "reviews" / "Books.jsonl", rows)
+    made = built(books)
+    write_lines(books / "reviews" / "Books.jsonl", [row for row in rows if row not in BAD])
+    assert read_build(made) == read_build(built(books, out=books / "clean"))
+    assert read_manifest(made).parts["reviews/Books"].counts == {
+        "read": 1512,
+        "a time before 1990 or after 2100": 1,
+        "a time in seconds": 1,
+        "a time that is no whole number": 3,
+        "no JSON object, or none of its keys": 3,
+        "no item": 1,
+        "no time": 1,
+        "no user": 2,
+    }
+
+
+def test_a_full_disk_and_one_with_too_little_room(books, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
+        assert "the disk has too little room" in failed(books, StorageError)
+    assert read_manifest(books / "out").parts == {}
+    rows = [(f"{n * 7919:x}", f"b{n % 7}", TAU + n) for n in range(20_000)]
+    write_log(books, {"Books": rows}, {})
+    with room_for(20_000):
+        told = failed(books, StorageError, out=books / "full")
+    assert told.splitlines()[0] == "DIR/full: cannot write"
+    assert "repeat the same command: it continues where it stopped" in told
+    assert len(read_build(built(books, out=books / "full"))["histories"]) == 20_000
+
+
+def test_csv_and_parquet_give_what_json_lines_give(books):
+    import duckdb
+
+    wanted = read_build(built(books))
+    read = f"SELECT user_id, parent_asin, rating, timestamp FROM '{books}/reviews/Books.jsonl'"
+    for ending, options in {
+        "csv": "HEADER",
+        "csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
+        "parquet": "FORMAT parquet",
+    }.items():
+        folder = books / ending
+        folder.mkdir()
+        duckdb.execute(f"COPY ({read}) TO '{folder}/Books.{ending}' ({options})")
+        assert read_build(built(books, reviews=(folder,), out=folder / "out")) == wanted, ending
+
+
+def test_odd_lines_of_csv_are_dropped_and_counted(books):
+    (books / "reviews" / "Books.jsonl").unlink()
+    rows = [f"p{n % 20:02},b{n % 7},5.0,{TAU + n}" for n in range(1400)]
+    odd = ["p01,b1", "p01,b2,4.0,1.5e12", ",b1,4.0,1577836800000", ""]
+    lines = ["user_id,parent_asin,rating,timestamp", *rows[:50], *odd, *rows[50:]]
+    (books / "reviews" / "Books.csv").write_text("\n".join(lines) + "\n")
+    made = built(books)
+    assert read_manifest(made).parts["reviews/Books"].counts == {
+        "read": 1403,
+        "a time that is no whole number": 1,
+        "no time": 1,
+        "no user": 1,
+    }
+
+
+KILLER = """
+import os, signal, sys
+from pathlib import Path
+from harness_horizon.curation import build, engine, ledger
+from harness_horizon.curation.settings import Settings
+
+folder, moment, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+seen = 0
+
+def kill_at(holder, name):
+    real = getattr(holder, name)
+    def killing(*given, **named):
+        global seen
+        seen += 1
+        if seen == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*given, **named)
+    setattr(holder, name, killing)
+
+kill_at(*{
+    "before a file has its name": (engine, "_keep"),
+    "before a part is recorded": (ledger.Ledger, "finish"),
+    "before files that are spent are removed": (ledger.Ledger, "forget_files"),
+}[moment])
+build.run(Settings(reviews=(folder / "reviews",), meta=(folder / "meta",), out=folder / "killed",
+                   memory="2GB", least_items=1, partitions=3))
+"""
+
+
+@pytest.fixture(scope="module")
+def drawn_log(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("log")
+    write_log(folder, *random_log(Random(3)), packed=True)
+    built(folder, partitions=3)
+    return folder
+
+
+@pytest.fixture
+def copy(drawn_log, tmp_path):
+    """A log and its build that a test may change."""
+    return shutil.copytree(drawn_log, tmp_path / "copy")
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("before a file has its name", 4),
+        ("before a part is recorded", 8),
+        ("before files that are spent are removed", 4),
+    ],
+)
+def test_a_killed_build_continues_and_ends_in_the_same_bytes(drawn_log, moment, number):
+    command = [sys.executable, "-c", KILLER, str(drawn_log), moment, str(number)]
+    out = drawn_log / "killed"
+    killed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    unfinished = read_manifest(out)
+    assert unfinished is not None and not unfinished.complete
+    counted, items = len(unfinished.parts), out / "items.parquet"
+    finished = items.stat().st_ino if "items" in unfinished.parts else None
+    assert (finished is None) <= (moment != "before a part is recorded")
+    build.run(settings_of(drawn_log, out=out, partitions=3))
+    assert finished in (None, items.stat().st_ino), "a finished part was done again"
+    assert counted < len(read_manifest(out).parts)
+    assert contents(out) == contents(drawn_log / "out")
+    shutil.rmtree(out)
+
+
+def test_other_options_and_inputs_with_another_content_are_refused_with_what_differs(
+    drawn_log, tmp_path
+):
+    with pytest.raises(UsageError) as error:
+        build.run(settings_of(drawn_log, partitions=3, seed=1, published=True))
+    assert str(error.value).splitlines()[1:5] == [
+        "  found:    published: True instead of False",
+        "      least_interactions: 5 instead of None",
+        "      seed: 1 instead of 0",
+        "  expected: the inputs and options of manifest.json, or another folder (--out)",
+    ]
+    write_log(tmp_path, {"Zoo": [("u", "i1", TAU)]}, {"Zoo": {"i1": "A thing"}})
+    with pytest.raises(DataError):
+        built(tmp_path, least_items=2)  # begun, and stopped by an error
+    write_log(tmp_path, {"Zoo": [("you", "i1", TAU)]}, {})
+    with pytest.raises(UsageError) as error:
+        built(tmp_path, least_items=2)
+    changed = "reviews Zoo.jsonl: 83 bytes with another content, instead of 81 bytes"
+    assert error.value.found == changed
+
+
+def test_another_input_is_refused_and_a_new_date_or_memory_is_not(copy):
+    file = sorted((copy / "reviews").iterdir())[0]
+    os.utime(file, (1, 1))
+    assert build.run(settings_of(copy, partitions=3, memory="3GB")).notes[-1].startswith("nothing")
+    other = copy / "reviews" / "Zoo.jsonl"
+    other.write_text('{"user_id":"u","parent_asin":"i1","timestamp":1577836800000}\n')
+    (copy / "meta" / "meta_Zoo.jsonl").write_text('{"parent_asin":"i1","title":"A thing"}\n')
+    file.unlink()
+    file.with_suffix("").write_text(other.read_text())
+    with pytest.raises(UsageError) as error:
+        build.run(settings_of(copy, partitions=3))
+    assert error.value.found.splitlines() == [
+        f"reviews {file.name}: is gone",
+        "      meta meta_Zoo.jsonl: is new",
+        f"      reviews {file.stem}: is new",
+        "      reviews Zoo.jsonl: is new",
+    ]
+
+
+def test_folders_of_others_of_two_builds_and_with_changed_files_are_refused(copy, tmp_path):
+    import fcntl
+
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/mine.txt").write_text("mine")
+    with pytest.raises(UsageError, match="the folder for the histories is not empty"):
+        build.run(settings_of(copy, out=tmp_path / "mine"))
+    with (copy / "out" / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another process builds in this folder"):
+            build.run(settings_of(copy, partitions=3))
+    file = copy / "out" / "train.parquet"
+    data = bytearray(file.read_bytes())
+    data[40] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(DataError, match="a finished file is gone or was changed"):
+        build.run(settings_of(copy, partitions=3))
+
+
+def test_ctrl_c_says_what_is_kept_and_the_same_command_continues(drawn_log, monkeypatch):
+    out = drawn_log / "interrupted"
+    write = Engine.write
+
+    def interrupted(engine, query, file, *options):
+        if file.name == "part-001.parquet":
+            raise RuntimeError("Query interrupted")
+        write(engine, query, file, *options)
+
+    monkeypatch.setattr(Engine, "write", interrupted)
+    with pytest.raises(Interrupted) as raised:
+        build.run(settings_of(drawn_log, out=out, partitions=3))
+    assert raised.value.hint == "all finished parts are kept: the same command continues from there"
+    monkeypatch.undo()
+    build.run(settings_of(drawn_log, out=out, partitions=3))
+    assert contents(out) == contents(drawn_log / "out")
+    shutil.rmtree(out)
+
+
+TEN = PEOPLE[:10]
+BOUGHT = {
+    "Books": [
+        *((one, "b1", TAU - 400 * DAY) for one in TEN),
+        *((one, "b2", TAU - DAY) for one in TEN[:5]),
+    ],
+    "Toys": [*((one, "t1", TAU) for one in TEN[:8]), ("new", "t1", TAU + DAY)],
+}
+NAMED = {"Books": {"b1": "One", "b2": "Two"}, "Toys": {"t1": "Three"}}
+
+
+def test_tables_stand_beside_those_of_the_paper_and_figures_hold_the_distributions(tmp_path):
+    write_log(tmp_path, BOUGHT, NAMED)
+    report = describe.run(describe.Settings(data=built(tmp_path), memory="2GB"))
+    assert {sheet.title: sheet.rows for sheet in report.sheets} == {
+        "Size, as in Table 7": (
+            ("users", 11e-6, 54.51), ("mean length of a history", 24 / 11, 9.07),
+            ("items", 3e-6, 34.52), ("interactions", 24e-6, 485.89),
+        ),
+        "Interactions of a user, as in appendix B": (
+            ("interactions before 2020", 15 / 11, 1.5, 4.99),
+            ("interactions from 2020 on", 9 / 11, 1.0, 4.09),
+        ),
+        "Interactions a year": (("2018", 10, 10), ("2019", 5, 5), ("2020", 9, 9)),
+        "Long tails": (
+            ("interactions of a user", 2, 3, 3, 3, 3),
+            ("interactions of an item", 9, 10, 10, 10, 10),
+        ),
+        "Categories": (("Books", 2, 15, 0), ("Toys", 1, 0, 9)),
+    }  # fmt: skip
+    lengths, years, items = (figure.marks[0] for figure in report.figures)
+    # Bins of one, of two and three, of four to seven, and of eight to fifteen: 3, 3 + 5 users.
+    assert (lengths.x, lengths.y) == ((1.0, 2.5), (3.0, 4.0))
+    assert (years.x, years.y) == ((2018.0, 2019.0, 2020.0), (10.0, 5.0, 9.0))
+    assert (items.x, items.y) == ((5.5, 11.5), (1 / 4, 2 / 8))
+
+
+def test_a_folder_that_is_not_complete_is_not_described(tmp_path):
+    write_log(tmp_path, BOUGHT, NAMED)
+    with pytest.raises(DataError):
+        build.run(settings_of(tmp_path, least_items=100))
+    for folder, found in ((tmp_path, "no manifest.json"), (tmp_path / "out", "4 finished parts")):
+        with pytest.raises(DataError, match="no complete build") as error:
+            describe.run(describe.Settings(data=folder))
+        assert error.value.found == found
+
+
+@pytest.fixture(scope="session")
+def amazon(real_data):
+    return amazon_in(real_data)
+
+
+@pytest.mark.real_data
+def test_all_beauty_under_its_official_names(amazon, tmp_path):
+    raw = amazon / "All_Beauty" / "raw"
+    out = built(tmp_path, reviews=(raw,), meta=(raw,), least_items=100)
+    manifest = read_manifest(out)
+    assert manifest.totals["rows"] == {
+        "read": 2544,
+        "of an item without a title": 0,
+        "again in the category": 9,
+        "again in another category": 0,
+        "left": 2535,
+    }
+    made = read_build(out)
+    assert (len(made["histories"]), len(made["items"])) == (253, 356)
+    wanted = defaultdict[str, list[tuple[int, str]]](list)
+    with (amazon / "All_Beauty/benchmark/5core/rating_only/All_Beauty.csv").open() as file:
+        next(file)
+        for line in file:
+            user, item, _, time = line.strip().split(",")
+            wanted[user].append((int(time), item))
+    assert {
+        user: sorted((time, item) for item, time in rows)
+        for user, rows in made["histories"].items()
+    } == {user: sorted(rows) for user, rows in wanted.items()}

@@ -68,7 +68,7 @@ def rows_of(report, title):
     return {row[0]: dict(zip(found.columns, row, strict=True)) for row in found.rows}
 
 
-def test_entropy_and_kl_by_hand():
+def test_entropy_kl_and_what_is_between_two_groups_by_hand(monkeypatch):
     shares = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])
     assert entropy(shares) == pytest.approx([1.5 * math.log(2), 0.0])
     one, other = shares
@@ -76,9 +76,6 @@ def test_entropy_and_kl_by_hand():
     by_hand = 3 / 7 * math.log(3 / 5) + 4 / 7 * math.log(2)
     assert divergence(one, other, 0.25) == pytest.approx(by_hand)
     assert divergence(one, one, 0.25) == 0
-
-
-def test_what_is_between_two_groups_by_hand(monkeypatch):
     one = np.array([[0.5, 0.5], [1.0, 0.0]])
     other = np.array([[0.0, 1.0]])
     monkeypatch.setattr(drift.divergence, "__defaults__", (0.5,))
@@ -109,7 +106,7 @@ def test_the_null_splits_the_larger_group_alike(one, other, parts):
     assert len({tuple(first[:, 0]) for first, _ in splits}) > 1
 
 
-def test_drift_is_above_the_null_and_none_is_within(shops):
+def test_drift_is_above_the_null_and_none_is_within_and_its_topics_come_first(shops):
     there = rows_of(study(shops[True]), "Topics of users")
     absent = rows_of(study(shops[False]), "Topics of users")
     for name in ("KL(in‖out) of the means", "KL(in‖out) of pairs of users"):
@@ -122,21 +119,17 @@ def test_drift_is_above_the_null_and_none_is_within(shops):
         for name in ("entropy", "dominance"):
             assert abs(found[name]["null"]) < 0.02
             assert found[name]["null low"] < 0 < found[name]["null high"]
-
-
-def test_topics_that_held_out_users_have_more_of_come_first_with_their_terms(shops):
     [*_, sheet] = study(shops[True]).sheets
     assert len(sheet.rows) == 6
     gains = [row[2] - row[1] for row in sheet.rows]
     assert gains == sorted(gains, reverse=True)
     assert [sum(row[place] for row in sheet.rows) for place in (1, 2)] == pytest.approx([100, 100])
     first, last = (set(row[3].split()[:3]) for row in (sheet.rows[0], sheet.rows[-1]))
-    assert first <= {*NEW.split(), "hobby"}
-    assert last <= {*OLD.split(), "home"}
+    assert first <= {*NEW.split(), "hobby"} and last <= {*OLD.split(), "home"}
     assert all(len(row[3].split()) == 10 for row in sheet.rows)
 
 
-def test_users_are_bounded_and_chosen_by_hash(shops):
+def test_documents_are_all_titles_of_users_who_are_bounded_and_chosen_by_hash(shops):
     found = rows_of(study(shops[True], users=40, least=5), "Topics of users")
     assert (found["users"][IN], found["users"][OUT]) == (40, 40)
     assert 5 <= found["mean interactions"][OUT] <= 6
@@ -145,9 +138,6 @@ def test_users_are_bounded_and_chosen_by_hash(shops):
     few, more, others = ([one for one in each if one[0] == OUT] for each in of)
     assert few == more[:20]
     assert few != others
-
-
-def test_a_document_is_all_titles_and_categories_of_a_user_in_their_order(shops):
     data = read_build(shops[True])
     expected = [
         (name, len(rows), " ".join(" ".join(data["items"][item]) for item, _ in rows))
@@ -155,6 +145,8 @@ def test_a_document_is_all_titles_and_categories_of_a_user_in_their_order(shops)
         for rows in (data["histories"][user] for user in data[role])
     ]
     assert sorted(drift._documents(Settings(data=""), shops[True])) == sorted(expected)
+    assert run_python(READ, shops[True]) == run_here(READ, shops[True])
+    assert study(shops[True], users=60, seed=1).sheets != study(shops[True], users=60).sheets
 
 
 READ = """
@@ -163,11 +155,6 @@ from pathlib import Path
 from harness_horizon.drift import Settings, _documents
 print(_documents(Settings(data=""), Path(sys.argv[1])))
 """
-
-
-def test_another_process_reads_the_same_documents_in_the_same_order(shops):
-    assert run_python(READ, shops[True]) == run_here(READ, shops[True])
-    assert study(shops[True], users=60, seed=1).sheets != study(shops[True], users=60).sheets
 
 
 def test_the_figures_hold_every_user_and_are_drawn(shops):
@@ -190,7 +177,7 @@ def test_scikit_learn_that_is_absent_is_named_with_its_extra(shops, monkeypatch,
     assert "pip install 'user-understanding-harness[analysis]'" in capsys.readouterr().err
 
 
-def test_too_few_users_and_titles_without_words(shops, tmp_path):
+def test_too_few_users_words_or_time_end_the_study(shops, tmp_path):
     with pytest.raises(DataError, match="too few users with words that others have") as error:
         study(shops[True], least=7)
     assert error.value.found == "0 in-distribution, 0 held-out"
@@ -205,8 +192,6 @@ def test_too_few_users_and_titles_without_words(shops, tmp_path):
     with pytest.raises(DataError, match="no complete build"):
         study(tmp_path)
 
-
-def test_an_interrupted_study_says_that_nothing_is_kept(shops):
     def interrupt(what, done, of=None):
         if what == "topics" and done:
             raise KeyboardInterrupt

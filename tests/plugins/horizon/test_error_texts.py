@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from builders.catalogue import indexed, titles_of, write_curated
-from builders.horizon import write_lines, write_log
+from builders.horizon import TAU, write_lines, write_log
 from harness_horizon.catalogue.faiss_index import FaissIndex
 from harness_horizon.catalogue.index_folder import INDEX
 from harness_horizon.catalogue.retriever import make as make_catalogue
@@ -14,7 +14,7 @@ from harness_horizon.recommenders.model import make as make_recommender
 from harness.base.errors import DataError, HarnessError, UsageError
 from harness.contracts.model import ModelSettings
 
-from .test_bad_input import DAY, ROWS, TAU, TITLES, failed, line
+from .test_curation import BOOKS, DAY, ROWS, failed, line
 
 A_YEAR_LATER = [(user, item, time + 400 * DAY * (time >= TAU)) for user, item, time in ROWS]
 
@@ -36,19 +36,15 @@ Books.jsonl: too many rows cannot be used
       1 with no user
   expected: at most 1%; times in milliseconds since 1970"""),
     "no metadata": (
-        lambda log: write_log(log, {"Toys": ROWS, "Pets": ROWS}, {"Toys": TITLES}), {}, """\
+        lambda log: write_log(log, {"Toys": ROWS, "Pets": ROWS}, {"Toys": BOOKS}), {}, """\
 --meta: 1 of 3 categories have no metadata
   found:    Pets
   expected: a file such as meta_Pets.jsonl.gz for each
   to do:    fetch these files, or take the reviews of these categories away"""),
-    "no title": (lambda log: write_log(log, {}, {"Books": dict.fromkeys(TITLES)}), {}, """\
+    "no title": (lambda log: write_log(log, {}, {"Books": dict.fromkeys(BOOKS)}), {}, """\
 DIR/meta: there are too few items to rank
   found:    0 items with a title that somebody reviewed
   expected: at least 1 (--least_items)"""),
-    "few items": (lambda log: None, {"least_items": 100}, """\
-DIR/meta: there are too few items to rank
-  found:    7 items with a title that somebody reviewed
-  expected: at least 100 (--least_items)"""),
     "nobody after the cutoff": (
         lambda log: write_log(log, {"Books": [row for row in ROWS if row[2] < TAU]}, {}), {}, """\
 DIR/reviews: no user is active after the cutoff, so nothing can be tested
@@ -91,7 +87,7 @@ Books.jsonl: the file has no rows
 
 @pytest.mark.parametrize("damage", CURATION)
 def test_reviews_that_cannot_be_used(tmp_path, damage):
-    write_log(tmp_path, {"Books": ROWS}, {"Books": TITLES})
+    write_log(tmp_path, {"Books": ROWS}, {"Books": BOOKS})
     do, options, text = CURATION[damage]
     do(tmp_path)
     assert failed(tmp_path, HarnessError, **options) == text
@@ -123,10 +119,9 @@ def test_arguments_of_models(index, make, args, said):
         make(ModelSettings(args=given))
 
 
-def test_an_index_of_other_options_and_of_another_catalogue(index, tmp_path):
+def test_an_index_of_other_options_or_another_catalogue_or_that_faiss_cannot_read(index, tmp_path):
     data = index.parent / "data"
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full/thing").touch()
+    write_log(tmp_path / "full", {}, {})
     for given, out, options, said in (
         (data, index, {"dtype": "fp32"}, "dtype: fp32 instead of fp16"),
         (data, index, {"embedder": "hashing"}, "hashing instead of hashing:dimensions=48"),
@@ -137,9 +132,6 @@ def test_an_index_of_other_options_and_of_another_catalogue(index, tmp_path):
             indexed(given, out, **options)
     with pytest.raises(DataError, match="the curated data has no titles"):
         indexed(write_curated(tmp_path / "data", [None, "None", " "]), tmp_path / "out")
-
-
-def test_an_index_that_faiss_cannot_read(tmp_path):
     (tmp_path / INDEX).write_bytes(b"no index" * 100)
     with pytest.raises(DataError, match=re.escape(str(tmp_path / INDEX))) as caught:
         FaissIndex(tmp_path / INDEX)

@@ -1,15 +1,16 @@
-"""The kind of model `recommender`: replies, batches, identity, errors."""
+"""The kind of model `recommender`: training data, replies, batches, identity, errors."""
 
 import json
 import shutil
-from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from builders.disks import room_for
+from harness_horizon.next_item.cases import ItemData, Options, Person
 from harness_horizon.recommenders.checkpoint import MANIFEST, WEIGHTS, read_manifest
 from harness_horizon.recommenders.model import make
 from harness_horizon.recommenders.rankers import (
@@ -18,14 +19,21 @@ from harness_horizon.recommenders.rankers import (
     Ranking,
     best_of,
     best_of_each,
+    neighbours,
+    popular,
     question_in,
     reply_of,
+    scores_after,
 )
 from harness_horizon.recommenders.train_tool import Settings, run
 from harness_horizon.recommenders.training_data import (
     SAMPLE,
     Vocabulary,
     data_folder,
+    padded,
+    training_cases,
+    validation_cases,
+    windows,
 )
 
 from harness.analysis.analysis import no_progress
@@ -33,8 +41,6 @@ from harness.base.errors import DataError, Interrupted, StorageError, UsageError
 from harness.contracts.model import CallError, ModelSettings
 
 from .conftest import answers_of, made_data
-
-Train = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +113,7 @@ def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained):
         assert few["scores"] == [place[item] for item in few["items"]]
 
 
-def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand():
+def test_equal_ones_are_listed_up_to_a_thousand_and_written_so_that_only_these_are_equal():
     def sizes(scores):
         found = best_of(np.array(scores), Vocabulary(np.arange(len(scores))))
         return len(found.items)
@@ -116,6 +122,11 @@ def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand():
     assert sizes([9.0] * 90 + [5.0] * 30 + [1.0] * 500) == 120
     assert sizes([9.0] * 90 + [5.0] * 5000) == MOST
     assert sizes([1.0, 2.0]) == 2
+    scores = np.array([1.0000001, 1.0, 1.0], dtype=np.float32)
+    assert scores[0] > scores[1]
+    read = json.loads(reply_of(Ranking(np.array([4, 2, 7]), scores)))
+    assert read["items"] == [4, 2, 7]
+    assert read["scores"][0] > read["scores"][1] == read["scores"][2]
 
 
 def test_many_items_are_ranked_like_few(monkeypatch):
@@ -130,14 +141,6 @@ def test_many_items_are_ranked_like_few(monkeypatch):
     assert best_of_each(scores[:0], known) == []
 
 
-def test_scores_are_written_so_that_only_equal_ones_are_equal():
-    scores = np.array([1.0000001, 1.0, 1.0], dtype=np.float32)
-    assert scores[0] > scores[1]
-    read = json.loads(reply_of(Ranking(np.array([4, 2, 7]), scores)))
-    assert read["items"] == [4, 2, 7]
-    assert read["scores"][0] > read["scores"][1] == read["scores"][2]
-
-
 @pytest.mark.parametrize("text", ["Which item?", "1 2 x", "-3", "1" * 30, "3 among", "1,2"])
 def test_a_question_in_words_is_refused(trained, text):
     if text == "3 among":
@@ -146,7 +149,7 @@ def test_a_question_in_words_is_refused(trained, text):
         asked(trained("popular"), [text])
 
 
-def test_the_identity_is_that_of_weights_and_split(trained):
+def test_the_identity_is_that_of_weights_and_split_and_training_again_does_nothing(trained):
     def identity(folder):
         return make(ModelSettings(args={"model": str(folder)})).identity
 
@@ -156,26 +159,27 @@ def test_the_identity_is_that_of_weights_and_split(trained):
     assert identity(trained("popular", name="other", split="b" * 64)) != first
     assert identity(trained("neighbours")) != first
     assert first.scope == "everywhere"
+    folder = trained("sasrec")
+    before = (folder / WEIGHTS).stat().st_mtime_ns
+    manifest = read_manifest(folder)
+    assert (manifest.kind, manifest.preset, manifest.best_epoch) == ("sasrec", "small", 1)
+    assert not (folder / "training.pt").exists()
+    assert (trained("sasrec") / WEIGHTS).stat().st_mtime_ns == before
 
 
-def test_a_checkpoint_without_its_manifest_is_named(trained, tmp_path):
-    folder = trained("popular")
-    (folder / MANIFEST).unlink()
-    with pytest.raises(DataError) as caught:
-        make(ModelSettings(args={"model": str(folder)}))
-    assert "no checkpoint" in str(caught.value) and MANIFEST in str(caught.value)
-    assert "the same command continues" in str(caught.value)
-    with pytest.raises(DataError, match="no such folder"):
-        make(ModelSettings(args={"model": str(tmp_path / "nowhere")}))
-
-
-def test_changed_weights_are_refused(trained):
+def test_a_checkpoint_with_changed_weights_or_without_its_manifest_is_refused(trained, tmp_path):
     folder = trained("popular")
     data = bytearray((folder / WEIGHTS).read_bytes())
     data[100] ^= 1
     (folder / WEIGHTS).write_bytes(bytes(data))
     with pytest.raises(DataError, match="not those that its manifest names"):
         asked(folder, ["1"])
+    (folder / MANIFEST).unlink()
+    with pytest.raises(DataError, match=r"no checkpoint(?s:.*)the same command") as caught:
+        make(ModelSettings(args={"model": str(folder)}))
+    assert MANIFEST in str(caught.value)
+    with pytest.raises(DataError, match="no such folder"):
+        make(ModelSettings(args={"model": str(tmp_path / "nowhere")}))
 
 
 def test_a_network_without_torch_names_the_package(trained, monkeypatch):
@@ -184,15 +188,6 @@ def test_a_network_without_torch_names_the_package(trained, monkeypatch):
     with pytest.raises(ModuleNotFoundError) as caught:
         make(ModelSettings(args={"model": str(folder)}))
     assert caught.value.name == "torch"
-
-
-def test_training_again_does_nothing(trained):
-    folder = trained("sasrec")
-    before = (folder / WEIGHTS).stat().st_mtime_ns
-    manifest = read_manifest(folder)
-    assert (manifest.kind, manifest.preset, manifest.best_epoch) == ("sasrec", "small", 1)
-    assert not (folder / "training.pt").exists()
-    assert (trained("sasrec") / WEIGHTS).stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize(
@@ -262,12 +257,12 @@ def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_
 
 def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained, tmp_path):
     assert data_folder(Path("sample")) == SAMPLE
-    with pytest.raises(DataError, match="no folder of curated data") as caught:
-        data_folder(trained("popular"))
-    assert "popular, a checkpoint" in str(caught.value.found)
-    with pytest.raises(DataError, match="no folder of curated data") as caught:
-        data_folder(tmp_path / "nowhere")
-    assert str(caught.value.found).startswith("no folder")
+    for folder, found in (
+        (trained("popular"), "popular, a checkpoint"), (tmp_path / "nowhere", "no folder"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match="no folder of curated data") as caught:
+            data_folder(folder)
+        assert found in str(caught.value.found)
     with pytest.raises(DataError, match="manifest of this checkpoint") as caught:
         make(ModelSettings(args={"model": str(SAMPLE)}))
     assert caught.value.found == "curated data, which is for --data"
@@ -282,3 +277,62 @@ def test_training_files_that_were_changed_are_named(tmp_path):
         run(Settings(model="popular", data=data, out=tmp_path / "popular"), no_progress)
     assert caught.value.where == str(file)
     assert caught.value.expected == f"{len(whole):,} bytes of the digest in manifest.json"
+
+
+def test_cases_are_prefixes_without_what_is_unknown_as_a_question_has_them():
+    data = made_data([[30, 10, 20], [10], [20, 30]])
+    [(histories, targets)] = training_cases(data).batches(10, 5)
+    assert data.vocabulary.items.tolist() == [10, 20, 30]
+    assert histories.tolist() == [[3, 0], [3, 1], [2, 0]]
+    assert targets.tolist() == [1, 2, 3]
+    data = made_data([list(range(1, 8))])
+    cases = training_cases(data)
+    batches = list(cases.batches(2, 3, np.array([5, 0, 2])))
+    assert [one.tolist() for one, _ in batches] == [[[4, 5, 6], [1, 0, 0]], [[1, 2, 3]]]
+    assert [one.tolist() for _, one in batches] == [[7, 2], [4]]
+    data = made_data([[1, 2, 3]], [[1, 9, 2, 3], [9, 1], [2, 9], [3, 1, 9, 2]])
+    [(histories, targets)] = validation_cases(data).batches(10, 5)
+    assert (histories.tolist(), targets.tolist()) == ([[1, 2], [2, 0], [3, 1]], [3, 0, 2])
+    # All items from the first one asked are targets.
+    data = replace(made_data([[1, 2, 3]]), asked=np.array([1]))
+    [(histories, targets)] = validation_cases(data).batches(10, 5)
+    assert (histories.tolist(), targets.tolist()) == ([[1, 0], [1, 2]], [2, 3])
+    rows = [[1, *range(1000, 1099), 2, 3], [1, *range(1000, 1100), 2]]
+    data = made_data([[1, 2, 3]], rows)
+    [(histories, targets)] = validation_cases(data).batches(10, 100)
+    # Of 101 items before the target, the latest hundred are asked about; 1 is the oldest.
+    assert (histories.tolist(), targets.tolist()) == ([[2]], [3])
+    people = [Person(str(len(row)), tuple(row), len(row) - 1) for row in rows]
+    asked = ItemData(people, data.vocabulary.items, "s", 0).cases(Options())
+    known = [data.vocabulary.numbers(np.array(case.history)) for case in asked]
+    assert [row[row > 0].tolist() for row in known] == [[2], []]
+
+
+def test_unknown_items_have_no_number_and_windows_reach_into_no_other_history():
+    known = Vocabulary(np.array([4, 7, 9]))
+    assert known.numbers(np.array([9, 5, 4, 100, -1])).tolist() == [3, 0, 1, 0, 0]
+    assert Vocabulary(np.array([], dtype=np.int64)).numbers(np.array([1])).tolist() == [0]
+    rows = [np.array([3, 0, 1, 2]), np.array([], dtype=np.int64)]
+    assert padded(rows, 2).tolist() == [[1, 2], [0, 0]]
+    numbers = np.arange(1, 11)
+    found = windows(numbers, np.array([0, 4]), np.array([4, 10]), 3)
+    assert found.tolist() == [[2, 3, 4], [8, 9, 10]]
+    assert windows(numbers, np.array([4]), np.array([6]), 3).tolist() == [[5, 6, 0]]
+
+
+def test_neighbours_follow_within_ten_places_the_popular_one_of_equals_first():
+    data = made_data([[1, 2, 3], [1, 3], [4, *range(10, 20), 5]])
+    arrays = neighbours(data)
+    after = dict(zip(data.vocabulary.items.tolist(), scores_after(1, arrays), strict=True))
+    assert [round(after[item], 3) for item in (2, 3)] == [1.0, 1.5]
+    assert 0 < after[1] < 1e-4
+    fourth = scores_after(4, arrays)
+    found = dict(zip(data.vocabulary.items.tolist(), fourth, strict=True))
+    assert round(found[19], 3) == 0.1
+    assert found[5] < 1e-4
+    assert scores_after(3, arrays).argmax() in (0, 2)
+    data = made_data([[1, 2], [1, 3], [4, 3], [5, 6]])
+    scores = scores_after(1, neighbours(data))
+    order = data.vocabulary.items[np.argsort(-scores, kind="stable")]
+    assert order[:2].tolist() == [3, 2]
+    assert scores_after(None, popular(data)).tolist() == [2, 1, 2, 1, 1, 1]

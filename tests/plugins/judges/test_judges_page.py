@@ -11,7 +11,6 @@ from harness.reporting.result import Result
 from harness.testing import FaultyServer, run_tasks
 
 PAGE = Path(__file__).parents[3] / "docs" / "judges.md"
-
 PLUGIN = """
 from harness import Benchmark, Done, Metric, Score, hookimpl
 
@@ -37,7 +36,6 @@ def register_benchmarks(register):
         metrics={"praise": Metric(description="")},
     ))
 """
-
 TASK = """
 task: reviews
 version: 1
@@ -82,10 +80,6 @@ def sentences(prompt):
     return re.findall(r"^\d+\. (.+)$", prompt, re.MULTILINE)
 
 
-def praise(sentence):
-    return "praise" if "great" in sentence else "complaint"
-
-
 def value(result):
     (sample,) = Result.of(result).samples(stage="label")
     return sample.value
@@ -94,22 +88,19 @@ def value(result):
 @pytest.mark.parametrize("judge", ["", "both-ways:"])
 def test_its_question_is_answered_by_a_model_and_by_its_judge(judge, installed, tmp_path):
     def answer(prompt):
-        lines = (f"{n}. {praise(s)}" for n, s in enumerate(sentences(prompt), start=1))
-        return "\n".join(lines)
+        said = ("praise" if "great" in one else "complaint" for one in sentences(prompt))
+        return "\n".join(f"{number}. {one}" for number, one in enumerate(said, start=1))
 
     result = judged(tmp_path, "reviews", judge, answer)
     assert value(result) == ("praise", "complaint", "complaint")
 
 
-def test_its_judge_keeps_what_its_model_says_in_both_orders(installed, tmp_path):
+def test_its_judge_keeps_what_is_said_in_both_orders(installed, tmp_path, printed):
     # By place: the first sentence is praise, in either order; so only the middle one is certain.
     result = judged(
         tmp_path, "reviews", "both-ways:", lambda _: "1. praise\n2. complaint\n3. complaint"
     )
     assert value(result) == (None, "complaint", None)
-
-
-def test_its_judge_selects_nothing_only_because_it_is_shown_first(installed, tmp_path):
     always_first = judged(tmp_path, "interests", "both-ways:", lambda _: "1")
     everything = judged(
         tmp_path, "interests", "both-ways:", lambda prompt: ",".join(
@@ -118,8 +109,5 @@ def test_its_judge_selects_nothing_only_because_it_is_shown_first(installed, tmp
     )  # fmt: skip
     first, whole = (one.summaries[0].metrics["support"].value for one in (always_first, everything))
     assert first == 0.0 < whole
-
-
-def test_its_packages_are_in_order(installed, printed):
     assert "both-ways" in printed("list", "judges", "both-ways").out
     assert main(["validate", "reviews"]) == 0

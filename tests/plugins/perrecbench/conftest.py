@@ -1,9 +1,7 @@
 """Data written by hand, and finished tasks of runs."""
 
 import json
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 import msgspec
 import pytest
@@ -19,7 +17,6 @@ from harness.data import open_dataset
 from harness.registry import load_plugins
 from harness.registry.task_catalogue import Catalogue
 from harness.runs.manifest import RoleEntry
-from harness.scoring.finished_task import FinishedTask
 
 
 @cache
@@ -43,12 +40,9 @@ def publish(tmp_path):
     def told(groups, histories):
         def user(name, before, relative):
             ratings = [rating for _, rating, *_ in histories[name]]
-            return {
-                "user_id": name,
-                "history_len": before,
-                "relative_rating": relative,
-                "avg_rating": sum(ratings) / len(ratings),
-            }
+            average = sum(ratings) / len(ratings)
+            told = {"history_len": before, "relative_rating": relative, "avg_rating": average}
+            return {"user_id": name, **told}
 
         return {
             item: [[user(*one) for one in group] for group in several]
@@ -96,21 +90,15 @@ def load_data():
 
     def read(folder, *, limit=None, seed=0, **options):
         options = msgspec.convert(options, Options)
-        dataset = open_dataset(
-            spec_of(options.level),
-            data=str(folder),
-            limit=limit,
-            seed=seed,
-            package=None,
-            task="perrec",
-        )
+        given = {"data": str(folder), "limit": limit, "seed": seed}
+        dataset = open_dataset(spec_of(options.level), **given, package=None, task="perrec")
         read.notes, read.chosen = dataset.notes, dataset.chosen
         return load(dataset, options)
 
     return read
 
 
-def _score(item: str, found: Any, always: Mapping[str, float]) -> Score[Any]:
+def _score(item, found, always):
     """A number is both taus, a text the cause why there is none, a dict whatever it holds."""
     values, missing = found, {}
     if isinstance(found, str):
@@ -130,23 +118,10 @@ def kept(tmp_path):
     """
 
     def make(
-        model: str,
-        found: Mapping[str, Any],
-        *,
-        level: str = "easy",
-        ask: str = "pointwise",
-        always: Mapping[str, float] | None = None,
-        run: str | None = None,
-        label: str | None = None,
-        limit: int | None = None,
-        data: Mapping[str, Any] | None = None,
-        because: tuple[str, ...] = (),
-        prompts: Mapping[str, str] | None = None,
-        sampling: Mapping[str, Any] | None = None,
-        revision: str = "1",
-        seed: int = 0,
-        **more: Any,
-    ) -> FinishedTask:
+        model, found, *, level="easy", ask="pointwise", always=None, run=None, label=None,
+        limit=None, data=None, because=(), prompts=None, sampling=None, revision="1", seed=0,
+        **more,
+    ):  # fmt: skip
         options = Options(level=level, ask=ask, **more)
         task = make_task(
             "_".join(["perrec", level, ask, *map(str, more.values())]),
@@ -158,28 +133,22 @@ def kept(tmp_path):
         )
         details = {"revision": revision}
         identity = {"kind": "served", "name": model, "details": details, "run": run}
+        both = {"model": model, "limit": limit}
+        given = {"comparable": not because, "not_comparable_because": because, "units": len(found)}
         return keep_task(
             tmp_path / (run or f"run-of-{model}"),
             task,
             scores=(_score(item, one, always or {}) for item, one in found.items()),
             entry={"data": dict(data or {})},
             label=label or model,
-            model=model,
             seed=seed,
-            limit=limit,
             roles={"candidate": RoleEntry(name=model, identity=identity)},
             benchmark=PERRECBENCH,
             options=options,
             summary=make_summary(
-                task.name,
-                benchmark=task.benchmark,
-                model=model,
-                roles={"candidate": model},
-                comparable=not because,
-                not_comparable_because=because,
-                limit=limit,
-                units=len(found),
+                task.name, benchmark=task.benchmark, roles={"candidate": model}, **both, **given
             ),
+            **both,
         )
 
     return make

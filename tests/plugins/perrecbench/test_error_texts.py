@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from harness.base.errors import DataError, HarnessError, UsageError
 from harness.contracts.benchmark import NoOptions
 
-from .test_adapters import KEY_A, KEY_B, MODULE, adapter
+from .test_tuning import KEY_A, KEY_B, MODULE, adapter
 
 HISTORIES, ITEMS, LISTED = "userid2history.json", "parentasin2item.json", "sample_behavior.json"
 GROUPS, HELD_OUT = "item2group_avg_diff_sample-easy.json", "held_out-easy.json"

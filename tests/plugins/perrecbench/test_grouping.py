@@ -1,17 +1,22 @@
-"""Groups built from hand-made review logs: each rule by itself, draws, files, bad rows."""
+"""Groups built from hand-made review logs: rules, windows, draws, files, and their description."""
 
-import gzip
 import json
-from itertools import pairwise
+import sys
+from importlib.machinery import ModuleSpec
+from itertools import combinations, pairwise
 from random import Random
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from builders.processes import run_here, run_python
 from builders.texts import write_json_lines
 from harness_perrecbench.grouping import build as groups_tool
+from harness_perrecbench.grouping import describe as describe_tool
+from harness_perrecbench.grouping.describe import Options
+from harness_perrecbench.grouping.pool import best_window, first_largest, largest
 from harness_perrecbench.grouping.reading import Settings
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, UsageError
 
 DAY = 86_400_000
 START = 1_600_000_000_000
@@ -52,14 +57,9 @@ def build(tmp_path):
         out = tmp_path / f"out-{made.number}"
         log = write_json_lines(tmp_path / "log.jsonl", rows)
         loose = {"min_history": 0, "least_members": 2, "behaviours": 0}
-        made.report = groups_tool.run(
-            Settings(
-                reviews=tuple(changed.pop("reviews", [str(log)])),
-                meta=(tmp_path / "meta.jsonl",),
-                out=out,
-                **{**loose, **changed},
-            )
-        )
+        reviews = tuple(changed.pop("reviews", [str(log)]))
+        files = {"reviews": reviews, "meta": (tmp_path / "meta.jsonl",), "out": out}
+        made.report = groups_tool.run(Settings(**files, **{**loose, **changed}))
         return out
 
     return made
@@ -98,21 +98,17 @@ def test_users_need_more_earlier_ratings_than_the_least(build):
     few = person("cem", -1, 0, before=20)
     assert groups(build(*many, few, min_history=20)) == {"thing": ["ann", "bob"]}
     nothing(build, many[0], few, min_history=20)
-
-
-def test_what_was_rated_at_the_same_moment_is_not_earlier(build):
+    # What was rated at the same moment is not earlier.
     bob = [*person("bob", 1, 0, before=2), rated("bob", "a thing first by name", 3, 0)]
     out = build(person("ann", 0, 0), bob)
     [users] = read(out, "item2group_avg_diff_sample-easy")["thing"]
     assert {user["user_id"]: user["history_len"] for user in users} == {"ann": 1, "bob": 2}
-    assert [one["parent_asin"] for one in read(out, "userid2history")["bob"]][2:] == [
-        "a thing first by name",
-        "thing",
-    ]
+    latest = [one["parent_asin"] for one in read(out, "userid2history")["bob"]][2:]
+    assert latest == ["a thing first by name", "thing"]
     nothing(build, person("ann", 0, 0, before=3), bob, min_history=2)
 
 
-def test_a_users_first_review_of_an_item_counts_alone(build):
+def test_first_reviews_count_alone_and_averages_are_whole_or_strictly_of_what_is_earlier(build):
     again = [*person("bob", 1, 0), rated("bob", "thing", 1, 1), rated("bob", "thing", 2, 0)]
     # The two at one moment: the lower counts, so that bob's average is 2 and his relative rating 0.
     out = build(person("ann", 1, 0), again)
@@ -120,6 +116,12 @@ def test_a_users_first_review_of_an_item_counts_alone(build):
     found = {user["user_id"]: (user["relative_rating"], user["avg_rating"]) for user in users}
     assert found == {"ann": (1.0, 3.0), "bob": (0.0, 2.0)}
     assert [one["rating"] for one in read(out, "userid2history")["bob"]] == [2.0, 2.0]
+    later = rated("ann", "later", 5, 50)
+    two = [*person("ann", 1, 0), later, *person("bob", -1, 0)]
+    for strict, ann, bob in ((False, (4 - 11 / 3, 11 / 3), (-1, 3)), (True, (2, 2), (-2, 4))):
+        [users] = read(build(two, strict=strict), "item2group_avg_diff_sample-easy")["thing"]
+        found = {one["user_id"]: (one["relative_rating"], one["avg_rating"]) for one in users}
+        assert found == {"ann": pytest.approx(ann), "bob": pytest.approx(bob)}
 
 
 def six(item="thing", day=0.0):
@@ -131,20 +133,17 @@ def six(item="thing", day=0.0):
 
 
 def test_an_item_keeps_at_most_five_users_by_a_stable_hash(build):
+    levels = ("easy", "medium", "hard")
+
     def drawn(**changed):
         out = build(*six(), **changed)
-        return {
-            user for level in ("easy", "medium", "hard") for user in groups(out, level)["thing"]
-        }
+        return frozenset(user for level in levels for user in groups(out, level)["thing"])
 
     of_seeds = [drawn(seed=seed) for seed in range(4)]
     assert drawn() == of_seeds[0]
-    assert all(len(users) <= 5 for users in of_seeds)
-    assert len(set(map(frozenset, of_seeds))) > 1
+    assert all(len(users) <= 5 for users in of_seeds) and len(set(of_seeds)) > 1
     assert [row[1] for row in build.report.sheets[0].rows[-2:]] == [6, 5]
-
-
-def test_of_users_who_cannot_both_be_in_a_group_a_stable_hash_takes_one(build):
+    # Of users who cannot both be in a group, a stable hash takes one.
     people = [
         person(f"{name} {number}", relative, 0, item=f"thing {number}")
         for number in range(12)
@@ -154,49 +153,14 @@ def test_of_users_who_cannot_both_be_in_a_group_a_stable_hash_takes_one(build):
     assert {"ann", "amy"} == set(taken)
 
 
-def test_levels_draw_two_three_and_four_users_of_the_same_items_independently(build):
+def test_levels_and_behaviours_are_drawn_independently_by_seed(build):
     out = build(*(one for item in range(12) for one in six(f"thing {item}")), test_items=8)
-    levels = {level: groups(out, level) for level in ("easy", "medium", "hard")}
-    assert {level: {len(one) for one in every.values()} for level, every in levels.items()} == {
-        "easy": {2},
-        "medium": {3},
-        "hard": {4},
-    }
-    assert list(levels["easy"]) == list(levels["medium"]) == list(levels["hard"])
-    assert len(levels["easy"]) == 8
-    inside = [set(levels["easy"][item]) <= set(levels["medium"][item]) for item in levels["easy"]]
-    assert any(inside)
-    assert not all(inside)
-
-
-def test_the_files_are_in_the_published_layout(build):
-    ann, bob = person("ann", 0.5, 0), person("bob", -0.5, 2)
-    out = build(ann, bob, behaviours=1000)
-    assert sorted(path.name for path in (out / "all/all-processed").iterdir()) == [
-        "drawn_behavior.json",
-        "item2group_avg_diff_sample-easy.json",
-        "parentasin2item.json",
-        "userid2history.json",
-    ]
-    [[users]] = read(out, "item2group_avg_diff_sample-easy").values()
-    assert sorted(users, key=lambda user: user["user_id"]) == [
-        {"user_id": "ann", "history_len": 1, "relative_rating": 0.5, "avg_rating": 3.0},
-        {"user_id": "bob", "history_len": 1, "relative_rating": -0.5, "avg_rating": 3.0},
-    ]
-    assert read(out, "userid2history")["bob"] == [
-        {"parent_asin": "own of bob", "rating": 3.5, "timestamp": START - 98 * DAY},
-        {"parent_asin": "thing", "rating": 2.5, "timestamp": START + 2 * DAY},
-    ]
-    assert read(out, "parentasin2item")["thing"] == {"title": "A thing"}
-    assert read(out, "drawn_behavior") == [
-        {"user_id": "ann", "parent_asin": "thing", "rating": 3.5, "timestamp": START,
-         "history_len": 1},
-        {"user_id": "bob", "parent_asin": "thing", "rating": 2.5, "timestamp": START + 2 * DAY,
-         "history_len": 1},
-    ]  # fmt: skip
-
-
-def test_behaviours_are_drawn_by_seed_with_their_histories(build):
+    easy, medium, hard = (groups(out, level) for level in ("easy", "medium", "hard"))
+    for level, members in ((easy, 2), (medium, 3), (hard, 4)):
+        assert {len(one) for one in level.values()} == {members}
+    assert list(easy) == list(medium) == list(hard)
+    assert len(easy) == 8
+    assert {set(easy[item]) <= set(medium[item]) for item in easy} == {True, False}
     people = [one for item in range(10) for one in six(f"thing {item}")]
     built = [build(*people, behaviours=20, seed=seed) for seed in (0, 0, 1)]
     drawn = [read(out, "drawn_behavior") for out in built]
@@ -205,16 +169,27 @@ def test_behaviours_are_drawn_by_seed_with_their_histories(build):
     assert {one["user_id"] for one in drawn[0]} <= read(built[0], "userid2history").keys()
 
 
-def test_averages_are_of_the_whole_history_or_strictly_of_what_is_earlier(build):
-    later = rated("ann", "later", 5, 50)
-    two = [*person("ann", 1, 0), later, *person("bob", -1, 0)]
-    for strict, ann, bob in ((False, (4 - 11 / 3, 11 / 3), (-1, 3)), (True, (2, 2), (-2, 4))):
-        [users] = read(build(two, strict=strict), "item2group_avg_diff_sample-easy")["thing"]
-        found = {one["user_id"]: (one["relative_rating"], one["avg_rating"]) for one in users}
-        assert found == {"ann": pytest.approx(ann), "bob": pytest.approx(bob)}
-
-
-def test_authors_are_kept_and_of_several_titles_the_first_by_letters(build):
+def test_the_files_are_in_the_published_layout_with_authors_and_the_first_of_several_titles(build):
+    ann, bob = person("ann", 0.5, 0), person("bob", -0.5, 2)
+    out = build(ann, bob, behaviours=1000)
+    assert sorted(path.name for path in (out / "all/all-processed").iterdir()) == [
+        "drawn_behavior.json", "item2group_avg_diff_sample-easy.json", "parentasin2item.json",
+        "userid2history.json",
+    ]  # fmt: skip
+    [[users]] = read(out, "item2group_avg_diff_sample-easy").values()
+    assert sorted(users, key=lambda user: user["user_id"]) == [
+        {"user_id": user, "history_len": 1, "relative_rating": relative, "avg_rating": 3.0}
+        for user, relative in (("ann", 0.5), ("bob", -0.5))
+    ]
+    assert read(out, "userid2history")["bob"] == [
+        {"parent_asin": "own of bob", "rating": 3.5, "timestamp": START - 98 * DAY},
+        {"parent_asin": "thing", "rating": 2.5, "timestamp": START + 2 * DAY},
+    ]
+    assert read(out, "parentasin2item")["thing"] == {"title": "A thing"}
+    assert read(out, "drawn_behavior") == [
+        {**rated(user, "thing", rating, day), "history_len": 1}
+        for user, rating, day in (("ann", 3.5, 0), ("bob", 2.5, 2))
+    ]
     told = [
         {"parent_asin": "thing", "title": "Zest", "author": {"name": "Z"}},
         {"parent_asin": "thing", "title": "Ash", "author": {"avatar": "x", "name": " A. Tree "}},
@@ -265,21 +240,14 @@ def test_the_report_says_what_each_rule_leaves(build):
     )
     rules, written = build.report.sheets
     assert [row[1:] for row in rules.rows] == [
-        (12, 5, 8, None),
-        (11, 5, 7, 1),
-        (10, 5, 7, 0),
-        (5, 5, 2, 5),
-        (5, 5, 2, 0),
-        (2, 2, 1, 1),
+        (12, 5, 8, None), (11, 5, 7, 1), (10, 5, 7, 0), (5, 5, 2, 5), (5, 5, 2, 0), (2, 2, 1, 1),
         (2, 2, 1, 0),
-    ]
+    ]  # fmt: skip
     assert rules.rows[4][0] == "of an item with 2 such within 30 days"
     assert written.rows == (("all", "easy", 1, 0), ("all", "medium", 0, 0), ("all", "hard", 0, 0))
     assert not list(out.glob("all/all-processed/*hard*"))
-    assert any(
-        "hard in all: no files, because no item has enough users" in note
-        for note in build.report.notes
-    )
+    said = "hard in all: no files, because no item has enough users"
+    assert any(said in note for note in build.report.notes)
     told = json.loads((out / "groups.json").read_bytes())
     assert [one["items"] for one in told["rules"]] == [8, 7, 7, 2, 2, 1, 1]
     assert told["settings"]["min_difference"] == 0.6
@@ -347,24 +315,11 @@ def test_the_bytes_depend_on_neither_the_process_nor_the_order_of_rows_and_files
 @pytest.mark.real_data
 def test_real_reviews_make_groups_under_looser_rules(real_data, tmp_path):
     raw = real_data / "amazon-2023/All_Beauty/raw"
-    report = groups_tool.run(
-        Settings(
-            reviews=(f"beauty={raw / 'All_Beauty.jsonl.gz'}",),
-            meta=(raw / "meta_All_Beauty.jsonl.gz",),
-            out=tmp_path / "out",
-            window_days=60,
-            min_history=3,
-            min_difference=0.3,
-            least_members=3,
-            test_items=20,
-            domain_items=10,
-        )
-    )
-    rules, written = report.sheets
-    with gzip.open(raw / "All_Beauty.jsonl.gz") as file:
-        rows = [json.loads(line) for line in file]
-    pairs = {(row["user_id"], row["parent_asin"]) for row in rows}
-    assert (rules.rows[0][1], rules.rows[2][1]) == (len(rows), len(pairs))
+    loose = {"window_days": 60, "min_history": 3, "min_difference": 0.3, "least_members": 3}
+    files = {"reviews": (f"beauty={raw / 'All_Beauty.jsonl.gz'}",), "out": tmp_path / "out"}
+    meta = (raw / "meta_All_Beauty.jsonl.gz",)
+    settings = Settings(**files, meta=meta, test_items=20, domain_items=10, **loose)
+    rules, written = groups_tool.run(settings).sheets
     assert [row[3] for row in rules.rows] == sorted((row[3] for row in rules.rows), reverse=True)
     assert [row[:3] for row in written.rows[:2]] == [("all", "easy", 20), ("all", "medium", 20)]
     for level in ("easy", "medium", "hard"):
@@ -372,3 +327,153 @@ def test_real_reviews_make_groups_under_looser_rules(real_data, tmp_path):
             values = sorted(one["relative_rating"] for one in group)
             assert all(high - low > 0.3 for low, high in pairwise(values))
             assert all(one["history_len"] > 3 for one in group)
+
+
+ITEMS = {
+    "tea": {"title": "Green tea leaves", "author": None},
+    "cup": {"title": "Blue cup"},
+    "book": {"title": "On tea", "author": {"name": "A. Tree"}},
+}
+NEW_YEAR, NEXT = 18_262 * DAY, 18_628 * DAY
+"""2020-01-01 is day 18,262 since 1970; 2021-01-01 is 366 days later."""
+HISTORIES = {
+    "ann": [("cup", 5, NEW_YEAR), ("book", 4, NEW_YEAR + DAY), ("tea", 2, NEW_YEAR + 2 * DAY)],
+    "bob": [("cup", 3, NEW_YEAR), ("tea", 4, NEXT)],
+    "cem": [("book", 1, NEW_YEAR), ("cup", 3, NEXT)],
+}
+EASY = {"tea": [[("ann", 2, -1.6), ("bob", 1, 0.5)], [("cem", 1, 0.0), ("bob", 1, 0.5)]]}
+HELD_OUT = {"cup": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]}
+
+
+@pytest.fixture
+def data(publish, tmp_path):
+    for level, held_out in {"easy": HELD_OUT, "medium": None}.items():
+        groups = {"groups": EASY, "held_out": held_out}
+        publish(HISTORIES, level=level, **groups, items=ITEMS, inside="all/all-processed")
+    return tmp_path
+
+
+def described(data, **options):
+    return describe_tool.run(Options(data=data, **options))
+
+
+def row(report, name):
+    return next(one[1:] for one in report.sheets[0].rows if one[0] == name)
+
+
+def test_statistics_and_histograms_are_of_the_first_group_of_each_item(data):
+    report = described(data)
+    # Ann saw "Blue cup" and "On tea" by "A. Tree", bob "Blue cup"; both "Green tea leaves".
+    tea = (2, 2, 1, 3, 2 + 4 + 3 + 2 + 3, "2020-01-03", "2021-01-01")
+    assert row(report, "easy, to test") == tea
+    assert row(report, "all levels, to test") == tea, "each review once"
+    assert row(report, "hard, to test") == (0, 0, 0, 0, 0, None, None)
+    held = (2, 2, 1, 1, 4 + 2 + 2, "2020-01-01", "2021-01-01")
+    assert row(report, "all levels, held out") == held
+    assert row(report, "the paper, to test")[:5] == (1007, 986, 200, 61412, 111017)
+    assert row(report, "the paper, held out")[:5] == (2438, 2140, 466, 157480, 289164)
+    figures = described(data).figures
+    shares = [
+        {
+            mark.label: {
+                name: one for name, one in zip(mark.names, mark.values, strict=True) if one
+            }
+            for mark in figure.marks
+        }
+        for figure in figures
+    ]
+    assert figures[0].marks[0].names == ("1", "2", "3", "4", "5")
+    lengths, dates = {"0-20": 100}, {"2020": 50, "2021": 50}
+    assert shares == [
+        {"to test": {"2": 50, "4": 50}, "held out": {"5": 50, "3": 50}},
+        {"to test": {"-2": 50, "0.5": 50}, "held out": {"1": 100}},
+        {"to test": lengths, "held out": lengths},
+        {"to test": dates, "held out": dates},
+    ]
+    file = data / "all/all-processed/held_out-easy.json"
+    file.write_text(file.read_text().replace('"cup"', '"pot"'))
+    report = described(data)
+    assert report.notes[0].startswith("2 reviews without rating and time")
+    assert row(report, "easy, held out")[5:] == (None, None)
+
+
+@pytest.mark.parametrize(("inside", "domain"), [("", "tea"), ("tea", "tea"), ("tea", "all")])
+def test_a_domain_is_described_from_its_folder_or_the_one_around_it(data, inside, domain):
+    before = described(data).sheets
+    (data / "all").rename(data / "tea")
+    (data / "tea/all-processed").rename(data / "tea/tea-processed")
+    assert described(data / inside, domain=domain).sheets == before
+
+
+class Letters:
+    """Stands in for a tokenizer: a token is a character."""
+
+    @classmethod
+    def from_pretrained(cls, name):
+        if name != "letters":
+            raise OSError(f"no model {name}")
+        return cls()
+
+    def encode_batch(self, texts, *, add_special_tokens):
+        assert not add_special_tokens
+        return [SimpleNamespace(ids=list(text)) for text in texts]
+
+
+def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
+    package = ModuleType("tokenizers")
+    package.__spec__ = ModuleSpec("tokenizers", None)
+    package.Tokenizer = Letters
+    monkeypatch.setitem(sys.modules, "tokenizers", package)
+    report = described(data, tokenizer="letters")
+    assert report.sheets[0].notes[0].startswith("tokens: letters, ")
+    # "Blue cup" 8, "On tea\\nA. Tree" 14, "Green tea leaves" 16.
+    assert row(report, "easy, to test")[4] == 8 + 14 + 16 + 8 + 16
+    with pytest.raises(DataError, match="the tokenizer cannot be loaded"):
+        described(data, tokenizer="words")
+    monkeypatch.setattr("harness_perrecbench.grouping.describe.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="pip install tokenizers"):
+        described(data, tokenizer="letters")
+
+
+def apart(values, gap):
+    return all(other - one > gap + 1e-9 for one, other in combinations(sorted(values), 2))
+
+
+def tried(values, gap):
+    """Every largest set of places that are apart, by trying all sets."""
+    for many in range(len(values), 0, -1):
+        sets = [
+            places
+            for places in combinations(range(len(values)), many)
+            if apart([values[place] for place in places], gap)
+        ]
+        if sets:
+            return sets
+    return [()]
+
+
+def test_sets_and_windows_are_those_that_trying_all_finds():
+    assert largest([1.0, 1.6], gap=0.6) == 1, "0.6000000000000001 as floating numbers"
+    assert largest([0.0, 0.600001], gap=0.6) == 2
+    rng = Random(3)
+    for _ in range(400):
+        values = sorted(round(rng.random() * 4, 1) for _ in range(int(rng.random() * 9)))
+        order = sorted(range(len(values)), key=lambda _: rng.random())
+        sets = tried(values, 0.6)
+        assert largest(values, gap=0.6) == len(sets[0])
+        by_order = min(sorted(order.index(place) for place in places) for places in sets)
+        assert first_largest(values, order, gap=0.6) == [order[place] for place in by_order]
+    rng = Random(4)
+    for _ in range(400):
+        many = 1 + int(rng.random() * 9)
+        item = sorted((int(rng.random() * 40), round(rng.random() * 4, 1)) for _ in range(many))
+        idle = [int(rng.random() * 40) for _ in range(int(rng.random() * 4))]
+        starts = sorted([time for time, _ in item] + idle)
+        best, size = None, 1
+        for start in starts:
+            held = [place for place, (time, _) in enumerate(item) if start <= time <= start + 10]
+            found = len(tried([item[place][1] for place in held], 0.6)[0])
+            if found > size:
+                best, size = (held[0], held[-1] + 1), found
+        times, values = zip(*item, strict=True)
+        assert best_window(starts, times, values, span=10, gap=0.6, least=2) == best

@@ -1,5 +1,7 @@
 """The prompts, byte for byte, written out after the published layout."""
 
+import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,6 @@ from harness.prompts import Templates
 
 TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
 KETTLE = Thing(title="Kettle")
-
 CUP = Behaviour(title="Cup", rating=4)
 ANN = Member(id="ann", average=3.25, common=5, profile="Ann likes tea.", shown=(CUP,))
 BEN = Member(
@@ -105,7 +106,6 @@ Cup
 
 
 {QUERY}Answer:"""
-
 POINT_SYSTEM = """\
 Act as a personalized product recommender system. Below is a list of user's rating history, \
 shown in [User History]. Your task is to predict the user's rating for the query item, which is \
@@ -115,15 +115,12 @@ to 5, where 1 being not recommended and 5 being highly recommended. The final an
 strictly follow this JSON structure: {"predicted_rating": <rating>}"""
 
 
-def test_the_pointwise_prompt_is_the_published_one():
+def test_the_pointwise_prompts_are_the_published_ones():
     assert rate() == {"system": POINT_SYSTEM, "user": POINT_USER}
     assert rate(system="authors") == {
         "system": f"{POINT_SYSTEM}, do not generate anything else.",
         "user": POINT_USER,
     }
-
-
-def test_the_pointwise_thought_prompt_gives_the_published_steps_and_asks_to_think():
     assert rate(thought=True) == {
         "system": (
             "To predict a user’s rating for a query item, follow these steps:\n"
@@ -138,9 +135,7 @@ def test_the_pointwise_thought_prompt_gives_the_published_steps_and_asks_to_thin
         ),
         "user": POINT_USER + " Let's think step by step.",
     }
-
-
-def test_without_profile_mode_and_average_are_gone_too():
+    # Without a profile, mode and average are gone too.
     assert rate(profile="none")["user"].startswith(
         "[User History]\n<|The Start of User Data|>\n\n### Item Title\nCup\n"
     )
@@ -177,14 +172,12 @@ Cup
 
 
 {QUERY}"""
-
 PAIR_SYSTEM = """\
 Act as a personalized product recommender system. Below is a pair of users, [User A] and [User \
 B], each with their rating history. Your task is to determine which user is more likely to \
 prefer the query item, based on its details in [Query Item Details]. Analyze each user’s \
 preferences for the query item using their historical ratings and output the user more likely \
 to prefer the query item."""
-
 PAIR_QUESTION = (
     'Which user prefer the query item more? Output only "[User A]" or "[User B]", do not generate '
     "anything else:"
@@ -227,7 +220,6 @@ Cup
 
 
 {QUERY}"""
-
 LIST_SYSTEM = """\
 Act as a personalized product recommender system. Below is a group of users accompanied with \
 each user's rating history, shown in [Users]. Your task is to rank these users based on their \
@@ -237,7 +229,6 @@ Output the list of user indices (e.g., 1 for User1), ranked from highest to lowe
 for the query item. The final output should rank users from most preferred to least preferred \
 for the query item and adhere to the JSON structure shown below: {"predicted_ranking": \
 <user_ranking>}"""
-
 LIST_QUESTION = (
     "The answer ranks users from most preferred to least preferred for the query item and adhere "
     "to the following JSON format, output the list of user indices (e.g., 1 for User1)"
@@ -285,7 +276,6 @@ for ours, theirs in {"Ann likes tea": "Dot", "5.0": "1.0", "3.2": "2.0", "Kettle
 @pytest.mark.parametrize("thought", [False, True])
 def test_a_pointwise_example_is_laid_out_as_the_question_and_solved_without_thinking(thought):
     asked = rate(examples=(POINT_EXAMPLE, POINT_EXAMPLE), thought=thought)
-
     assert asked["user"] == POINT_SHOT + POINT_SHOT + rate(thought=thought)["user"]
 
 
@@ -293,9 +283,7 @@ def test_a_published_pointwise_example_has_the_blank_lines_of_theirs():
     theirs = POINT_SHOT.replace("4.0\n<|The End", "4.0\n\n<|The End").replace(
         "User Data|>\n\n\n[Query", "User Data|>\n\n\n\n[Query"
     )
-
     asked = rate(examples=(POINT_EXAMPLE,), shot_style="published")["user"]
-
     assert asked == theirs + POINT_USER
 
 
@@ -304,24 +292,18 @@ def of_example(ask, **options):
     return ask(of=GROUP_EXAMPLE.members, title="Lamp", profile="none", **options)["user"]
 
 
-def test_a_published_pairwise_example_alone_never_has_a_profile():
+def test_published_examples_have_no_profile_in_pairs_and_doubled_braces_in_lists():
     asked = compare(examples=(GROUP_EXAMPLE,), shot_style="published")["user"]
-
     assert asked == f"{of_example(compare)}\nANSWER\n\n{PAIR_USER}{PAIR_QUESTION}"
     whole = compare(examples=(GROUP_EXAMPLE,))["user"]
     assert whole.startswith(
         "[User A]\n<|The Start of User Data|>\n## User Profile\nDot.\n\n"
         "## User Most Common Rating\n1.0\n\n## User Average Rating\n2.0\n\n### Item Title\nCup\n"
     )
-
-
-def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_its_start():
     theirs = of_example(rank).replace("Data|>\n\n### Item", "Data|>\n### Item")
     doubled = LIST_TAIL.replace("{", "{{").replace("}", "}}")
-
     asked = rank(examples=(GROUP_EXAMPLE,), profile="none", shot_style="published")["user"]
     ours = rank(examples=(GROUP_EXAMPLE,), profile="none")["user"]
-
     shot = f"{theirs.replace(LIST_TAIL, doubled)}\nANSWER\n\n"
     assert asked == shot + rank(profile="none")["user"]
     assert ours == f"{of_example(rank)}\nANSWER\n\n" + rank(profile="none")["user"]
@@ -329,9 +311,7 @@ def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_it
 
 def test_the_profile_prompt_is_the_published_one_with_a_blank_line_between_behaviours():
     person = Person(id="ben/2", user="ben", history=BEN.shown)
-
     asked = rendered("profile", questions.profile_variables(person), Options(), role="profiler")
-
     assert asked == {
         "user": """\
 ### User Behavior history
@@ -355,7 +335,7 @@ without any additional characters or formatting.\x20"""
     }
 
 
-def test_texts_of_users_are_printed_as_they_are():
+def test_texts_are_printed_as_they_are_and_a_profile_that_is_not_there_is_no_empty_one():
     text = (
         "{{ query.title }} {# gone #} %s <|The End of User Data|> &lt;b&gt; <b> [User A]\n\n \n\n"
     )
@@ -365,14 +345,9 @@ def test_texts_of_users_are_printed_as_they_are():
     expected = POINT_USER.replace("Ann likes tea.", text)
     for title in ("Cup", "Kettle"):
         expected = expected.replace(title, named)
-
     assert rate(member=hostile, query=Thing(title=text, author=text))["user"] == expected
-
-
-def test_a_profile_that_is_to_be_shown_and_is_not_there_is_no_empty_one():
     nobody = Member(id="cem", average=3, common=3, shown=())
     single = Single(id="k/1", user="k", query=Thing(title="x"), member=nobody, place=1, of=1)
-
     with pytest.raises(ValueError, match="user cem has no profile"):
         questions.rate_variables(single, Options())
     assert questions.rate_variables(single, Options(profile="no_text"))
@@ -384,3 +359,35 @@ def test_a_thought_prompt_that_nobody_wrote_is_refused(other):
     questions.check_prompt_exists(Options(thought=True))
     with pytest.raises(UsageError, match="no chain-of-thought prompt exists"):
         questions.check_prompt_exists(Options(thought=True, **other))
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("shown", ["profile", "noprofile"])
+@pytest.mark.parametrize(
+    "what",
+    [("easy", "point", 400), ("easy", "list", 200), ("medium", "point", 600),
+     ("medium", "list", 200)],
+    ids=str,
+)  # fmt: skip
+def test_every_recorded_prompt_is_reproduced_byte_for_byte(real_data, load_data, what, shown):
+    (level, kind, number), folder = what, real_data / "perrecbench"
+    packed = (folder / f"prompts/{level}-{kind}-{shown}.json.gz").read_bytes()
+    recorded = json.loads(gzip.decompress(packed))
+    # Without profile the recorded listwise prompts end as older ones do.
+    options = Options() if shown == "profile" else Options(profile="none", tail="older")
+    data = load_data(folder, ask=f"{kind}wise", level=level, profile=options.profile)
+    made = {}
+    for one in (*data.singles, *data.groups):
+        if kind == "point":
+            asked = rendered("rate", questions.rate_variables(one, options), options)
+        else:
+            asked = rendered("rank", questions.rank_variables(one, options), options)
+        made.setdefault(one.user, []).append(asked["user"])
+    assert sum(map(len, made.values())) == number
+
+    def flat(prompts):
+        return [text for one in prompts for text in ([one] if isinstance(one, str) else one)]
+
+    wanted = {item: sent[0] if kind == "point" else sent for item, sent in recorded.items()}
+    differing = [item for item in wanted if made.get(item) != flat(wanted[item])]
+    assert (differing, made.keys()) == ([], wanted.keys())

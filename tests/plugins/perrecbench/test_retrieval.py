@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 from harness_perrecbench.records import Behaviour, Thing
-from harness_perrecbench.retrieval import behaviour_text, query_text, scores, top
+from harness_perrecbench.retrieval import behaviour_text, query_text, top
 from rank_bm25 import BM25Okapi
 
 WORDS = [f"w{number}" for number in range(60)]
@@ -29,27 +29,14 @@ def random_texts(rng, texts):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_scores_are_those_of_rank_bm25(seed):
+def test_scores_and_the_published_order_are_those_of_rank_bm25_with_a_stable_sort(seed):
     rng = random.Random(seed)
-    documents = random_texts(rng, 2 + int(50 * rng.random()))
-    query = [*random_texts(rng, 1)[0], "w0", "w0", "nowhere"]
-
-    expected = BM25Okapi(documents).get_scores(query)
-
-    assert scores(documents, query) == pytest.approx(expected.tolist(), rel=1e-12, abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_published_order_is_that_of_rank_bm25_with_a_stable_sort(seed):
-    rng = random.Random(seed)
-    behaviours = titled(*(" ".join(text) for text in random_texts(rng, 40)))
-    query = Thing(title=" ".join(random_texts(rng, 1)[0]))
+    behaviours = titled(*(" ".join(text) for text in random_texts(rng, 5 + int(50 * rng.random()))))
+    query = Thing(title=" ".join([*random_texts(rng, 1)[0], "w0", "w0", "nowhere"]))
     published = BM25Okapi([behaviour_text(one).split() for one in behaviours])
     weights = published.get_scores(query_text(query).split(" "))
     best = np.argsort(weights, kind="stable")[::-1][:5]
-
     chosen, told = top(behaviours, query, k=5, tokens="published")
-
     assert chosen == tuple(behaviours[place] for place in best)
     assert told == pytest.approx([weights[place] for place in best], rel=1e-12)
 
@@ -69,9 +56,8 @@ def test_behaviours_and_queries_read_as_in_a_question():
     )
 
 
-def test_the_first_and_last_words_of_a_title_match_only_as_words():
+def test_words_find_authors_and_titles_whole_and_pay_no_heed_to_case_and_marks():
     history = titled("sour apples", "loaf tins", "rye seeds", "plum jam", "wool socks")
-
     # "Title\nsour" and "loaf\n<|The" are no words of any document; "rye" stands between blanks.
     assert found(history, "sour rye loaf", k=1) == ["rye seeds"]
     assert found(history, "sour rye loaf", k=3, tokens="words") == [
@@ -81,9 +67,6 @@ def test_the_first_and_last_words_of_a_title_match_only_as_words():
     ]
     # Nothing but "Item" is found, which every document of this length holds alike.
     assert found(history, "sour loaf", k=5) == [one.title for one in history[::-1]]
-
-
-def test_words_find_authors_and_pay_no_heed_to_case_and_marks():
     history = (
         Behaviour(title="Trains", author="ANN Baker", rating=1.0),
         Behaviour(title="Rye, and others!", author="Nobody", rating=2.0),
@@ -93,9 +76,6 @@ def test_words_find_authors_and_pay_no_heed_to_case_and_marks():
     assert by_author == (history[0], history[1])
     assert weights[0] > weights[1] == 0
     assert top(history, Thing(title="(RYE)"), k=1, tokens="words")[0] == (history[1],)
-
-
-def test_a_history_without_behaviours_or_words_gives_what_there_is():
     assert top((), Thing(title="rye"), k=4, tokens="published") == ((), ())
     assert top((), Thing(title="rye"), k=4, tokens="words") == ((), ())
     marks = titled("!", "?")

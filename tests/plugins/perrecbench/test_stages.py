@@ -65,32 +65,19 @@ def ranking(*users):
     return f'{{"predicted_ranking": {list(users)}}}'
 
 
-def preferring(*order):
-    """Answers a comparison by which of the two shown users is named first in `order`."""
-
-    def answer(request):
-        first, second = (order.index(int(one)) for one in shown(request))
-        return A if first < second else B
-
-    return answer
+def test_the_way_of_asking_decides_the_stage():
+    stages = {"pointwise": RATE, "rating": RATE, "pairwise": COMPARE, "listwise": RANK}
+    for ask, stage in stages.items():
+        assert [one for one in STAGES if one.when(Loaded(), Options(ask=ask))] == [stage]
 
 
-@pytest.mark.parametrize(
-    ("ask", "stage"),
-    [("pointwise", RATE), ("rating", RATE), ("pairwise", COMPARE), ("listwise", RANK)],
-)
-def test_the_way_of_asking_decides_the_stage(ask, stage):
-    assert [one for one in STAGES if one.when(Loaded(), Options(ask=ask))] == [stage]
-
-
-def test_profiles_that_were_made_are_filled_in_also_where_examples_show_them():
+async def test_an_empty_profile_is_asked_for_again_and_made_ones_are_filled_in():
     asked = tuple(member(n, profile=None, profiled=f"u{n}/20") for n in (1, 2))
     examples = (Example(query=Thing(title="A lamp"), members=asked, answer="[User A]"),)
     three = make_group(*asked, member(3), examples=examples)
     lone = msgspec.structs.replace(SINGLE, member=asked[1], examples=examples)
     pair = Person(id="u2/20", user="u2", history=()), "Cooks."
     upstreams = {"profile": make_records([pair])}
-
     [filled] = RANK.items(upstreams, Loaded(groups=(three,)), Options())
     assert [one.profile for one in filled.members] == [None, "Cooks.", "Reads."]
     assert [one.profile for one in filled.examples[0].members] == [None, "Cooks."]
@@ -98,12 +85,8 @@ def test_profiles_that_were_made_are_filled_in_also_where_examples_show_them():
     assert filled.member.profile == "Cooks."
     assert [one.profile for one in filled.examples[0].members] == [None, "Cooks."]
     assert (filled.id, filled.place, filled.of) == ("kettle/1", 1, 2)
-
-
-async def test_an_empty_profile_is_asked_for_again_and_then_unreadable():
     worked = await at_desk(PROFILE, ADA, ["", "", "They like tea."])
     assert (worked.outcome, worked.repeats) == ("They like tea.", [0, 1, 2])
-
     worked = await at_desk(PROFILE, ADA, ["", " "], tries=2)
     assert worked.outcome == Unreadable("empty")
 
@@ -119,22 +102,17 @@ async def test_nobody_is_asked_where_a_profile_lacks(stage):
         assert worked.outcome == Unreadable("no_profile", "there is no profile of u1/20")
 
 
-@pytest.mark.parametrize(
-    ("reply", "times", "cause"),
-    [
+async def test_an_answer_that_was_cut_or_refused():
+    for reply, times, cause in (
         (Reply(text='{"predicted_rating": 4', finish="length"), 1, "truncated"),
         (Reply(text="", finish="refused"), 5, "refused"),
-    ],
-)
-async def test_an_answer_that_was_cut_or_refused(reply, times, cause):
-    assert (await at_desk(RATE, SINGLE, [reply] * times)).outcome.cause == cause
+    ):
+        assert (await at_desk(RATE, SINGLE, [reply] * times)).outcome.cause == cause
 
 
 async def test_a_thought_between_tags_is_no_answer():
     thought = '<think>Perhaps {"predicted_rating": 2}</think>'
-
     worked = await at_desk(RATE, SINGLE, [f"{thought} None.", thought + '{"score": 4}'])
-
     assert worked.outcome == Rated(rating=4.0, answers=(4.0,))
     assert worked.calls[0].failure.cause == "no_json"
 
@@ -144,33 +122,24 @@ async def test_of_several_samples_the_median_of_those_that_can_be_read_counts():
     worked = await at_desk(RATE, SINGLE, answers, samples=5)
     assert worked.outcome == Rated(rating=4.0, answers=(5.0, 1.0, 4.5, 4.0, 2.0))
     assert worked.repeats == [0, 5, 10, 15, 20]
-
     worked = await at_desk(RATE, SINGLE, ["?", "?", rating(3), "?", rating(4)], samples=3, tries=2)
     assert worked.outcome == Rated(rating=3.5, answers=(3.0, 4.0))
     assert worked.repeats == [0, 1, 2, 4, 5]
-
     worked = await at_desk(RATE, SINGLE, ["?", rating(0)], samples=2, tries=1)
     assert worked.outcome.cause == "out_of_range"
-
     worked = await at_desk(RATE, SINGLE, [rating(3), CallError("overflow", "too long")], samples=3)
     assert worked.outcome == CallFailed("overflow", "too long")
 
 
-def test_of_answers_that_are_equally_frequent_the_first_seen_counts():
-    assert most_common(["b", "a", "a", "b", "c"]) == "b"
-    assert most_common([(2, 1), (1, 2), (1, 2)]) == (1, 2)
-
-
 async def test_of_several_orders_the_most_frequent_counts():
+    assert most_common(["b", "a", "a", "b", "c"]) == "b"
     worked = await at_desk(RANK, group(3), [ranking(3, 1, 2)])
     assert worked.outcome == Ranked(order=(3, 1, 2), answers=((3, 1, 2),))
     assert tastes(worked) == ["123"]
-
     answers = [ranking(2, 1), ranking(1, 2), "?", ranking(1, 2)]
     worked = await at_desk(RANK, group(2), answers, samples=3)
     assert worked.outcome == Ranked(order=(1, 2), answers=((2, 1), (1, 2), (1, 2)))
     assert worked.repeats == [0, 5, 10, 11]
-
     refused = await at_desk(RANK, group(3), [ranking(1, 3, 3)], tries=1)
     passed = await at_desk(RANK, group(3), [ranking(1, 3, 3)], repeated_users="passed")
     assert (refused.outcome.cause, passed.outcome.order) == ("not_a_permutation", (1, 3, 3))
@@ -180,57 +149,43 @@ async def test_of_several_orders_the_most_frequent_counts():
     ("members", "sorting", "all_pairs"), [(2, (2, 2), 2), (3, (4, 6), 6), (4, (6, 12), 12)]
 )
 def test_the_calls_of_a_group_are_bounded_by_its_size(members, sorting, all_pairs):
-    one = group(members)
-    for comparing in ("heapsort", "published"):
-        calls = COMPARE.calls(one, Options(comparing=comparing))
-        assert ((calls.least, calls.most), calls.times) == (sorting, "samples")
-    calls = COMPARE.calls(one, Options(comparing="all_pairs"))
-    assert (calls.least, calls.most) == (all_pairs, all_pairs)
+    of_all = all_pairs, all_pairs
+    for comparing, most in {"heapsort": sorting, "published": sorting, "all_pairs": of_all}.items():
+        calls = COMPARE.calls(group(members), Options(comparing=comparing))
+        assert ((calls.least, calls.most), calls.times) == (most, "samples")
 
 
-async def test_two_users_are_compared_in_both_orders():
+async def test_two_users_are_compared_in_both_orders_by_the_majority_within_each():
     worked = await at_desk(COMPARE, group(2), [B, A])
-
     assert tastes(worked) == ["12", "21"]
-    assert worked.outcome == Compared(
-        order=(2, 1), ranks=(2, 1), comparisons=make_comparisons("12BA")
-    )
-
-
-async def test_the_majority_of_samples_counts_within_each_order():
+    told = make_comparisons("12BA")
+    assert worked.outcome == Compared(order=(2, 1), ranks=(2, 1), comparisons=told)
     answers = [B, A, B, A, "neither", A, B]
-
     worked = await at_desk(COMPARE, group(2), answers, samples=3, tries=2)
-
     assert tastes(worked) == ["12"] * 3 + ["21"] * 4
     assert worked.repeats == [0, 2, 4, 0, 2, 3, 4]
-    assert worked.outcome.comparisons == make_comparisons("12BA")
+    assert worked.outcome.comparisons == told
 
 
-async def test_an_unreadable_side_leaves_its_comparison_without_a_preference():
+async def test_an_unreadable_side_has_no_preference_and_a_failed_call_is_the_outcome_of_the_group():
     def answer(request):
-        return "neither" if shown(request) == "12" else preferring(1, 2, 3)(request)
+        asked = shown(request)
+        return "neither" if asked == "12" else A if asked == "".join(sorted(asked)) else B
 
     worked = await at_desk(COMPARE, group(3), answer, comparing="all_pairs", tries=1)
-
     assert worked.outcome.comparisons == make_comparisons("12-B", "13AB", "23AB")
     # One win each for 1 and 2, none for 3.
     assert worked.outcome.ranks == (1, 1, 3)
-
-
-async def test_a_group_without_a_comparison_that_was_read_is_unreadable():
-    worked = await at_desk(COMPARE, group(2), ["neither", A], tries=1)
-    assert worked.outcome.cause == "none_named"
-    assert tastes(worked) == ["12", "21"]
-
-    worked = await at_desk(COMPARE, group(2), ["neither", f"{A} or {B}"], tries=1)
-    assert worked.outcome.cause == "both_named"
-
-
-async def test_a_call_that_failed_is_the_outcome_of_the_group():
     answers = [A, B, CallError("timeout", "slow")]
-
     worked = await at_desk(COMPARE, group(3), answers, comparing="all_pairs")
-
     assert worked.outcome == CallFailed("timeout", "slow")
     assert tastes(worked) == ["12", "21", "13"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "cause"),
+    [(["neither", A], "none_named"), (["neither", f"{A} or {B}"], "both_named")],
+)
+async def test_a_group_without_a_comparison_that_was_read_is_unreadable(answers, cause):
+    worked = await at_desk(COMPARE, group(2), answers, tries=1)
+    assert (worked.outcome.cause, tastes(worked)) == (cause, ["12", "21"])

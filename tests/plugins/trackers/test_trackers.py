@@ -208,7 +208,7 @@ def test_a_server_that_is_away_holds_nobody_up(client, evaluate, tmp_path):
     assert "plugin 'mlflow' of user-understanding-harness failed in on_run_end" in done.stderr
 
 
-def test_costs_are_added_over_sessions_and_a_mean_has_a_name_of_its_own(evaluate):
+def test_costs_are_added_a_mean_has_its_own_name_and_no_metric_without_a_value_is_sent(evaluate):
     result = evaluate(num_repeats=2)
 
     def cost(paid, unknown=0, currency="USD"):
@@ -233,9 +233,6 @@ def test_costs_are_added_over_sessions_and_a_mean_has_a_name_of_its_own(evaluate
     both = [numbers["interests/support"], numbers["interests@2/support"]]
     assert numbers["interests/support mean"] == pytest.approx(sum(both) / 2)
     assert config_of(result)["tasks"] == ["interests", "interests@2"]
-
-
-def test_a_metric_without_a_value_is_not_sent():
     metric = SimpleNamespace(value=None, interval=None, n=0, missing={"no_json": 2, "cut": 1})
     summary = SimpleNamespace(task="a", main=("m",), metrics={"m": metric})
     result = SimpleNamespace(summaries=[summary], means=[], manifest=SimpleNamespace(sessions=()))

@@ -30,7 +30,7 @@ ON_A_SOCKET = (
     "plugins/models/test_vllm.py::test_the_server_is_started_on_a_socket_with_what_was_said"
 )
 ON_A_GPU = "plugins/horizon/test_catalogue.py::test_pieces_on_a_gpu_are_searched_as_one"
-FIXTURES = "testing/test_pytest_plugin.py::test_the_fixtures_are_there_wherever_the_harness_is"
+FIXTURES = "testing/test_scripted.py::test_the_fixtures_are_there_wherever_the_harness_is"
 
 
 class Reached(BaseException):

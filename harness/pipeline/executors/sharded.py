@@ -113,8 +113,8 @@ def join(machines: Machines, settings: RunSettings, models: Sequence[Model]) -> 
 @dataclass(eq=False, kw_only=True)
 class _Seat:
     """A worker: the shards that it has in hand, and whether one is to be worked alone. A worker is
-    `late` that others did not wait for. `given_up` has the shards that each of its lives was told to
-    give up."""
+    `late` that others did not wait for. `given_up` has the shards that each of its lives was told
+    to give up."""
 
     worker: Worker
     begun: bool = False

@@ -165,7 +165,4 @@ class Connection(sqlite3.Connection):
         )
 
     def executescript(self, sql: str) -> sqlite3.Cursor:
-        """Each statement by itself: only a transaction holds them together."""
-        for statement in sql.split(";"):
-            self.execute(statement.strip())
-        return self.cursor()
+        return self.disk.statement(self, sql, lambda: sqlite3.Connection.executescript(self, sql))

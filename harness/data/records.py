@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -72,12 +72,6 @@ _NOT_LATIN = re.compile(rb"[\x00\x80-\x9f]|[\xc2-\xf4][\x80-\xbf]")
 """Bytes of control characters, or of a character in UTF-8: what no text in Latin-1 holds."""
 
 _BARE_RETURN = re.compile(r"\r(?!\n|$)")
-_ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
-)
-_LONGEST_ESCAPE = 12
 _UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -173,32 +167,19 @@ def empty_file(path: Path) -> DataError:
     )
 
 
-class Look(NamedTuple):
-    """What a first pass over a text file shows.
-
-    `plain` is true for UTF-8 whose lines end in LF only, none of them blank at the start or very
-    long, and `quoted` if there is a quotation mark.
-    """
-
-    encoding: str
-    plain: bool
-    quoted: bool
-
-
 @functools.lru_cache(maxsize=256)
-def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
-    """A first pass over a text file; DataError if its encoding is neither the given one nor clear.
+def encoding_of(path: Path, stamp: Stamp, encoding: str) -> str:
+    """The encoding of a text file; DataError if it is neither the given one nor clear.
 
     Text that is not UTF-8 is in Latin-1 if nothing in it says otherwise, and UTF-16 is known by its
     first bytes.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
-    plain, quoted, odd, refused = path.suffix.lower() not in PACKINGS, False, False, None
-    offset, line = 0, 1
+    odd, ended, refused, offset, line = False, False, None, 0, 1
     with unpacked(path) as stream:
         start = stream.peek(4)
         if start.startswith(_UTF16):
-            return Look("utf-16", plain=False, quoted=True)
+            return "utf-16"
         check_start(path, start, expected=f"{encoding.upper()} text")
         if start.startswith(BOM) and encoding != "utf-8":
             raise DataError(
@@ -208,13 +189,9 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
                 expected=f"{encoding.upper()} text",
                 hint="take `encoding` out of the table's `delimited`",
             )
-        plain = plain and start.removeprefix(BOM)[:1] != b"\n"
-        ended = False
         while not ended:
             chunk = stream.read(CHUNK)
             ended = not chunk
-            plain = plain and b"\r" not in chunk and (b"\n" in chunk or len(chunk) < CHUNK)
-            quoted = quoted or b'"' in chunk
             if refused is None:
                 pending = len(decoder.getstate()[0])
                 try:
@@ -236,9 +213,8 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
     if refused is not None and (odd or encoding != "utf-8"):
         raise refused
     if refused is not None:
-        return Look("iso-8859-1", plain=False, quoted=quoted)
-    utf8 = encoding == "utf-8"
-    return Look("utf-8-sig" if utf8 else encoding, plain=plain and utf8, quoted=quoted)
+        return "iso-8859-1"
+    return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
 def records(
@@ -365,10 +341,8 @@ def json_rows(
         text += stream.read(max(MOST_WHOLE - len(text) + 1, 0))
     if len(text) <= MOST_WHOLE:
         yield from _whole(path, text, entries, keys)
-    elif keys is None:
-        yield from _walked(path, entries)
     else:
-        yield from _walked_inside(path, keys)
+        yield from _walked(path, entries, keys)
 
 
 def _whole(
@@ -510,82 +484,56 @@ def _said(error: Exception) -> str:
     return text.partition("\n")[0].strip()
 
 
-class _Pieces:
-    """The bytes of a file for ijson, which would replace half of a surrogate pair silently."""
-
-    def __init__(self, path: Path, stream: IO[bytes]) -> None:
-        self._path = path
-        self._stream = stream
-
-    def read(self, size: int) -> bytes:
-        piece = self._stream.read(size)
-        while b"\\" in piece[-_LONGEST_ESCAPE:] and (more := self._stream.read(64)):
-            piece += more
-        if b"\\u" in piece and any(one["half"] for one in _ESCAPE.finditer(piece)):
-            raise DataError(
-                "malformed JSON",
-                where=str(self._path),
-                found="half of a surrogate pair",
-                expected="text that can be written as UTF-8",
-            )
-        return piece
-
-
-@contextmanager
-def _large(path: Path) -> Iterator[_Pieces]:
+def _walked(
+    path: Path, entries: tuple[str, str] | None, keys: tuple[str, ...] | None
+) -> Iterator[dict[str, Any]]:
+    """The same rows of a document that is too large to be held whole."""
     import ijson  # type: ignore[import-untyped]
 
     try:
         with unpacked(path) as stream:
             if stream.peek(len(BOM)).startswith(BOM):
                 stream.read(len(BOM))
-            yield _Pieces(path, stream)
+            if entries is None:
+                events = ijson.parse(stream, use_float=True)
+                yield from _walked_inside(path, events, keys or ())
+                return
+            met: set[str] = set()
+            for key, value in ijson.kvitems(stream, "", use_float=True):
+                if key in met:
+                    raise _twice(str(path), key)
+                met.add(key)
+                yield {entries[0]: key, entries[1]: value}
     except ijson.JSONError as error:
         raise _malformed_document(path, b"", error) from None
 
 
-def _walked(path: Path, names: tuple[str, str] | None) -> Iterator[dict[str, Any]]:
-    """The rows of a large array, or of a large object's entries."""
-    import ijson
-
-    met: set[str] = set()
-    with _large(path) as pieces:
-        if names is None:
-            for row, value in enumerate(ijson.items(pieces, "item", use_float=True), 1):
-                yield _object(path, value, row)
-            return
-        for key, value in ijson.kvitems(pieces, "", use_float=True):
-            if key in met:
-                raise _twice(str(path), key)
-            met.add(key)
-            yield {names[0]: key, names[1]: value}
-
-
-def _walked_inside(path: Path, keys: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """The rows under these keys of a large object."""
+def _walked_inside(
+    path: Path, events: Iterable[tuple[str, str, Any]], keys: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    """The rows under these keys, or in the array that the document is."""
     import ijson
 
     target = ".".join(keys)
     item = f"{target}.item" if target else "item"
     row, found, in_list, builder, level = 0, False, False, None, 0
-    with _large(path) as pieces:
-        for where, event, value in ijson.parse(pieces, use_float=True):
-            if builder is None:
-                if event in ("map_key", "end_map", "end_array") or where not in (target, item):
-                    continue
-                if where == target:
-                    if found:
-                        raise _twice(str(path), target)
-                    found, in_list = True, event == "start_array"
-                if (where == target) == in_list:
-                    continue
-                row += 1
-                builder = ijson.ObjectBuilder()
-            builder.event(event, value)
-            level += event in ("start_map", "start_array")
-            level -= event in ("end_map", "end_array")
-            if level == 0:
-                yield _object(path, builder.value, row)
-                builder = None
+    for where, event, value in events:
+        if builder is None:
+            if event in ("map_key", "end_map", "end_array") or where not in (target, item):
+                continue
+            if where == target:
+                if found:
+                    raise _twice(str(path), target)
+                found, in_list = True, event == "start_array"
+            if (where == target) == in_list:
+                continue
+            row += 1
+            builder = ijson.ObjectBuilder()
+        builder.event(event, value)
+        level += event in ("start_map", "start_array")
+        level -= event in ("end_map", "end_array")
+        if level == 0:
+            yield _object(path, builder.value, row)
+            builder = None
     if not found:
         raise _nothing_there(path, keys, ())

@@ -6,7 +6,7 @@ Each class is the `register` of its hook: what it takes is what a plugin writes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from random import Random
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from harness.contracts.judge import Judge, JudgeInput, JudgeParts
     from harness.contracts.model import Model, ModelSettings
 
-K = TypeVar("K", bound=Hashable)
 F = TypeVar("F")
-R = TypeVar("R", bound="Registration[Any]")
 
 Respondent = Callable[[Mapping[str, Any], Random], str]
 
@@ -84,13 +82,6 @@ class Registration(Named[F]):
     description: str = ""
     origin: Origin = OWN
 
-    def __post_init__(self) -> None:
-        """Raise PluginError for what would break the lists of all plugins."""
-        arguments = getattr(self, "arguments", {})
-        for text in (self.name, self.description, *arguments, *arguments.values()):
-            if not isinstance(text, str):
-                raise PluginError(f"{self.name!r} was registered with {text!r}, which is no text")
-
     @property
     def key(self) -> Any:
         """The key in the registry."""
@@ -98,54 +89,50 @@ class Registration(Named[F]):
 
 
 @dataclass(frozen=True)
-class BenchmarkRegistration(Registration[Callable[[], "Benchmark"]]):
-    """A benchmark, made at first use."""
+class ByName(Registration[F]):
+    """A registration that takes a name and a factory, whatever its kind."""
 
     name: str
-    factory: Callable[[], Benchmark]
+    factory: F
 
 
 @dataclass(frozen=True)
-class ModelRegistration(Registration[Callable[["ModelSettings"], "Model"]]):
+class BenchmarkRegistration(ByName[Callable[[], "Benchmark"]]):
+    """A benchmark, made at first use."""
+
+
+@dataclass(frozen=True)
+class ModelRegistration(ByName[Callable[["ModelSettings"], "Model"]]):
     """A kind of model; `arguments` holds the help of each of its arguments.
 
     `shared` are the arguments that suit all weights of a candidate's kind in its place.
     """
 
-    name: str
-    factory: Callable[[ModelSettings], Model]
     _: KW_ONLY
     arguments: Mapping[str, str] = field(default_factory=dict)
     shared: Collection[str] = ()
 
 
 @dataclass(frozen=True)
-class JudgeRegistration(Registration[Callable[["JudgeParts"], "Judge"]]):
+class JudgeRegistration(ByName[Callable[["JudgeParts"], "Judge"]]):
     """A judge adapter; `on` is what it wraps, `arguments` the help of its arguments."""
 
-    name: str
-    factory: Callable[[JudgeParts], Judge]
     _: KW_ONLY
     on: JudgeInput = "alone"
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class EmbedderRegistration(Registration[Callable[["EmbedderSettings"], "Embedder"]]):
+class EmbedderRegistration(ByName[Callable[["EmbedderSettings"], "Embedder"]]):
     """A kind of embedder; `arguments` holds the help of each of its arguments."""
 
-    name: str
-    factory: Callable[[EmbedderSettings], Embedder]
     _: KW_ONLY
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class ExecutorRegistration(Registration[Callable[["ExecutorSettings"], "Executor"]]):
+class ExecutorRegistration(ByName[Callable[["ExecutorSettings"], "Executor"]]):
     """An executor, whose workers live elsewhere."""
-
-    name: str
-    factory: Callable[[ExecutorSettings], Executor]
 
 
 @dataclass(frozen=True)
@@ -177,7 +164,6 @@ class MetricRegistration(Registration["Metric"]):
     def __post_init__(self) -> None:
         from harness.contracts.benchmark import Metric
 
-        super().__post_init__()
         if not isinstance(self.factory, Metric):
             raise PluginError(
                 f"{self.name!r} was registered with {self.factory!r}, which is no Metric",
@@ -205,16 +191,13 @@ class AnalysisRegistration(Registration[Callable[[], "Analysis"]]):
 
 
 @dataclass(frozen=True)
-class DataToolRegistration(Registration[Callable[[], "DataTool"]]):
+class DataToolRegistration(ByName[Callable[[], "DataTool"]]):
     """A data tool, called by `harness COMMAND NAME`; PluginError if nobody could call it so."""
 
-    name: str
-    factory: Callable[[], DataTool]
     _: KW_ONLY
     command: str = DATA
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.command in TAKEN or not COMMAND.fullmatch(self.command):
             taken = "a command of the harness itself, " if self.command in TAKEN else ""
             raise PluginError(

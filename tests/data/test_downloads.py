@@ -21,8 +21,7 @@ from builders.web_server import CSV, LONG, ROWS, Page, sha256, unfinished, zippe
 from harness.base.errors import DataError, UsageError
 from harness.contracts.task import Column, DataSpec, SourceSpec, TableSpec, UrlSpec
 from harness.data import fetch
-from harness.data.archives import unpack
-from harness.data.fetch import downloads_folder
+from harness.data.fetch import downloads_folder, unpack
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.tasks.check import mismatches
+from harness.tasks.options import mismatches
 
 
 @pytest.fixture

@@ -52,10 +52,7 @@ SHOWN = 12
 
 @dataclass(eq=False, kw_only=True)
 class TaskData:
-    """The data that a benchmark's `load` gets.
-
-        def load(data, options):
-            people = data.choose(row["user"] for _, row in data.table("people").rows())
+    """The data that a benchmark's `load` gets, as `harness.contracts.dataset` describes it.
 
     `origin` is where the data comes from, `about` describes that for the manifest. `tables` are the
     tables by name, `files` their files, and `pinned` describes tables of the hub. `size` is the
@@ -172,11 +169,7 @@ class TaskData:
         return self.once(tuple(self.tables), _database)
 
     def once(self, names: str | Sequence[str], make: Callable[..., T], *given: Hashable) -> T:
-        """The result of `make(*tables, *given)`, computed once for all tasks with the same of both.
-
-        The result must not be changed and may depend on tables and `given` only. `make` is compared
-        by identity: give a function of a module, not a new function for each call.
-        """
+        """The result of `make(*tables, *given)`, made once for all tasks with the same of both."""
         names = (names,) if isinstance(names, str) else tuple(names)
         key = self._key(names, make, *given)
         if key not in self.shared:
@@ -215,11 +208,7 @@ class TaskData:
         return tuple(source.path for source in self.files[table])
 
     def choose(self, ids: Iterable[str], *, of: str = "users") -> list[str]:
-        """The ids that this run keeps, in an order that depends on seed and ids only.
-
-        There are at most as many as the task's size and the run's limit allow; a smaller choice is
-        a part of a larger one.
-        """
+        """The ids that this run keeps, in an order that depends on seed and ids only."""
         bounds = [bound for bound in (self.size, self.limit) if bound is not None]
         kept, there = choose(ids, seed=self.seed, most=min(bounds, default=None))
         if not there:
@@ -233,14 +222,7 @@ class TaskData:
         return kept
 
     def note(self, fact: str, number: int) -> None:
-        """Note a count for readers of the scores: rows left out, users with too little data, …
-
-            data.note("users without a review", 12)
-
-        It is shown at the start of a run, and kept in its manifest, summaries and tables. A second
-        note of a fact replaces its number, and 0 takes the note back: nobody needs to know what did
-        not happen. No key and no fingerprint depends on notes.
-        """
+        """Note a count for readers of the scores; nobody needs to know what did not happen."""
         if number:
             self.notes[fact] = number
         else:

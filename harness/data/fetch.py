@@ -641,17 +641,50 @@ def unpack(archive: Path, folder: Path, *, option: str) -> None:
     outside, and for one that grows too much. StorageError if a file cannot be written; `option` is
     what chose the place.
     """
-    most = max(ALWAYS_ROOM, MOST_GROWTH * archive.stat().st_size)
-    unpacking = _Unpacking(archive, folder, option, most)
-    name = archive.name.lower()
+
+    def refused(found: str) -> DataError:
+        return DataError(
+            "the archive is refused: nothing of it is used",
+            where=str(archive),
+            found=found,
+            expected="ordinary files with names inside the archive's folder",
+            hint="look at the archive before you trust it; then unpack it yourself and give the "
+            "folder with --data DIR",
+        )
+
+    size = archive.stat().st_size
+    left = max(ALWAYS_ROOM, MOST_GROWTH * size)
     try:
-        if name.endswith(".zip"):
-            unpacking.zip()
-        elif name.endswith(TARS):
-            unpacking.tar()
-        else:
-            with unpacked(archive) as packed:
-                unpacking.write(packed, archive.stem)
+        for member, packed in _members(archive):
+            if packed is None:
+                raise refused(f"the member {member!r}, a link, a device or a file with holes")
+            parts = PurePosixPath(member).parts
+            outside = member.startswith("/") or ".." in parts or "\\" in member
+            if outside or re.match("[A-Za-z]:", member):
+                raise refused(
+                    f"the member {member!r}, a name that leads out of the folder of the archive"
+                )
+            place = folder.joinpath(*parts)
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                written = place.open("wb", buffering=0)
+            except OSError as error:
+                if error.errno in _BAD_NAMES:
+                    raise refused(f"the member {member[:200]!r}: {error.strerror}") from error
+                raise storage_error(place, error, option=option) from error
+            with written:
+                while chunk := memoryview(packed.read(records.CHUNK)):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise refused(
+                            f"the member {member!r}, with which it unpacks to more than "
+                            f"{MOST_GROWTH} times its {size:,} bytes"
+                        )
+                    try:
+                        while chunk:
+                            chunk = chunk[written.write(chunk) :]
+                    except OSError as error:
+                        raise storage_error(place, error, option=option) from error
     except (OSError, *_DAMAGES) as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
@@ -662,77 +695,27 @@ def unpack(archive: Path, folder: Path, *, option: str) -> None:
             expected="a whole archive of the format that its name says, without a password",
         ) from error
     if not any(folder.iterdir()):
-        raise unpacking.refused("no file at all")
+        raise refused("no file at all")
 
 
-@dataclass
-class _Unpacking:
-    """An archive on its way into a folder, which may still get `left` bytes."""
-
-    archive: Path
-    folder: Path
-    option: str
-    left: int
-
-    def zip(self) -> None:
-        with zipfile.ZipFile(self.archive) as opened:
-            for member in opened.infolist():
-                if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                    raise self.refused(f"the member {member.filename!r}, a link or a device")
-                if not member.is_dir():
-                    with opened.open(member) as packed:
-                        self.write(packed, member.filename)
-
-    def tar(self) -> None:
-        with (
-            unpacked(self.archive) as stream,
-            tarfile.open(fileobj=stream, mode="r|") as opened,
-        ):
-            for member in opened:
-                if not (member.isreg() or member.isdir()) or member.issparse():
-                    raise self.refused(
-                        f"the member {member.name!r}, a link, a device or a file with holes"
-                    )
-                packed = opened.extractfile(member)
-                if packed is not None:
-                    self.write(packed, member.name)
-
-    def write(self, packed: IO[bytes], member: str) -> None:
-        """Write a member, which must lie inside the folder; StorageError only if writing fails."""
-        parts = PurePosixPath(member).parts
-        outside = member.startswith("/") or ".." in parts or "\\" in member
-        if outside or re.match("[A-Za-z]:", member):
-            raise self.refused(
-                f"the member {member!r}, a name that leads out of the folder of the archive"
-            )
-        place = self.folder.joinpath(*parts)
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            written = place.open("wb", buffering=0)
-        except OSError as error:
-            if error.errno in _BAD_NAMES:
-                raise self.refused(f"the member {member[:200]!r}: {error.strerror}") from error
-            raise storage_error(place, error, option=self.option) from error
-        with written:
-            while chunk := memoryview(packed.read(records.CHUNK)):
-                self.left -= len(chunk)
-                if self.left < 0:
-                    raise self.refused(
-                        f"the member {member!r}, with which it unpacks to more than {MOST_GROWTH} "
-                        f"times its {self.archive.stat().st_size:,} bytes"
-                    )
-                try:
-                    while chunk:
-                        chunk = chunk[written.write(chunk) :]
-                except OSError as error:
-                    raise storage_error(place, error, option=self.option) from error
-
-    def refused(self, found: str) -> DataError:
-        return DataError(
-            "the archive is refused: nothing of it is used",
-            where=str(self.archive),
-            found=found,
-            expected="ordinary files with names inside the archive's folder",
-            hint="look at the archive before you trust it; then unpack it yourself and give the "
-            "folder with --data DIR",
-        )
+def _members(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
+    """Name and bytes of each file in an archive; None for what is no plain file."""
+    name = archive.name.lower()
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(archive) as zipped:
+            for entry in zipped.infolist():
+                if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                    yield entry.filename, None
+                elif not entry.is_dir():
+                    with zipped.open(entry) as packed:
+                        yield entry.filename, packed
+    elif name.endswith(TARS):
+        with unpacked(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tarred:
+            for member in tarred:
+                if member.isreg() and not member.issparse():
+                    yield member.name, tarred.extractfile(member)
+                elif not member.isdir():
+                    yield member.name, None
+    else:
+        with unpacked(archive) as packed:
+            yield archive.stem, packed

@@ -1,12 +1,17 @@
 """Plugins of made-up distributions: loaded, broken, misspelt, registered twice."""
 
 import sys
+from functools import partial
+from importlib.metadata import EntryPoint
 from textwrap import dedent
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
+from inline_snapshot import snapshot
 
-from harness.base.errors import DataError, PluginError
+from harness import hookimpl
+from harness.base.errors import DataError, PluginError, UsageError
+from harness.registry import GROUP, plugins_from
 
 BENCHMARK = """
     from types import SimpleNamespace
@@ -214,7 +219,7 @@ def test_asking_for_what_a_broken_plugin_would_offer_tells_why(site):
     )
 
 
-def test_one_name_from_two_plugins_costs_that_name_alone(films):
+def test_one_name_from_two_plugins_costs_that_name_alone(films, raised):
     films.install(
         "more-films",
         {"more": "more.plugin"},
@@ -225,9 +230,45 @@ def test_one_name_from_two_plugins_costs_that_name_alone(films):
         "the benchmark 'films' is registered more than once: "
         "by plugin 'films' of film-benchmark and by plugin 'more' of more-films"
     )
-
     assert plugins.problems == (line,)
     assert plugins.benchmarks["others"].origin.plugin == "more"
+    with pytest.raises(PluginError) as caught:
+        plugins.benchmark("films")
+    error = caught.value
+    assert (error.problem, error.hint) == (line, "uninstall one of the plugins")
+    assert raised(PluginError, plugins.check_problems, found=line) == snapshot("""\
+plugin problems found (--strict_plugins)
+expected: plugins that load, hooks that exist, and names that one plugin registers
+to do: `harness list plugins NAME` shows one plugin; HARNESS_PLUGINS=a,b loads only these\
+""")
+
+
+def test_a_chosen_plugin_that_is_not_installed_is_refused(films, raised):
+    point = EntryPoint(name="films", value="films.plugin", group=GROUP)
+    chosen = partial(plugins_from, [point], only="flims")
+    assert raised(UsageError, chosen, found="flims") == snapshot("""\
+HARNESS_PLUGINS names a plugin that is not installed: 'flims'
+expected: films
+to do: did you mean 'films'?\
+""")
+
+
+def test_a_plugin_without_a_folder_has_no_sample_data(monkeypatch, raised):
+    made = ModuleType("films_of_a_notebook")
+
+    @hookimpl
+    def register_benchmarks(register):
+        register("films", lambda: SimpleNamespace(name="films"))
+
+    made.register_benchmarks = register_benchmarks
+    monkeypatch.setitem(sys.modules, "films_of_a_notebook", made)
+    point = EntryPoint(name="films", value="films_of_a_notebook", group=GROUP)
+    where, found = "plugin 'films' of an unknown distribution", "the module films_of_a_notebook"
+    package_of = plugins_from([point]).package_of
+    assert raised(PluginError, package_of, "films", where=where, found=found) == snapshot("""\
+the plugin's package has no directory to read sample data from
+expected: a plugin inside an installed package\
+""")
 
 
 def test_one_plugin_under_two_names_is_loaded_once(films):

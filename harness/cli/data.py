@@ -16,7 +16,7 @@ from harness.cli.output import Row, print_error, print_rows
 from harness.cli.run_options import include_path_option, task_folders
 from harness.cli.tools import Tools
 from harness.registry import load_plugins
-from harness.registry.registrations import TAKEN_TOOLS
+from harness.registry.hookspecs import TAKEN_TOOLS
 
 if TYPE_CHECKING:
     from harness.contracts.task import Task

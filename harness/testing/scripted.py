@@ -10,7 +10,7 @@ from harness.base.errors import UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply, Request
 from harness.registry import ModelRegistration, Origin, Registry, load_plugins
-from harness.registry.missing_packages import HARNESS
+from harness.registry.hookspecs import HARNESS
 
 Answer: TypeAlias = str | Reply | CallError
 Answers: TypeAlias = str | Sequence[Answer] | Callable[[Request], Answer]

@@ -372,16 +372,6 @@ def test_two_processes_at_once_fetch_once(web):
     assert len(web.asked) == 1
 
 
-def test_a_killed_download_is_no_download(people, web):
-    people(Page(LONG, held=threading.Event()))
-    with fetching(web, "/people.csv") as killed:
-        wait_until(lambda: web.asked)
-        killed.kill()
-    given = people(Page(LONG))
-    assert "not in the cache" in str(refused(given, offline=True))
-    assert len(users(opened(given))) == ROWS
-
-
 def test_offline_nothing_is_fetched_and_the_error_says_what(web, cache, monkeypatch):
     given = spec(f"{web.url}/people.csv", digest=sha256(CSV))
     error = str(refused(given, offline=True))

@@ -12,6 +12,7 @@ from inline_snapshot import snapshot
 from harness import hookimpl
 from harness.base.errors import DataError, PluginError, UsageError
 from harness.registry import GROUP, plugins_from
+from harness.registry.hookspecs import hint_for, install_hint
 
 BENCHMARK = """
     from types import SimpleNamespace
@@ -350,3 +351,34 @@ def test_one_that_raises_keeps_no_observer_from_hearing_and_a_broken_plugin_hear
     ]
     assert event.heard == ["keen"]
     assert plugins.notify("on_run_end", event) == []
+
+
+OURS = "user-understanding-harness"
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("sklearn.cluster", "analysis"),
+        ("faiss", "cpu"),  # and not gpu, which brings a package of another name
+        ("sentence_transformers.util", "embed"),
+        ("rouge_score", "texts"),  # and not dev, which brings more
+    ],
+)
+def test_the_smallest_extra_with_a_package(module, extra):
+    assert install_hint(module, OURS) == f"pip install '{OURS}[{extra}]'"
+
+
+@pytest.mark.parametrize(
+    ("module", "where"), [("matplotlib.axes", OURS), ("attic", OURS), ("numpy", "attic")]
+)
+def test_no_extra_brings_what_is_always_there_or_unknown(module, where):
+    assert install_hint(module, where) is None
+
+
+def test_a_plugins_own_extra_comes_before_the_harnesss(site):
+    site.install("acme", {}, {}, extras={"topics": "scikit-learn"})
+    absent = ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
+    assert hint_for(absent, "acme") == "pip install 'acme[topics]'"
+    assert hint_for(absent, "nobody") == f"pip install '{OURS}[analysis]'"
+    assert hint_for(ValueError("another failure"), "acme") is None

@@ -24,7 +24,7 @@ from harness.cli.command import (
 )
 from harness.cli.output import print_error, print_json, print_rows
 from harness.cli.struct_options import options_of, struct_from
-from harness.data.fetch import ProgressLines
+from harness.data.build import ProgressLines
 from harness.registry import load_plugins, made
 from harness.registry.data_tools import run_tool
 from harness.reporting.text import clean_text

@@ -66,7 +66,7 @@ class _Columns(msgspec.Struct, frozen=True, kw_only=True):
         first, numbers = "", list[Any]()
         for field in msgspec.structs.fields(self):
             column = getattr(self, field.name)
-            if not isinstance(column, (list, tuple)) or not (field.required or column):
+            if isinstance(column, (str, bool)) or not (field.required or len(column)):
                 continue
             first = first or field.name
             _same_length(f"{what}: {first} and {field.name}", getattr(self, first), column)

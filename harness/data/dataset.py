@@ -17,7 +17,7 @@ from harness.base.hashing import canonical, digest, stable_int
 from harness.base.home import expanded
 from harness.base.redaction import without_query
 from harness.contracts.identity import COMMIT
-from harness.data.fetch import Fetching, built, fetched
+from harness.data.fetch import Fetching, fetched
 from harness.data.files import find_tables, holder_of, patterns
 from harness.data.read import FileSource, Table, quoted
 from harness.data.records import sha256_of, stamp_of
@@ -573,6 +573,8 @@ class _Opener:
         )
 
     def _build(self, build: BuildSpec) -> TaskData:
+        from harness.data.build import built
+
         tools = self.fetching.tools
         if tools is None:
             raise Unavailable(

@@ -24,7 +24,7 @@ from harness.contracts.task import (
     TableSpec,
     UrlSpec,
 )
-from harness.data import fetch
+from harness.data import build, fetch
 from harness.data.fetch import BuildTool, Fetching
 from harness.data.hub import fetch_files
 
@@ -163,7 +163,7 @@ class Slow(Tool):
 
 
 def test_a_tool_that_continues_goes_on_with_what_it_left(spec, cache, monkeypatch):
-    monkeypatch.setattr(fetch, "WORK_REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(build, "REPORT_SECONDS", 0.0)
     said: list[str] = []
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):

@@ -9,7 +9,7 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -43,6 +43,9 @@ PREFIX = "harness-tables-"
 ADDED = ("row", "rowid", "unfit")
 """The columns that a database or the view of a file adds to those of a table."""
 
+ROWS_AT_ONCE = 1 << 17
+"""A statement for few rows costs more than the rows."""
+
 TYPES: Mapping[str, str] = {
     "string": "VARCHAR",
     "integer": "BIGINT",
@@ -62,9 +65,6 @@ _KINDS = {
     "DOUBLE": "fraction",
     "BOOLEAN": "truth",
 }
-_ARROW = {"BIGINT": "int64", "DOUBLE": "float64", "BOOLEAN": "bool"}
-"""The types of Arrow for those of columns that are no text."""
-
 _FROM_STORED = {
     ("string", "text"): "{0}",
     ("string", "whole"): "{0}::VARCHAR",
@@ -253,45 +253,48 @@ def _insert(table: Table, source: Source, connection: duckdb.DuckDBPyConnection,
     import pyarrow as pa
 
     kinds = {name: TYPES[column.type] for name, column in table.columns.items()}
-    schema = pa.schema([(name, _ARROW.get(kind, "string")) for name, kind in kinds.items()])
-    failed: list[Exception] = []
+    listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in kinds.items())
+    connection.execute(f"CREATE TABLE {part} ({listed})")
+    rows, waiting = 0, 0
+    batches: list[pa.RecordBatch] = []
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        rows = 0
-        try:
-            for values in table.columns_of(source):
-                arrays = [
-                    _array(cells, kinds[name], label=source.label, column=name, first=rows + 1)
-                    for name, cells in values.items()
-                ]
-                rows += len(arrays[0])
-                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-        except Exception as error:  # DuckDB would keep the text of it only
-            failed.append(error)
+    def insert() -> None:
+        connection.register("batch", pa.Table.from_batches(batches))
+        connection.execute(f"INSERT INTO {part} BY NAME SELECT * FROM batch")
+        connection.unregister("batch")
 
-    connection.register("batches", pa.RecordBatchReader.from_batches(schema, batches()))
-    cells = ", ".join(f"{quoted(name)}::{kind} AS {quoted(name)}" for name, kind in kinds.items())
-    connection.execute(f"CREATE TABLE {part} AS SELECT {cells} FROM batches")
-    connection.unregister("batches")
-    if failed:
-        raise failed[0]
-    [(rows,)] = connection.execute(f"SELECT count(*) FROM {part}").fetchall()
-    return int(rows)
+    for values in table.columns_of(source):
+        arrays = [
+            _array(values[name], kind, label=source.label, column=name, first=rows + 1)
+            for name, kind in kinds.items()
+        ]
+        batches.append(pa.RecordBatch.from_arrays(arrays, list(kinds)))
+        rows += batches[-1].num_rows
+        waiting += batches[-1].num_rows
+        if waiting >= ROWS_AT_ONCE:
+            insert()
+            waiting = 0
+            batches.clear()
+    if batches:
+        insert()
+    return rows
 
 
-def _array(cells: list[Any], kind: str, *, label: str, column: str, first: int) -> pa.Array:
-    """The cells of a column for DuckDB; DataError for an integer that needs over 64 bits."""
+def _array(values: list[Any], kind: str, *, label: str, column: str, first: int) -> pa.Array:
+    """The values of a column for DuckDB; DataError for an integer that needs over 64 bits."""
     import pyarrow as pa
 
     if kind == "JSON":
-        cells = [None if one is None else msgspec.json.encode(one).decode() for one in cells]
+        texts = [None if one is None else msgspec.json.encode(one).decode() for one in values]
+        return pa.array(texts, pa.string())
+    arrow = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
     try:
-        return pa.array(cells, _ARROW.get(kind, "string"))
+        return pa.array(values, arrow.get(kind, pa.bool_()))
     except OverflowError:
-        known = enumerate(one or 0 for one in cells)
+        known = enumerate(one or 0 for one in values)
         row = next(at for at, one in known if not -(2**63) <= one < 2**63)
         where = place(label, row=first + row, column=column)
-        raise unusable(cells[row], where, "a whole number of at most 64 bits") from None
+        raise unusable(values[row], where, "a whole number of at most 64 bits") from None
 
 
 def _new_folder() -> tuple[Path, IO[str]]:

@@ -300,9 +300,8 @@ def register_models(register: RegisterModel) -> None:
         register("acme", AcmeModel, description="Acme's API", arguments={"name": "the model"})
 
     `arguments` documents the arguments for `harness list models NAME`. `shared` names those that
-    suit
-    other weights too (an address, an interpreter): a judge that a task names only by its weights
-    takes these over from the candidate, and no others.
+    suit other weights too (an address, an interpreter): a judge that a task names only by its
+    weights takes these over from the candidate, and no others.
     """
 
 

@@ -120,16 +120,6 @@ def test_a_prompt_that_the_task_asks_by_its_options_is_taken(mine):
     assert "own prompts: rate_b.candidate" in task.not_comparable_because
 
 
-def test_validate_names_the_file_that_a_prompt_needs_and_where_it_is_looked_for(mine, printed):
-    file = mine.parent / "words" / "mine.j2"
-    file.write_text("Mine.\n{% import 'interests/_blocks.j2' as blocks %}")
-    said = printed("validate", str(mine), code=2).err
-    assert f"{file}:2: the template needs a file that does not exist" in said
-    assert "found:    'interests/_blocks.j2'" in said
-    assert f"expected: {mine.parent}/words/interests/_blocks.j2" in said
-    assert f"its own folder of prompts, here {mine.parent}/words" in said
-
-
 def test_a_rehearsal_shows_it_and_a_run_keeps_its_digest(mine, tmp_path, monkeypatch, printed):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     common = [

@@ -21,9 +21,10 @@ from harness.base.errors import DataError
 from harness.data.read import (
     CONFIG,
     MEMORY,
-    Field,
+    NUMBER,
     FileSource,
     literal,
+    location,
     parquet,
     parquet_types,
     quoted,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    from harness.data.read import Source, Table
+    from harness.data.read import Field, Source, Table
 
 PREFIX = "harness-tables-"
 
@@ -57,6 +58,9 @@ TYPES: Mapping[str, str] = {
 }
 """The types of columns by the declared ones."""
 
+LONGEST_LINE = 1 << 21
+"""The bytes of a line for which DuckDB keeps room."""
+
 _KINDS = {
     "VARCHAR": "text",
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), "whole"),
@@ -64,6 +68,16 @@ _KINDS = {
     "FLOAT": "fraction",
     "DOUBLE": "fraction",
     "BOOLEAN": "truth",
+}
+_FROM_TEXT = {
+    "string": "{0}",
+    "any": "{0}",
+    "integer": "CASE WHEN regexp_full_match({0}, '[+-]?[0-9]+(\\.0*)?') "
+    "THEN TRY_CAST(split_part({0}, '.', 1) AS BIGINT) END",
+    "number": f"CASE WHEN regexp_full_match({{0}}, '{NUMBER}') "
+    "AND isfinite(TRY_CAST({0} AS DOUBLE)) THEN TRY_CAST({0} AS DOUBLE) END",
+    "boolean": "CASE lower({0}) WHEN 'true' THEN true WHEN '1' THEN true "
+    "WHEN 'false' THEN false WHEN '0' THEN false END",
 }
 _FROM_STORED = {
     ("string", "text"): "{0}",
@@ -164,7 +178,7 @@ class Database:
         for source in table.sources:
             part = f"part_{next(self._numbers)}"
             try:
-                rows = _in_its_place(table, source, self._connection, part)
+                rows = _by_sql(table, source, self._connection, part)
                 if rows is None:
                     rows = _insert(table, source, self._connection, part)
             except duckdb.Error as error:
@@ -182,33 +196,45 @@ class Database:
         self._loaded.add(name)
 
 
-def _in_its_place(
+def _by_sql(
     table: Table, source: Source, connection: duckdb.DuckDBPyConnection, part: str
 ) -> int | None:
-    """Make a view `part` of a Parquet file, which DuckDB reads about as fast as its own tables.
+    """Have DuckDB read a file itself; the number of its rows, which are those of `part` then.
 
-    The number of its rows; None for other formats, or if SQL cannot vouch for all of the values.
+    Parquet, which it reads about as fast as its own tables, becomes a view. None if it is neither
+    Parquet nor plain text, or if SQL cannot vouch for all of the values.
     """
     import duckdb
 
-    if not isinstance(source, FileSource) or source.format != "parquet":
+    if not isinstance(source, FileSource) or source.objects() is not None:
         return None
-    stored = parquet_types(source, connection)
-    if "file_row_number" in stored:
-        return None
-    fields = table.fields_of([*stored], table.columns, text=False, where=source.label)
+    if source.format == "parquet":
+        made, number = "VIEW", ", file_row_number AS rowid"
+        rows = parquet(source.path, numbered=True)
+        stored = parquet_types(source, connection)
+        if "file_row_number" in stored:
+            return None
+        cells = {name: quoted(name) for name in stored}
+    else:
+        header, delimiter = table.layout(source)
+        if not source.is_plain(len(header), delimiter):
+            return None
+        made, number = "TABLE", ""
+        rows = _lines(source, len(header), delimiter)
+        stored = dict.fromkeys(header, "")
+        cells = {name: f"c{at}" for at, name in enumerate(header)}
+    fields = table.fields_of([*cells], table.columns, text=made == "TABLE", where=source.label)
     values, doubts = [], []
     for one in fields:
-        way = _in_sql(one, stored[one.key]) if one.key else ("NULL", "false")
+        way = _in_sql(one, cells[one.key], stored[one.key]) if one.key else ("NULL", "false")
         if way is None:
             return None
         values.append(f"{way[0]}::{TYPES[one.column.type]} AS {quoted(one.name)}")
         doubts.append(way[1])
     try:
         connection.execute(
-            f"CREATE VIEW {part} AS SELECT {', '.join(values)}, file_row_number AS rowid, "
-            f"coalesce({' OR '.join(doubts)}, false) AS unfit FROM "
-            f"{parquet(source.path, numbered=True)}"
+            f"CREATE {made} {part} AS SELECT {', '.join(values)}{number}, "
+            f"coalesce({' OR '.join(doubts)}, false) AS unfit FROM {rows}"
         )
         counted = f"SELECT count(*), count(*) FILTER (unfit) FROM {part}"
         [(total, unfit)] = connection.execute(counted).fetchall()
@@ -216,29 +242,40 @@ def _in_its_place(
         unfit = 1
     if not unfit:
         return int(total)
-    connection.execute(f"DROP VIEW IF EXISTS {part}")
+    connection.execute(f"DROP {made} IF EXISTS {part}")
     return None
 
 
-def _in_sql(field: Field, stored: str) -> tuple[str, str] | None:
+def _lines(source: FileSource, count: int, delimiter: str) -> str:
+    """The lines of a plain text file in SQL: nothing but the delimiter has a meaning in them."""
+    columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(count))
+    return (
+        f"read_csv({location(source.path)}, hive_partitioning=false, auto_detect=false, "
+        f"columns={{{columns}}}, header={not source.delimited.header}, "
+        f"delim={literal(delimiter)}, quote='', escape='', nullstr='\r', strict_mode=true, "
+        f"encoding='utf-8', max_line_size={LONGEST_LINE})"
+    )
+
+
+def _in_sql(field: Field, cell: str, stored: str) -> tuple[str, str] | None:
     """The value of a cell in SQL, and the condition that it cannot vouch for a row.
 
-    None if it cannot vouch for any. `stored` is DuckDB's type of what the file holds.
+    None if it cannot vouch for any. `stored` is DuckDB's type of what the file holds, "" for text.
     """
     column, kind = field.column, _KINDS.get(stored, "other")
-    way = _FROM_STORED.get((column.type, kind))
+    way = _FROM_TEXT.get(column.type) if field.text else _FROM_STORED.get((column.type, kind))
     if (
         way is None
-        or (field.meanings and kind != "text")
+        or (field.meanings and not field.text and kind != "text")
         or (column.one_of and column.type != "string")
     ):
         return None
-    found = quoted(field.key or "")
+    found = f"nullif({cell}, '')" if field.text else cell
     if column.values:
         meant = " ".join(
             f"WHEN {literal(like)} THEN {literal(other)}" for like, other in column.values.items()
         )
-        found = f"(CASE {found} {meant} ELSE {found} END)"
+        found = f"(CASE {cell} {meant} ELSE {found} END)"
     value = way.format(found)
     doubt = f"{value} IS NULL"
     if not column.required:

@@ -30,12 +30,13 @@ from harness.base.errors import DataError
 from harness.contracts.task import Column, DelimitedSpec
 from harness.data.records import (
     PACKINGS,
+    Look,
     Stamp,
     check_unchanged,
     empty_file,
-    encoding_of,
     json_lines,
     json_rows,
+    look_at,
     records,
 )
 from harness.data.wording import join_names, nearest, place, preview
@@ -132,10 +133,22 @@ class FileSource:
             )
         return names
 
+    def is_plain(self, width: int, delimiter: str) -> bool:
+        """Whether each line of this text of `width` columns is a row, and nothing is quoted."""
+        written, look = self.delimited, self._look()
+        return (
+            look.plain
+            and not (look.quoted and written.quotes)
+            and written.surplus == "error"
+            and width > 1 == len(delimiter)
+        )
+
+    def _look(self) -> Look:
+        return look_at(self.path, self.stamp, self.delimited.encoding)
+
     def _records(self, delimiter: str, width: int | None = None) -> Iterator[list[str]]:
         written = self.delimited
-        encoding = encoding_of(self.path, self.stamp, written.encoding)
-        return records(self.path, encoding, written, delimiter, width=width)
+        return records(self.path, self._look().encoding, written, delimiter, width=width)
 
     def texts(self, header: Sequence[str], delimiter: str) -> Iterator[list[str]]:
         """The cells of each row of delimited text, one for each column."""

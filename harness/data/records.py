@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -72,6 +72,12 @@ _NOT_LATIN = re.compile(rb"[\x00\x80-\x9f]|[\xc2-\xf4][\x80-\xbf]")
 """Bytes of control characters, or of a character in UTF-8: what no text in Latin-1 holds."""
 
 _BARE_RETURN = re.compile(r"\r(?!\n|$)")
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_LONGEST_ESCAPE = 12
 _UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -167,19 +173,32 @@ def empty_file(path: Path) -> DataError:
     )
 
 
+class Look(NamedTuple):
+    """What a first pass over a text file shows.
+
+    `plain` is true for UTF-8 whose lines end in LF only, none of them blank at the start or very
+    long, and `quoted` if there is a quotation mark.
+    """
+
+    encoding: str
+    plain: bool
+    quoted: bool
+
+
 @functools.lru_cache(maxsize=256)
-def encoding_of(path: Path, stamp: Stamp, encoding: str) -> str:
-    """The encoding of a text file; DataError if it is neither the given one nor clear.
+def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
+    """A first pass over a text file; DataError if its encoding is neither the given one nor clear.
 
     Text that is not UTF-8 is in Latin-1 if nothing in it says otherwise, and UTF-16 is known by its
     first bytes.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
-    odd, ended, refused, offset, line = False, False, None, 0, 1
+    plain, quoted, odd, refused = path.suffix.lower() not in PACKINGS, False, False, None
+    ended, offset, line = False, 0, 1
     with unpacked(path) as stream:
         start = stream.peek(4)
         if start.startswith(_UTF16):
-            return "utf-16"
+            return Look("utf-16", plain=False, quoted=True)
         check_start(path, start, expected=f"{encoding.upper()} text")
         if start.startswith(BOM) and encoding != "utf-8":
             raise DataError(
@@ -189,9 +208,12 @@ def encoding_of(path: Path, stamp: Stamp, encoding: str) -> str:
                 expected=f"{encoding.upper()} text",
                 hint="take `encoding` out of the table's `delimited`",
             )
+        plain = plain and start.removeprefix(BOM)[:1] != b"\n"
         while not ended:
             chunk = stream.read(CHUNK)
             ended = not chunk
+            plain = plain and b"\r" not in chunk and (b"\n" in chunk or len(chunk) < CHUNK)
+            quoted = quoted or b'"' in chunk
             if refused is None:
                 pending = len(decoder.getstate()[0])
                 try:
@@ -213,8 +235,9 @@ def encoding_of(path: Path, stamp: Stamp, encoding: str) -> str:
     if refused is not None and (odd or encoding != "utf-8"):
         raise refused
     if refused is not None:
-        return "iso-8859-1"
-    return "utf-8-sig" if encoding == "utf-8" else encoding
+        return Look("iso-8859-1", plain=False, quoted=quoted)
+    utf8 = encoding == "utf-8"
+    return Look("utf-8-sig" if utf8 else encoding, plain=plain and utf8, quoted=quoted)
 
 
 def records(
@@ -484,6 +507,27 @@ def _said(error: Exception) -> str:
     return text.partition("\n")[0].strip()
 
 
+class _Pieces:
+    """The bytes of a file for ijson, which would replace half of a surrogate pair silently."""
+
+    def __init__(self, path: Path, stream: IO[bytes]) -> None:
+        self._path = path
+        self._stream = stream
+
+    def read(self, size: int) -> bytes:
+        piece = self._stream.read(size)
+        while b"\\" in piece[-_LONGEST_ESCAPE:] and (more := self._stream.read(64)):
+            piece += more
+        if b"\\u" in piece and any(one["half"] for one in _ESCAPE.finditer(piece)):
+            raise DataError(
+                "malformed JSON",
+                where=str(self._path),
+                found="half of a surrogate pair",
+                expected="text that can be written as UTF-8",
+            )
+        return piece
+
+
 def _walked(
     path: Path, entries: tuple[str, str] | None, keys: tuple[str, ...] | None
 ) -> Iterator[dict[str, Any]]:
@@ -494,12 +538,13 @@ def _walked(
         with unpacked(path) as stream:
             if stream.peek(len(BOM)).startswith(BOM):
                 stream.read(len(BOM))
+            pieces = _Pieces(path, stream)
             if entries is None:
-                events = ijson.parse(stream, use_float=True)
+                events = ijson.parse(pieces, use_float=True)
                 yield from _walked_inside(path, events, keys or ())
                 return
             met: set[str] = set()
-            for key, value in ijson.kvitems(stream, "", use_float=True):
+            for key, value in ijson.kvitems(pieces, "", use_float=True):
                 if key in met:
                     raise _twice(str(path), key)
                 met.add(key)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -80,6 +80,10 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
             value, indent=indent, ensure_ascii=False, allow_nan=False
         )
         self.filters[TURN_FILTER] = Turn.of
+
+    def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
+        """The names that every template may use, in one dict, since each rendering copies it."""
+        return {**self.globals, **(d or {})}
 
 
 @dataclass(frozen=True)

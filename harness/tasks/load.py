@@ -20,6 +20,9 @@ from harness.base.errors import TaskError
 
 TAG = "tag:yaml.org,2002:"
 
+LARGEST = 10_000_000
+"""The most values and characters of a file, with each alias counted as what it stands for."""
+
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -181,20 +184,32 @@ def shown(file: Path) -> str:
 
 
 def _built(root: Any, file: Path) -> Any:
-    built: dict[int, Any] = {}
+    built: dict[int, tuple[Any, int]] = {}
 
-    def build(node: Any) -> Any:
-        """The value of a node; an anchor's value is shared by all its aliases."""
+    def build(node: Any) -> tuple[Any, int]:
+        """The value of a node and its size; an anchor's value is shared by all its aliases."""
         if id(node) not in built:
-            built[id(node)] = make(node)
+            value, size = make(node)
+            if size >= LARGEST:
+                raise TaskError(
+                    "the file is too large",
+                    where=_place(file, node.start_mark),
+                    found=f"more than {LARGEST:,} values and characters, "
+                    "with what aliases stand for",
+                    expected="a task, and its data in files of their own",
+                )
+            built[id(node)] = value, size + 1
         return built[id(node)]
 
-    def make(node: Any) -> Any:
+    def make(node: Any) -> tuple[Any, int]:
         kind = node.tag.removeprefix(TAG)
         if isinstance(node, yaml.MappingNode) and kind == "map":
-            return {name: build(value) for name, (_, value) in _members(node, file).items()}
+            values = {name: build(value) for name, (_, value) in _members(node, file).items()}
+            size = sum(len(name) + size for name, (_, size) in values.items())
+            return {name: value for name, (value, _) in values.items()}, size
         if isinstance(node, yaml.SequenceNode) and kind == "seq":
-            return [build(one) for one in node.value]
+            entries = [build(one) for one in node.value]
+            return [value for value, _ in entries], sum(size for _, size in entries)
         if not isinstance(node, yaml.ScalarNode) or kind not in _SCALARS:
             raise TaskError(
                 "tags are not allowed",
@@ -214,10 +229,10 @@ def _built(root: Any, file: Path) -> Any:
                 found=node.value[:80],
                 expected=f"a valid {kind}",
             ) from error
-        return value
+        return value, len(node.value)
 
     try:
-        return None if root is None else build(root)
+        return None if root is None else build(root)[0]
     except RecursionError:
         raise TaskError(
             "the file is nested too deeply",

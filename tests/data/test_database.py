@@ -59,6 +59,12 @@ def file(place, content):
     return place
 
 
+@pytest.fixture
+def by_duckdb(monkeypatch):
+    """What DuckDB does not read itself fails."""
+    monkeypatch.delattr("harness.data.database._insert")
+
+
 def rows(of):
     """The rows of the database in order, with their numbers."""
     names = [f'"{name}"' for name in of.columns]
@@ -95,8 +101,28 @@ def test_files_are_read_with_the_values_of_their_columns(tmp_path, name, content
     assert [tuple(row.values()) for _, row in read.rows()] == EXPECTED
 
 
-def test_parquet_is_read_in_its_place_and_numbers_become_texts_and_fractions(tmp_path, monkeypatch):
-    monkeypatch.delattr("harness.data.database._insert")
+@pytest.mark.usefixtures("by_duckdb")
+@pytest.mark.parametrize(("name", "headed"), [("a.csv", True), ("a.csv", False), ("a.tsv", True)])
+def test_plain_text_is_read_by_duckdb_itself(tmp_path, name, headed):
+    columns = {**COLUMNS, "kind": Column(required=False, one_of=("a", "b c"), values={"b": "b c"})}
+    del columns["tags"]
+    text = "x,customer,age,score,kind,member\n" * headed
+    text += "0,u1,7,1.5,a,true\n0,1.0,+42.0,.5,b c,0\n0,üb,007,1e3,,FALSE\n0,u4,,,b,\n"
+    mark = "\t" if name == "a.tsv" else ","
+    header = () if headed else ("x", *columns)
+    read = table(file(tmp_path / name, text.replace(",", mark)), columns=columns, header=header)
+    expected = [
+        ("u1", 7, 1.5, "a", True),
+        ("1.0", 42, 0.5, "b c", False),
+        ("üb", 7, 1000.0, None, False),
+        ("u4", None, None, "b c", None),
+    ]
+    assert [tuple(row.values()) for _, row in read.rows()] == expected
+    assert rows(read) == numbered(expected)
+
+
+@pytest.mark.usefixtures("by_duckdb")
+def test_parquet_is_read_by_duckdb_itself_and_numbers_become_texts_and_fractions(tmp_path):
     columns = dict(list(COLUMNS.items())[:5])
     values = dict(zip(columns, zip(*(row[:5] for row in EXPECTED), strict=True), strict=True))
     path = tmp_path / "people.parquet"
@@ -109,23 +135,33 @@ def test_parquet_is_read_in_its_place_and_numbers_become_texts_and_fractions(tmp
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("name", "content", "expected"),
     [
-        ('{"user": "u1", "age": 3.0}\n{"user": 7}\n', [("u1", 3), ("7", None)]),
-        ('{"user": 12345678901234567890123}\n', [("12345678901234567890123", None)]),
+        ("people.json", '[{"user": "u1", "age": 3.0}, {"user": 7}]', [("u1", 3), ("7", None)]),
+        (
+            "people.jsonl",
+            '{"user": 12345678901234567890123}\n',
+            [("12345678901234567890123", None)],
+        ),
+        ("people.csv", "user,age\nu1,\u00a07\n", [("u1", 7)]),
+        ("people[1].csv", "user,age\nu1,7\n", [("u1", 7)]),
+        ("people.csv", 'age,user\n7, "u1"\n', [(' "u1"', 7)]),
+        # Not with ages, which a header line read as a row would not fit.
+        ("people.csv", "\nuser,note\nu1,x\n", [("u1", None)]),
+        ("people.csv", "\ufeff\nuser,note\nu1,x\n", [("u1", None)]),
         # Null under the first name of a column hides what stands under another.
         (
+            "people.jsonl",
             '{"userId": "u1"}\n{"userId": null, "userid": "u2"}\n{"userid": "u3"}\n',
             [("u1", None), (None, None), ("u3", None)],
         ),
     ],
+    ids=itertools.count(),
 )
-def test_objects_are_held_by_the_first_name_of_a_column_that_they_have(tmp_path, content, expected):
+def test_what_duckdb_would_read_otherwise_is_read_as_by_rows(tmp_path, name, content, expected):
     user = Column(aliases=("userId", "userid"), required=False)
     columns = {"user": user, "age": Column(type="integer", required=False)}
-    assert rows(table(file(tmp_path / "people.jsonl", content), columns=columns)) == numbered(
-        expected
-    )
+    assert rows(table(file(tmp_path / name, content), columns=columns)) == numbered(expected)
 
 
 def test_decimals_of_parquet_are_numbers(tmp_path):
@@ -156,9 +192,19 @@ def test_rows_of_several_files_are_numbered_in_their_order(tmp_path):
     ("name", "content"),
     [
         ("people.csv", "user,age\nu1,1\nu2,4.5\nu3,x\n"),
+        ("people.csv", "user,age\nu1,1\n,2\n"),
+        ("people.csv", "user,member\nu1,yes\n"),
+        ("people.csv", "user,score\nu1,nan\n"),
+        ("people.csv", "user,tags\nu1,[1\n"),
+        ("people.csv", "age\n1\n"),
+        ("people.csv", "user,age\nu1,1,2\n"),
         ("people.csv", "user,age\n"),
         ("people.jsonl", '{"user": "u1", "age": 4}\n{"user": "u2", "age": 4.5}\n'),
         ("people.parquet", b"PAR1"),
+        # What only DuckDB takes.
+        ("people.csv", "user,age\nu\r1,1\n"),
+        ("people.csv", b"user,age\n\xc3\xa9\xff,1\n"),
+        ("people.csv", 'user,tags\n"u1" ,[1]\n'),
     ],
     ids=itertools.count(),
 )

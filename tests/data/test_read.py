@@ -240,6 +240,7 @@ def test_bad_files_are_told_with_their_place(tmp_path, name, data, options, told
 BAD_WALKS = [
     (b'[{"a": 1}, {"a": NaN}]', {}, "malformed"),
     (b'[{"a": 1}, 7]', {}, "a JSON integer"),
+    (b'[{"a": 1}, {"a": "\\ud800"}]', {}, "half of a surrogate pair"),
     (b'{"a": 1, "b": 2, "a": 3}', {"entries": NAMES}, "a key occurs twice"),
     (b'{"rows": [{}],   "rows": [{}]}', {"rows_at": ("rows",)}, "a key occurs twice"),
     (b'{"row": [{}], "more": [1]}', {"rows_at": ("rows",)}, "the file has no rows"),

@@ -85,8 +85,14 @@ def test_merge_keys_yield_to_own_keys_and_earlier_ones_win():
     assert document.where(["both", "d"]) == "a.yaml:2:27"
 
 
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
 TAG, INVALID = "tags are not allowed", "the value is invalid"
-DEEP = "the file is nested too deeply"
+DEEP, LARGE = "the file is nested too deeply", "the file is too large"
+# Aliases count as what they stand for: a0 has 19, and 9 times the one before and one more have
+# a1 172, a2 1,549, a3 13,942, a4 125,479, a5 1,129,312 and a6 10,163,809.
+TOO_MUCH = "more than 10,000,000 values and characters, with what aliases stand for"
 REFUSED = {
     "a local tag": ("a:\n  - !local x", "a.yaml:2:5", TAG, "!local"),
     "a set": ("a: !!set {b}", "a.yaml:1:4", TAG, "!!set"),
@@ -98,6 +104,13 @@ REFUSED = {
     "an anchor merged into itself": ("a: &a {<<: *a}", "a.yaml", DEEP, None),
     "deep lists": ("a: " + "[" * 900 + "]" * 900, "a.yaml", DEEP, None),
     "deep mappings": ("a: " + "{a: " * 900 + "}" * 900, "a.yaml", DEEP, None),
+    "aliases of values": (BOMB, "a.yaml:7:5", LARGE, TOO_MUCH),
+    "aliases of characters": (
+        'a: &a "' + "x" * 9_000_000 + '"\nb: [*a, *a]',
+        "a.yaml:2:4",
+        LARGE,
+        TOO_MUCH,
+    ),
 }
 
 

@@ -539,9 +539,12 @@ def _walked(
             if stream.peek(len(BOM)).startswith(BOM):
                 stream.read(len(BOM))
             pieces = _Pieces(path, stream)
+            if keys is not None:
+                yield from _walked_inside(path, ijson.parse(pieces, use_float=True), keys)
+                return
             if entries is None:
-                events = ijson.parse(pieces, use_float=True)
-                yield from _walked_inside(path, events, keys or ())
+                for row, value in enumerate(ijson.items(pieces, "item", use_float=True), 1):
+                    yield _object(path, value, row)
                 return
             met: set[str] = set()
             for key, value in ijson.kvitems(pieces, "", use_float=True):
@@ -556,11 +559,11 @@ def _walked(
 def _walked_inside(
     path: Path, events: Iterable[tuple[str, str, Any]], keys: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
-    """The rows under these keys, or in the array that the document is."""
+    """The rows under these keys."""
     import ijson
 
     target = ".".join(keys)
-    item = f"{target}.item" if target else "item"
+    item = f"{target}.item"
     row, found, in_list, builder, level = 0, False, False, None, 0
     for where, event, value in events:
         if builder is None:

@@ -580,15 +580,31 @@ def test_no_name_of_a_folder_or_column_changes_a_value(tmp_path, folder, ending)
     assert [(number, *row.values()) for number, row in of.rows()] == expected
 
 
-def test_wrong_files_are_read_as_they_are_recorded(tmp_path):
+def by_rows(of):
+    return [[*row.values()] for row in rows(of)]
+
+
+def by_sql(of):
+    database = Database({"people": of})
+    found = database.sql("SELECT * EXCLUDE row FROM people ORDER BY row")
+    return [[*row] for row in found.fetchall()]
+
+
+OVER_64_BITS = "a.csv, row 1, column 'stars': a value that cannot be used"
+
+
+@pytest.mark.parametrize(
+    ("read", "others"),
+    [(by_rows, {}), (by_sql, {"user,stars\nu,99999999999999999999\n": OVER_64_BITS})],
+)
+def test_wrong_files_are_read_as_they_are_recorded(tmp_path, read, others):
     """`wrong_files.json` has the rows of each CSV, or the place and problem of its error."""
     recorded = json.loads(Path(__file__).with_name("wrong_files.json").read_text("utf-8"))
     found = {}
     for text in recorded:
         columns = {**PEOPLE, "stars": Column(type="integer", required=False)}
         try:
-            read_rows = rows(table(made(tmp_path, "a.csv", text), columns))
-            found[text] = [[*row.values()] for row in read_rows]
+            found[text] = read(table(made(tmp_path, "a.csv", text), columns))
         except DataError as error:
             found[text] = f"{error.where}: {error.problem}".replace(f"{tmp_path}/", "")
-    assert found == recorded
+    assert found == {**recorded, **others}

@@ -189,13 +189,13 @@ def test_tasks_that_share_a_log_read_and_hold_it_once(load_histories, tmp_path, 
     rows = (f"u{n % 3},o{n},about {n},{LIKED},{n}" for n in range(30))
     file = write_csv(tmp_path / "log.csv", header, *rows)
     loaded = []
-    load = database._insert
+    load = database._by_sql
 
     def counted(*given):
         loaded.append(given)
         return load(*given)
 
-    monkeypatch.setattr(database, "_insert", counted)
+    monkeypatch.setattr(database, "_by_sql", counted)
     options = {"one": {"window": 5}, "alike": {"window": 9}, "other": {"pool": 3}}
     shared = {}
     one, alike, other = (

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from harness.contracts.benchmark import Metric as Metric
     from harness.contracts.benchmark import Oracle as Oracle
     from harness.contracts.dataset import Dataset as Dataset
-    from harness.contracts.desk import Desk as Desk
     from harness.contracts.embedder import Embedder as Embedder
     from harness.contracts.embedder import EmbedderSettings as EmbedderSettings
     from harness.contracts.identity import Identity as Identity
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from harness.contracts.records import Records as Records
     from harness.contracts.records import Score as Score
     from harness.contracts.stage import Calls as Calls
+    from harness.contracts.stage import Desk as Desk
     from harness.contracts.stage import Item as Item
     from harness.contracts.stage import Stage as Stage
     from harness.parsing import JsonReader as JsonReader
@@ -100,7 +100,7 @@ _HOME = {
     "Metric": "harness.contracts.benchmark",
     "Oracle": "harness.contracts.benchmark",
     "Stage": "harness.contracts.stage",
-    "Desk": "harness.contracts.desk",
+    "Desk": "harness.contracts.stage",
     "simple": "harness.pipeline.simple_benchmark",
     "Analysis": "harness.analysis.analysis",
     "DataTool": "harness.analysis.analysis",

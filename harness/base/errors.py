@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar
 
 LONGEST_PART = 4_000
 """The most characters that an error repeats of its input in one place."""
 
 
+@dataclass(eq=False, repr=False)
 class HarnessError(Exception):
     """A failure that its reader can act on; printed without a traceback.
 
@@ -17,25 +20,19 @@ class HarnessError(Exception):
     caused it. `expected`: what would be valid. `hint`: what to do. `others` are told with it.
     """
 
-    exit_code = 1
+    problem: str
+    _: KW_ONLY
+    where: str | None = None
+    found: str | None = None
+    expected: str | None = None
+    hint: str | None = None
+    others: tuple[HarnessError, ...] = field(default=(), init=False)
+
+    exit_code: ClassVar[int] = 1
     """The exit code of a command that ends with this error."""
 
-    def __init__(
-        self,
-        problem: str,
-        *,
-        where: str | None = None,
-        found: str | None = None,
-        expected: str | None = None,
-        hint: str | None = None,
-    ) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.where = where
-        self.found = found
-        self.expected = expected
-        self.hint = hint
-        self.others: tuple[HarnessError, ...] = ()
+    def __post_init__(self) -> None:
+        self.args = (self.problem,)
 
     def __str__(self) -> str:
         problem = _cut(self.problem)

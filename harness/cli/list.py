@@ -373,7 +373,7 @@ def _prompt_document(name: str, files: Sequence[Path], plugins: Plugins) -> dict
 
 
 def _prompt_page(name: str, templates: Templates, plugins: Plugins) -> dict[str, Any]:
-    from harness.prompts.variable_docs import meanings
+    from harness.prompts.templates import meanings
 
     benchmark, _, rest = name.partition("/")
     prompt, _, role = rest.rpartition(".")

@@ -481,8 +481,8 @@ class Checker:
         from harness.pipeline.plan import check_order
         from harness.prompts.task_prompts import check_prompts_used, wrong_prompts
         from harness.registry.data_tools import build_tool
-        from harness.tasks.check import checked_options
-        from harness.tasks.locate import locate
+        from harness.tasks.options import checked_options
+        from harness.tasks.resolve import locate
 
         task = self._catalogue.task(document)
         try:
@@ -526,7 +526,7 @@ class Checker:
     def _data_errors(self, task: Task, key: str, place: str) -> list[HarnessError]:
         """The error in the first rows of the data; `key` is its key in the task file."""
         from harness.data import open_dataset
-        from harness.tasks.locate import locate
+        from harness.tasks.resolve import locate
 
         errors: list[HarnessError] = []
         with errors_to(errors.append), located(lambda: locate(task, ["data", key])):

@@ -48,7 +48,7 @@ from harness.cli.runs import NamedRun, open_runs, opened
 from harness.data.build import ProgressLines
 from harness.registry import ANY_BENCHMARK, load_plugins, made
 from harness.registry.data_tools import run_tool
-from harness.registry.registrations import TAKEN_TOOLS
+from harness.registry.hookspecs import TAKEN_TOOLS
 from harness.reporting.text import clean_text
 from harness.tasks.shapes import LISTS, choices, in_words
 

@@ -9,8 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from harness.contracts.model import Model
-from harness.contracts.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
-from harness.contracts.reader import Reader
+from harness.contracts.outcomes import CallFailed, NoVerdict, Parsed, Reader, Unreadable
 
 
 class Select(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -121,6 +122,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The probabilities of its tokens; None if they were not requested or not returned."""
 
 
+@dataclass(eq=False, repr=False)
 class CallError(Exception):
     """Why one attempt brought no reply.
 
@@ -136,25 +138,17 @@ class CallError(Exception):
     `usage`: the tokens that the failed attempt cost, if the server reported them.
     """
 
-    def __init__(
-        self,
-        cause: str,
-        detail: str,
-        *,
-        retryable: bool = False,
-        fatal: bool = False,
-        status: int | None = None,
-        retry_after: float | None = None,
-        usage: Usage | None = None,
-    ) -> None:
-        super().__init__(cause, detail)
-        self.cause = cause
-        self.detail = detail
-        self.retryable = retryable
-        self.fatal = fatal
-        self.status = status
-        self.retry_after = retry_after
-        self.usage = usage
+    cause: str
+    detail: str
+    _: KW_ONLY
+    retryable: bool = False
+    fatal: bool = False
+    status: int | None = None
+    retry_after: float | None = None
+    usage: Usage | None = None
+
+    def __post_init__(self) -> None:
+        self.args = (self.cause, self.detail)
 
     def __str__(self) -> str:
         return f"{self.cause}: {self.detail}"

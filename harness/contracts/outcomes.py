@@ -1,8 +1,9 @@
-"""The outcomes of a question: a value, or a typed failure. A failure is never a value."""
+"""The outcomes of a question: a value, or a typed failure. A failure is never a value. Readers turn
+replies into them."""
 
 from __future__ import annotations
 
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -59,6 +60,19 @@ class Broken(msgspec.Struct, frozen=True, tag="broken"):
 
     cause: str
     detail: str = ""
+
+
+class Reader(Protocol[T]):
+    """Reads a reply's text, from which reasoning was removed; never raises for a bad reply.
+
+    It keeps no state: a long text is read in a thread of its own, at the same time as others.
+    `schema` is the JSON Schema that a server may be asked to enforce, None if there is none.
+    """
+
+    @property
+    def schema(self) -> dict[str, Any] | None: ...
+
+    def __call__(self, text: str) -> Parsed[T] | Unreadable: ...
 
 
 Failure: TypeAlias = Unreadable | CallFailed | NoVerdict | Broken

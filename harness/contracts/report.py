@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Sized
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
@@ -56,10 +56,29 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"{what} is logarithmic, and its ends {ends} are not all above 0")
 
 
-class Points(msgspec.Struct, frozen=True, kw_only=True, tag="points"):
-    """Dots of one colour."""
+class _Columns(msgspec.Struct, frozen=True, kw_only=True):
+    """A mark of columns: those that are there are of one length, and their numbers can be drawn."""
 
     label: str
+
+    def __post_init__(self) -> None:
+        what = f"the {self.__struct_config__.tag} {self.label!r}"
+        first, numbers = "", list[Any]()
+        for field in msgspec.structs.fields(self):
+            column = getattr(self, field.name)
+            if isinstance(column, (str, bool)) or not (field.required or len(column)):
+                continue
+            first = first or field.name
+            _same_length(f"{what}: {first} and {field.name}", getattr(self, first), column)
+            if field.name not in ("names", "texts"):
+                nested = chain.from_iterable(column) if isinstance(self, Boxes) else column
+                numbers += [one for one in nested if one is not None or not isinstance(self, Spans)]
+        _drawable(what, numbers)
+
+
+class Points(_Columns, frozen=True, kw_only=True, tag="points"):
+    """Dots of one colour."""
+
     x: tuple[float, ...]
     y: tuple[float, ...]
     sizes: tuple[float, ...] = ()
@@ -69,21 +88,14 @@ class Points(msgspec.Struct, frozen=True, kw_only=True, tag="points"):
     shape: Literal["circle", "diamond", "square", "triangle"] = "circle"
     faint: bool = False
 
-    def __post_init__(self) -> None:
-        _check_columns(self, "x", "y", optional=("sizes", "names"))
 
-
-class Line(msgspec.Struct, frozen=True, kw_only=True, tag="line"):
+class Line(_Columns, frozen=True, kw_only=True, tag="line"):
     """A line through points."""
 
-    label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     dashed: bool = False
     """Whether it is a reference: dashed, without dots, its label at its end."""
-
-    def __post_init__(self) -> None:
-        _check_columns(self, "x", "y")
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, tag="rule"):
@@ -99,43 +111,31 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, tag="rule"):
         _drawable(f"the rule {self.label!r}", (self.at,))
 
 
-class Bars(msgspec.Struct, frozen=True, kw_only=True, tag="bars"):
+class Bars(_Columns, frozen=True, kw_only=True, tag="bars"):
     """One bar for each name; bars with the same name and different labels are grouped."""
 
-    label: str
     names: tuple[str, ...]
     values: tuple[float, ...]
     texts: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        _check_columns(self, "names", "values", optional=("texts",))
 
-
-class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
+class Boxes(_Columns, frozen=True, kw_only=True, tag="boxes"):
     """One box with whiskers for each name."""
 
-    label: str
     names: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
 
-    def __post_init__(self) -> None:
-        _check_columns(self, "names", "values")
 
-
-class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
+class Spans(_Columns, frozen=True, kw_only=True, tag="spans"):
     """One horizontal interval for each name, with a dot at its value: a forest plot.
 
     Without an interval there is a dot alone; a missing value is written as such.
     """
 
-    label: str
     names: tuple[str, ...]
     low: tuple[float | None, ...]
     value: tuple[float | None, ...]
     high: tuple[float | None, ...]
-
-    def __post_init__(self) -> None:
-        _check_columns(self, "names", "low", "value", "high")
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
@@ -236,24 +236,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     notes: tuple[str, ...] = ()
     """Lines above the tables: what a reader must know before using them."""
-
-
-def _check_columns(
-    mark: Points | Line | Bars | Boxes | Spans, *columns: str, optional: Sequence[str] = ()
-) -> None:
-    """Raise ValueError unless the columns are of one length and their numbers can be drawn."""
-    what = f"the {mark.__struct_config__.tag} {mark.label!r}"
-    first = getattr(mark, columns[0])
-    numbers: list[Any] = []
-    for name in (*columns, *optional):
-        column = getattr(mark, name)
-        if name in columns or len(column):
-            _same_length(f"{what}: {columns[0]} and {name}", first, column)
-        if name not in ("names", "texts"):
-            numbers.extend(chain.from_iterable(column) if isinstance(mark, Boxes) else column)
-    if isinstance(mark, Spans):
-        numbers = [one for one in numbers if one is not None]
-    _drawable(what, numbers)
 
 
 def _same_length(what: str, one: Sized, other: Sized) -> None:

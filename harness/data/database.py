@@ -18,10 +18,10 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from harness.base.errors import DataError
-from harness.data.cells import NUMBER
 from harness.data.read import (
     CONFIG,
     MEMORY,
+    NUMBER,
     FileSource,
     literal,
     location,
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    from harness.data.cells import Field
-    from harness.data.read import Source, Table
+    from harness.data.read import Field, Source, Table
 
 PREFIX = "harness-tables-"
 

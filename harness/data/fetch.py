@@ -5,7 +5,8 @@
 <downloads>/unfinished/<address>/    what a broken download continues with, and a whole one
                                      for which the disk has no room once it is unpacked
 
-`pooch` fetches from the web, `gdown` from Google Drive.
+`pooch` fetches from the web, `gdown` from Google Drive. Archives are zip, tar, and single packed
+files.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 import sys
+import tarfile
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -32,6 +37,8 @@ from harness.base.home import expanded, user_cache
 from harness.base.question import agreed
 from harness.base.redaction import without_query
 from harness.contracts.task import DriveSpec, UrlSpec
+from harness.data import records
+from harness.data.records import PACKINGS, unpacked
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 
 if TYPE_CHECKING:
@@ -310,8 +317,6 @@ class _Cache:
 
     def _keep(self, part: Path, folder: Path) -> None:
         """Move or unpack a whole file into its folder, which appears in one step."""
-        from harness.data.archives import is_archive, unpack
-
         made = self._work / ".made"
         try:
             shutil.rmtree(made, ignore_errors=True)
@@ -530,8 +535,6 @@ def _fetch_from_drive(drive: DriveSpec, part: Path, watch: Watch) -> None:
     import gdown
     from requests import HTTPError, RequestException
 
-    from harness.data.archives import is_archive
-
     def left() -> list[Path]:
         """What there is of the download: the library adds letters of its own to the name."""
         return [path for path in part.parent.glob(f"{part.name}*") if path.is_file()]
@@ -601,3 +604,118 @@ def _unreachable(address: str, error: Exception) -> Unavailable:
         hint="repeat the command when the server can be reached: it continues where it stopped; or "
         + _FOLDER,
     )
+
+
+TARS = (".tar", ".tar.gz", ".tgz", ".tar.zst")
+
+MOST_GROWTH, ALWAYS_ROOM = 200, 1 << 26
+"""How many times its own size an archive may unpack to, and the bytes that each may. Tables of text
+shrink to a twentieth; some bytes made to fill a disk unpack to a million times as many."""
+
+_BAD_NAMES = {
+    errno.ENAMETOOLONG,
+    errno.EISDIR,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.EINVAL,
+    errno.EILSEQ,
+}
+"""What a disk says of names that no room makes possible."""
+
+_DAMAGES = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError,
+    IndexError, ValueError, OverflowError,
+    RuntimeError,  # of `zipfile`, for a password and, as a subclass, for an unknown compression
+)  # fmt: skip
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file of this name is unpacked."""
+    return name.lower().endswith((".zip", *TARS, *PACKINGS))
+
+
+def unpack(archive: Path, folder: Path, *, option: str) -> None:
+    """Unpack an archive, by the end of its name, into a folder that exists.
+
+    DataError for a damaged or empty one, for members that are links or devices or would lie
+    outside, and for one that grows too much. StorageError if a file cannot be written; `option` is
+    what chose the place.
+    """
+
+    def refused(found: str) -> DataError:
+        return DataError(
+            "the archive is refused: nothing of it is used",
+            where=str(archive),
+            found=found,
+            expected="ordinary files with names inside the archive's folder",
+            hint="look at the archive before you trust it; then unpack it yourself and give the "
+            "folder with --data DIR",
+        )
+
+    size = archive.stat().st_size
+    left = max(ALWAYS_ROOM, MOST_GROWTH * size)
+    try:
+        for member, packed in _members(archive):
+            if packed is None:
+                raise refused(f"the member {member!r}, a link, a device or a file with holes")
+            parts = PurePosixPath(member).parts
+            outside = member.startswith("/") or ".." in parts or "\\" in member
+            if outside or re.match("[A-Za-z]:", member):
+                raise refused(
+                    f"the member {member!r}, a name that leads out of the folder of the archive"
+                )
+            place = folder.joinpath(*parts)
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                written = place.open("wb", buffering=0)
+            except OSError as error:
+                if error.errno in _BAD_NAMES:
+                    raise refused(f"the member {member[:200]!r}: {error.strerror}") from error
+                raise storage_error(place, error, option=option) from error
+            with written:
+                while chunk := memoryview(packed.read(records.CHUNK)):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise refused(
+                            f"the member {member!r}, with which it unpacks to more than "
+                            f"{MOST_GROWTH} times its {size:,} bytes"
+                        )
+                    try:
+                        while chunk:
+                            chunk = chunk[written.write(chunk) :]
+                    except OSError as error:
+                        raise storage_error(place, error, option=option) from error
+    except (OSError, *_DAMAGES) as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
+        raise DataError(
+            "the archive cannot be unpacked",
+            where=str(archive),
+            found=str(error) or type(error).__name__,
+            expected="a whole archive of the format that its name says, without a password",
+        ) from error
+    if not any(folder.iterdir()):
+        raise refused("no file at all")
+
+
+def _members(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
+    """Name and bytes of each file in an archive; None for what is no plain file."""
+    name = archive.name.lower()
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(archive) as zipped:
+            for entry in zipped.infolist():
+                if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                    yield entry.filename, None
+                elif not entry.is_dir():
+                    with zipped.open(entry) as packed:
+                        yield entry.filename, packed
+    elif name.endswith(TARS):
+        with unpacked(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tarred:
+            for member in tarred:
+                if member.isreg() and not member.issparse():
+                    yield member.name, tarred.extractfile(member)
+                elif not member.isdir():
+                    yield member.name, None
+    else:
+        with unpacked(archive) as packed:
+            yield archive.stem, packed

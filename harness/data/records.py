@@ -194,7 +194,7 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
     """
     decoder = codecs.getincrementaldecoder(encoding)()
     plain, quoted, odd, refused = path.suffix.lower() not in PACKINGS, False, False, None
-    offset, line = 0, 1
+    ended, offset, line = False, 0, 1
     with unpacked(path) as stream:
         start = stream.peek(4)
         if start.startswith(_UTF16):
@@ -209,7 +209,6 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
                 hint="take `encoding` out of the table's `delimited`",
             )
         plain = plain and start.removeprefix(BOM)[:1] != b"\n"
-        ended = False
         while not ended:
             chunk = stream.read(CHUNK)
             ended = not chunk
@@ -365,10 +364,8 @@ def json_rows(
         text += stream.read(max(MOST_WHOLE - len(text) + 1, 0))
     if len(text) <= MOST_WHOLE:
         yield from _whole(path, text, entries, keys)
-    elif keys is None:
-        yield from _walked(path, entries)
     else:
-        yield from _walked_inside(path, keys)
+        yield from _walked(path, entries, keys)
 
 
 def _whole(
@@ -531,61 +528,60 @@ class _Pieces:
         return piece
 
 
-@contextmanager
-def _large(path: Path) -> Iterator[_Pieces]:
+def _walked(
+    path: Path, entries: tuple[str, str] | None, keys: tuple[str, ...] | None
+) -> Iterator[dict[str, Any]]:
+    """The same rows of a document that is too large to be held whole."""
     import ijson  # type: ignore[import-untyped]
 
     try:
         with unpacked(path) as stream:
             if stream.peek(len(BOM)).startswith(BOM):
                 stream.read(len(BOM))
-            yield _Pieces(path, stream)
+            pieces = _Pieces(path, stream)
+            if keys is not None:
+                yield from _walked_inside(path, ijson.parse(pieces, use_float=True), keys)
+                return
+            if entries is None:
+                for row, value in enumerate(ijson.items(pieces, "item", use_float=True), 1):
+                    yield _object(path, value, row)
+                return
+            met: set[str] = set()
+            for key, value in ijson.kvitems(pieces, "", use_float=True):
+                if key in met:
+                    raise _twice(str(path), key)
+                met.add(key)
+                yield {entries[0]: key, entries[1]: value}
     except ijson.JSONError as error:
         raise _malformed_document(path, b"", error) from None
 
 
-def _walked(path: Path, names: tuple[str, str] | None) -> Iterator[dict[str, Any]]:
-    """The rows of a large array, or of a large object's entries."""
-    import ijson
-
-    met: set[str] = set()
-    with _large(path) as pieces:
-        if names is None:
-            for row, value in enumerate(ijson.items(pieces, "item", use_float=True), 1):
-                yield _object(path, value, row)
-            return
-        for key, value in ijson.kvitems(pieces, "", use_float=True):
-            if key in met:
-                raise _twice(str(path), key)
-            met.add(key)
-            yield {names[0]: key, names[1]: value}
-
-
-def _walked_inside(path: Path, keys: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """The rows under these keys of a large object."""
+def _walked_inside(
+    path: Path, events: Iterable[tuple[str, str, Any]], keys: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    """The rows under these keys."""
     import ijson
 
     target = ".".join(keys)
-    item = f"{target}.item" if target else "item"
+    item = f"{target}.item"
     row, found, in_list, builder, level = 0, False, False, None, 0
-    with _large(path) as pieces:
-        for where, event, value in ijson.parse(pieces, use_float=True):
-            if builder is None:
-                if event in ("map_key", "end_map", "end_array") or where not in (target, item):
-                    continue
-                if where == target:
-                    if found:
-                        raise _twice(str(path), target)
-                    found, in_list = True, event == "start_array"
-                if (where == target) == in_list:
-                    continue
-                row += 1
-                builder = ijson.ObjectBuilder()
-            builder.event(event, value)
-            level += event in ("start_map", "start_array")
-            level -= event in ("end_map", "end_array")
-            if level == 0:
-                yield _object(path, builder.value, row)
-                builder = None
+    for where, event, value in events:
+        if builder is None:
+            if event in ("map_key", "end_map", "end_array") or where not in (target, item):
+                continue
+            if where == target:
+                if found:
+                    raise _twice(str(path), target)
+                found, in_list = True, event == "start_array"
+            if (where == target) == in_list:
+                continue
+            row += 1
+            builder = ijson.ObjectBuilder()
+        builder.event(event, value)
+        level += event in ("start_map", "start_array")
+        level -= event in ("end_map", "end_array")
+        if level == 0:
+            yield _object(path, builder.value, row)
+            builder = None
     if not found:
         raise _nothing_there(path, keys, ())

@@ -1,6 +1,6 @@
 """Readers that turn a model's text into a value; the rung that succeeded is recorded."""
 
-from harness.contracts.reader import Reader
+from harness.contracts.outcomes import Reader
 from harness.parsing.ladder import (
     LADDER_VERSION,
     JsonReader,

@@ -25,7 +25,6 @@ from harness.base.errors import (
 from harness.base.hashing import digest, stable_int
 from harness.calls.budget import player_name
 from harness.calls.client import Answer, Client
-from harness.contracts.desk import Memo
 from harness.contracts.judge import (
     Classified,
     Classify,
@@ -39,7 +38,7 @@ from harness.contracts.judge import (
 from harness.contracts.model import Message, Model, Reply, Request, Sampling, Topic
 from harness.contracts.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 from harness.contracts.records import CallRecord, Judged
-from harness.contracts.stage import CANDIDATE, Calls, Item, Stage
+from harness.contracts.stage import CANDIDATE, Calls, Item, Memo, Stage
 from harness.contracts.task import Task
 from harness.parsing import Reader, split_reasoning
 from harness.prompts import Template

@@ -32,10 +32,9 @@ from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import DataSpec, Group, Task
 from harness.data import TaskData, open_dataset
-from harness.data.dataset import BUILD, SAMPLE
+from harness.data.dataset import BUILD, SAMPLE, name_of
 from harness.data.fetch import Fetching, NotKept
 from harness.data.files import GLOB, holder_of, no_table
-from harness.data.task_sources import name_of
 from harness.data.wording import join_names
 from harness.parsing import LADDER_VERSION
 from harness.pipeline.desk import (
@@ -52,9 +51,8 @@ from harness.prompts.task_prompts import Overrides, check_prompts_used, template
 from harness.registry.data_tools import build_tool
 from harness.registry.task_catalogue import Catalogue, Selection
 from harness.tasks.changes import apply_changes, changes_in, format_changes
-from harness.tasks.check import checked_options
 from harness.tasks.identity import content_hash
-from harness.tasks.options import typed_options
+from harness.tasks.options import checked_options, typed_options
 from harness.tasks.own_columns import named_columns, own_columns_of, with_own_columns
 from harness.tasks.repeats import repeat_of, task_and_repeat
 

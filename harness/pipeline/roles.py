@@ -20,7 +20,7 @@ from harness.contracts.task import Task
 from harness.pipeline.desk import Binding
 from harness.pipeline.settings import Spec, hosts_in, parse_spec, split_members
 from harness.registry import made
-from harness.tasks.locate import locate
+from harness.tasks.resolve import locate
 
 if TYPE_CHECKING:
     from harness.pipeline.settings import RunSettings

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness.contracts.benchmark import Benchmark, Metric, NoOptions
-from harness.contracts.desk import Desk
 from harness.contracts.outcomes import Failure, Parsed
 from harness.contracts.records import Done, Records, Score
-from harness.contracts.stage import Item, Stage
+from harness.contracts.stage import Desk, Item, Stage
 from harness.parsing import Reader
 
 STAGE = "answer"

@@ -115,7 +115,7 @@ class Compiled:
             context = template.new_context(dict(variables))
             parts = list(template.root_render_func(context))
         except Exception as error:
-            raise _render_error(error, template, variables) from error
+            raise _render_error(error, str(template.filename), variables) from error
         if not self.has_turns:
             parts = [Turn.of("".join(parts), "user")]
         messages = []
@@ -167,12 +167,12 @@ class Folder(jinja2.BaseLoader):
                 template=template,
                 digest=digest({"rendering": RENDERING_VERSION, "name": name, "files": contents}),
                 variables=frozenset(variables),
-                has_turns=self._has_turns(own, sources),
+                has_turns=self._has_turns(own),
             )
         except PromptError:
             raise
         except Exception as error:
-            raise _render_error(error, None, {}, file=self._path / name) from error
+            raise _render_error(error, str(self._path / name), {}) from error
 
     def load(
         self,
@@ -212,19 +212,9 @@ class Folder(jinja2.BaseLoader):
             waiting.extend(source.needs)
         return dict(sorted(found.items()))
 
-    def _has_turns(self, own: Source, sources: Mapping[str, Source | None]) -> bool:
-        seen: set[str] = set()
-        waiting = [own]
-        while waiting:
-            source = waiting.pop()
-            if source.has_turns:
-                return True
-            for parent in source.parents:
-                above = sources.get(parent)
-                if above is not None and parent not in seen:
-                    seen.add(parent)
-                    waiting.append(above)
-        return False
+    def _has_turns(self, own: Source) -> bool:
+        above = filter(None, map(self._source, own.parents))
+        return own.has_turns or any(map(self._has_turns, above))
 
     def _source(self, name: str) -> Source | None:
         if name not in self._sources:
@@ -342,14 +332,7 @@ def _printable(value: T) -> T:
     return value
 
 
-def _render_error(
-    error: Exception,
-    template: jinja2.Template | None,
-    variables: Mapping[str, Any],
-    *,
-    file: Path | None = None,
-) -> PromptError:
-    where = str(template.filename) if template is not None else str(file)
+def _render_error(error: Exception, where: str, variables: Mapping[str, Any]) -> PromptError:
     place = _place(error.__traceback__)
     if place is not None:
         where = place

@@ -11,7 +11,7 @@ import msgspec
 from harness.base.errors import PromptError, did_you_mean, one_of
 from harness.contracts.task import Task
 from harness.prompts.templates import ENDING, Templates
-from harness.tasks.locate import locate
+from harness.tasks.resolve import locate
 
 if TYPE_CHECKING:
     from harness.contracts.stage import Stage

@@ -1,15 +1,15 @@
 """The installed plugins and everything that they registered."""
 
-from harness.registry.registrations import ANY_BENCHMARK as ANY_BENCHMARK
-from harness.registry.registrations import AnalysisRegistration as AnalysisRegistration
-from harness.registry.registrations import DataToolRegistration as DataToolRegistration
-from harness.registry.registrations import EmbedderRegistration as EmbedderRegistration
-from harness.registry.registrations import JudgeRegistration as JudgeRegistration
-from harness.registry.registrations import MetricRegistration as MetricRegistration
-from harness.registry.registrations import ModelRegistration as ModelRegistration
-from harness.registry.registrations import Origin as Origin
-from harness.registry.registrations import Registration as Registration
-from harness.registry.registrations import RespondentRegistration as RespondentRegistration
+from harness.registry.hookspecs import ANY_BENCHMARK as ANY_BENCHMARK
+from harness.registry.hookspecs import AnalysisRegistration as AnalysisRegistration
+from harness.registry.hookspecs import DataToolRegistration as DataToolRegistration
+from harness.registry.hookspecs import EmbedderRegistration as EmbedderRegistration
+from harness.registry.hookspecs import JudgeRegistration as JudgeRegistration
+from harness.registry.hookspecs import MetricRegistration as MetricRegistration
+from harness.registry.hookspecs import ModelRegistration as ModelRegistration
+from harness.registry.hookspecs import Origin as Origin
+from harness.registry.hookspecs import Registration as Registration
+from harness.registry.hookspecs import RespondentRegistration as RespondentRegistration
 from harness.registry.registry import CHOSEN as CHOSEN
 from harness.registry.registry import GROUP as GROUP
 from harness.registry.registry import BrokenPlugin as BrokenPlugin

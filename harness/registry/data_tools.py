@@ -12,7 +12,7 @@ import msgspec
 
 from harness.base.errors import HarnessError, PluginError, TaskError, one_of
 from harness.data.fetch import BuildTool
-from harness.registry.missing_packages import hint_for
+from harness.registry.hookspecs import hint_for
 from harness.registry.registry import made
 from harness.tasks.shapes import Misfit
 from harness.tasks.task_schema import dotted, short, typed
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.analysis.analysis import DataTool, Progress
     from harness.contracts.report import Report
     from harness.contracts.task import BuildSpec
-    from harness.registry.registrations import Registration
+    from harness.registry.hookspecs import Registration
     from harness.registry.registry import Plugins
 
 OUT = "out"

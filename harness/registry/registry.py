@@ -18,8 +18,7 @@ from harness.base.errors import HarnessError, PluginError, UnknownName, did_you_
 from harness.base.redaction import without_key_material
 from harness.base.resources import Bundle, bundles, package_folder
 from harness.registry import hookspecs
-from harness.registry.missing_packages import hint_for
-from harness.registry.registrations import (
+from harness.registry.hookspecs import (
     ANY_BENCHMARK,
     DATA,
     KINDS,
@@ -34,6 +33,7 @@ from harness.registry.registrations import (
     Origin,
     Registration,
     RespondentRegistration,
+    hint_for,
 )
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -168,9 +168,18 @@ class Catalogue:
 
     def task(self, document: Document) -> Task:
         """The task that a document describes, checked against the schema."""
-        self._check_plugin(document)
-        self._check(document)
         resolved = self.resolved(document)
+        benchmark = resolved.values.get("benchmark")
+        known, broken = self._plugins.benchmarks, self._plugins.broken
+        if isinstance(benchmark, str) and broken and benchmark not in known:
+            raise TaskError(
+                f"no working plugin offers the benchmark {benchmark!r}",
+                where=document.where(["task"]),
+                found="; ".join(map(str, broken)),
+                expected="a working plugin that offers it",
+                hint=did_you_mean(benchmark, known),
+            )
+        self._check(document)
         for base in resolved.documents:
             self._check(base)
             self._check_enclosed(base)
@@ -321,14 +330,15 @@ class Catalogue:
                 problems.append(str(error))
                 continue
             tags = resolved.get("tags", ())
+            benchmark, version = resolved.get("benchmark"), resolved.get("version")
             entry = Entry(
                 name=document.name,
                 file=document.file,
                 bundle=given[0][1].name,
                 description=str(resolved.get("description") or ""),
                 tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
-                benchmark=_if_of(str, resolved.get("benchmark")),
-                version=_if_of(int, resolved.get("version")),
+                benchmark=benchmark if isinstance(benchmark, str) else None,
+                version=version if isinstance(version, int) else None,
                 abstract=resolved.get("abstract") is True,
                 members=members if document.is_group else None,
                 pattern=document.pattern,
@@ -434,22 +444,6 @@ class Catalogue:
             hint=near or HOW_TO_LIST,
         )
 
-    def _check_plugin(self, document: Document) -> None:
-        """Raise TaskError if the task's benchmark may come from a plugin that is broken."""
-        benchmark = self.resolved(document).values.get("benchmark")
-        if (
-            isinstance(benchmark, str)
-            and self._plugins.broken
-            and (benchmark not in self._plugins.benchmarks)
-        ):
-            raise TaskError(
-                f"no working plugin offers the benchmark {benchmark!r}",
-                where=document.where(["task"]),
-                found="; ".join(map(str, self._plugins.broken)),
-                expected="a working plugin that offers it",
-                hint=did_you_mean(benchmark, self._plugins.benchmarks),
-            )
-
 
 def _included(folder: Path) -> Bundle:
     """The bundle of a folder of --include_path; TaskError if it has no task files."""
@@ -464,7 +458,3 @@ def _included(folder: Path) -> Bundle:
 
 def _yaml_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-
-
-def _if_of(kind: type, value: Any) -> Any:
-    return value if isinstance(value, kind) else None

@@ -1,4 +1,4 @@
-"""Merges tasks with the bases that they extend."""
+"""Merges tasks with the bases that they extend, and finds the place of a task's values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import TaskError
-from harness.tasks.load import Document
+from harness.contracts.task import Base, Task
+from harness.tasks.load import Document, load_file, value_at
+from harness.tasks.matrix import expand
 
 OWN = ("task", "extends", "abstract")
 """The keys of a file that tasks do not inherit."""
@@ -122,3 +124,28 @@ def _visit(
 
 def _from(document: Document, named: Any) -> Any:
     return str(document.file.parent / named) if isinstance(named, str) else named
+
+
+def locate(
+    task: Task, path: Sequence[str | int], *, of_key: bool = False, value: Any = None
+) -> str:
+    """`file:line:column` of a task's value at a path.
+
+    `value` is the task's current value: if the files have another one, it came from `--set`.
+    """
+    documents: list[Document] = []
+    try:
+        for source in [*task.bases, *([Base(task.file, task.name)] if task.file else [])]:
+            whole = load_file(source.file)
+            documents.append(next((one for one in expand(whole) if one.name == source.name), whole))
+    except TaskError:  # the files were read before: if they are gone now, only the place is lost
+        documents = []
+    if not documents:
+        return f"task {task.name}"
+    if value is not None:
+        written: dict[str, Any] = {}
+        for document in documents:
+            written = merge(written, document.values)
+        if value_at(written, path) != value:
+            return f"--set, task {task.name}"
+    return where_in(documents, path, of_key=of_key)

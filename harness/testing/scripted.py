@@ -11,7 +11,7 @@ from harness.base.errors import UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply, Request
 from harness.registry import ModelRegistration, Origin, Registry, load_plugins
-from harness.registry.missing_packages import HARNESS
+from harness.registry.hookspecs import HARNESS
 from harness.testing.server import FaultyServer
 
 if TYPE_CHECKING:

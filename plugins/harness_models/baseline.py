@@ -13,7 +13,7 @@ from harness.contracts.model import CallError, Model, ModelSettings, Reply, Requ
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
-    from harness.registry.registrations import Respondent
+    from harness.registry.hookspecs import Respondent
 
 DEFAULT = "default"
 

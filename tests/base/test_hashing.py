@@ -1,8 +1,13 @@
-"""Keys made the fast way are the bytes that the standard library writes."""
+"""Keys made the fast way are the bytes that the standard library writes.
+
+Draws are worked out by hand. The numbers of `Random(7)` are 0.3238, 0.1508, 0.6509, 0.0724: those
+of the Mersenne Twister, which every version of Python has.
+"""
 
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any, Generic, Literal, TypeVar
 from zlib import crc32
 
@@ -22,6 +27,7 @@ from harness.base.hashing import (
     sealed,
     struct_texts,
 )
+from harness.base.seeded_random import drawn, picked, shuffled
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True):
@@ -154,3 +160,27 @@ def test_the_checksum_is_the_last_member_and_covers_what_comes_before_in_its_obj
     text = bytearray(b"before" + LINE_TEXT)
     seal(text, LINE, start=len(b"before"))
     assert bytes(text) == b"before" + sealed(LINE_TEXT, LINE)
+
+
+def test_one_of_the_values_is_picked():
+    rng = Random(7)
+    # 0.3238 of 4 is 1, 0.1508 of 4 is 0, 0.6509 of 4 is 2.
+    assert [picked(rng, "abcd") for _ in range(3)] == ["b", "a", "c"]
+
+
+def test_all_values_are_put_in_another_order_and_each_place_takes_one_number():
+    values = ["a", "b", "c", "d"]
+    # 0.3238 of 4 is 1: b acd. 0.1508 of 3 is 0: ba cd. 0.6509 of 2 is 1: bad c.
+    assert shuffled(Random(7), values) == ("b", "a", "d", "c")
+    assert values == ["a", "b", "c", "d"]
+    rng = Random(7)
+    shuffled(rng, "abc")
+    assert rng.random() == pytest.approx(0.0724, abs=5e-5)
+    assert shuffled(Random(7), ()) == ()
+
+
+@pytest.mark.parametrize(
+    ("count", "those"), [(0, []), (1, ["b"]), (3, ["b", "a", "d"]), (9, ["b", "a", "d", "c"])]
+)
+def test_no_more_are_drawn_than_are_asked_for_or_there(count, those):
+    assert drawn(Random(7), "abcd", count) == those

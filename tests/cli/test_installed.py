@@ -12,7 +12,7 @@ from harness_models.vllm_args import OWN
 from harness.base.errors import PromptError
 from harness.contracts.judge import JudgeParts
 from harness.prompts import Templates
-from harness.prompts.variable_docs import meanings
+from harness.prompts.templates import meanings
 from harness.registry import CHOSEN, load_plugins
 
 ANY_OTHER = "any other"

@@ -7,7 +7,7 @@ import yaml
 from builders.conformance import OF_TEXTS, PLUGINS
 
 from harness.prompts import Templates
-from harness.prompts.variable_docs import VARIABLES, meanings
+from harness.prompts.templates import VARIABLES, meanings
 from harness.registry import load_plugins
 from harness.registry.task_catalogue import Catalogue
 

@@ -34,7 +34,8 @@ def rows(text):
 
 
 @pytest.fixture
-def web():
+def web(cache):
+    """A server of pages; what is fetched from it is kept in the folder of this test."""
     with serving() as web:
         yield web
 

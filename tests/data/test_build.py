@@ -1,16 +1,14 @@
 """Data that a data tool builds: once, whole or not at all, and found again."""
 
-import os
+import fcntl
 import shutil
-import signal
-import subprocess
-import sys
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import msgspec
 import pytest
 from builders.hub_server import asking
+from builders.processes import wait_until
 from builders.tables import data_in
 from builders.web_data import users
 from builders.web_server import CSV, Page, sha256, zipped
@@ -232,64 +230,30 @@ def test_a_build_without_its_data_is_built_again_and_a_broken_record_told(spec, 
     assert caught.value.where == str(file)
 
 
-BUILDER = """
-import sys
-import msgspec
-from harness.contracts.task import DataSpec
-from harness.data import open_dataset
-from harness.data.fetch import BuildTool
-from harness.data.fetch import Fetching
-
-def run(inputs, out, progress):
-    out.mkdir()
-    (out / "half.csv").write_text("user")
-    print("began", flush=True)
-    sys.stdin.readline()
-    (out / "deep").mkdir()
-    (out / "deep/people.csv").write_text("user,x\\nu1,1\\n")
-
-open_dataset(
-    msgspec.json.decode(sys.argv[1], type=DataSpec), data=None, limit=None, seed=0, package=None,
-    task="quiz",
-    fetching=Fetching(tools=lambda spec: BuildTool(plugin="mine 1", options={"seed": 0}, run=run)),
-)
-print("ended", flush=True)
-"""
-
-
-@contextmanager
-def process(spec):
-    """A process that builds the data, half of it before it reads a line."""
-    words = [sys.executable, "-c", BUILDER, msgspec.json.encode(spec).decode()]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(words, text=True, **pipes) as started:
-        yield started
-        started.kill()
-
-
-def test_a_killed_build_is_no_build(spec, cache):
-    with process(spec) as builder:
-        assert builder.stdout.readline() == "began\n"
-        os.kill(builder.pid, signal.SIGKILL)
-    with pytest.raises(Unavailable, match="was not built yet"):
-        opened(spec, Tool(), look=True)
-    tool = Tool()
-    assert len(users(opened(spec, tool))) == 4
+def test_what_a_killed_build_left_is_no_build(spec, cache):
+    with pytest.raises(KeyboardInterrupt):
+        opened(spec, Slow())
+    (left,) = (cache / "built").glob("*/*/data/deep/people.csv")
+    left.with_name("half.csv").write_text("user")
+    assert len(users(opened(spec, Tool()))) == 4
     assert list((cache / "built").rglob("half.csv")) == []
 
 
-def test_two_processes_build_once(spec):
-    with process(spec) as first:
-        assert first.stdout.readline() == "began\n"
-        with process(spec) as second:
-            said = iter(second.stderr.readline, "")
-            assert any("another process builds the data of task 'quiz'" in line for line in said)
-            assert first.communicate("go\n")[0] == "ended\n"
-            assert second.communicate()[0] == "ended\n"
-    assert (first.returncode, second.returncode) == (0, 0)
-    tool = Tool()
-    assert users(opened(spec, tool)) == ["u1"]
-    assert tool.runs == []
+def test_what_another_process_builds_is_awaited_and_taken(spec, cache):
+    tool, said = Tool(), list[str]()
+    built = users(opened(spec, tool))
+    (lock,), (record,) = ((cache / "built").glob(f"*.{end}") for end in ("lock", "json"))
+    content = record.read_bytes()
+    record.unlink()
+    with ThreadPoolExecutor(1) as pool, lock.open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        waiting = pool.submit(opened, spec, tool, say=said.append)
+        wait_until(lambda: said)
+        assert said == ["another process builds the data of task 'quiz': waiting for it"]
+        record.write_bytes(content)
+        fcntl.flock(held, fcntl.LOCK_UN)
+        assert users(waiting.result()) == built
+    assert len(tool.runs) == 1
 
 
 def test_inputs_come_from_the_hub_and_much_is_asked_for(hub, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Opening data: where it is looked for, what is said when it is absent, what was read."""
+"""Opening data: its files, its sources in order, what is said if it is absent, what was read."""
 
 import hashlib
 import json
@@ -9,10 +9,15 @@ import pytest
 from builders.processes import run_python
 from builders.tables import data_in
 from builders.web_data import users
+from builders.web_server import CSV as PAGE
+from builders.web_server import Page, sha256
 
-from harness.base.errors import DataError, HarnessError
-from harness.contracts.task import Column, DataSpec, HubSpec, SourceSpec, TableSpec
+from harness.base.errors import DataError, HarnessError, StorageError, Unavailable
+from harness.contracts.task import AskSpec, Column, DataSpec, HubSpec, SourceSpec, TableSpec
+from harness.contracts.task import UrlSpec as Url
 from harness.data.dataset import choose
+from harness.data.fetch import Fetching
+from harness.data.files import files_of, find_tables, holder_of, patterns
 from harness.reporting.tables import data_name
 
 NOTES = TableSpec(files=("notes.jsonl", "part-*.csv"), columns={"user": Column()})
@@ -233,3 +238,173 @@ def test_a_chosen_id_stays_chosen_when_others_come_or_go():
     chosen, _ = choose(IDS, seed=0, most=10)
     fewer, _ = choose([one for one in IDS if one not in chosen[:5]], seed=0, most=5)
     assert fewer == chosen[5:]
+
+
+SEEN = TableSpec(files=("seen.csv", "seen-*.csv"))
+FILMS = TableSpec(files=("films.csv",))
+
+
+def write(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+def found(folder, table=SEEN):
+    return [path.name for path in files_of(folder, "seen", table, task="t")]
+
+
+def test_the_first_pattern_that_finds_a_file_decides_and_plain_ones_come_before_packed(tmp_path):
+    write(tmp_path, "seen-2.csv", "seen-10.csv", "seen-1.csv")
+    assert found(tmp_path) == ["seen-1.csv", "seen-10.csv", "seen-2.csv"]
+    write(tmp_path, "seen.csv.gz")
+    assert found(tmp_path) == ["seen.csv.gz"]
+    write(tmp_path, "seen.csv")
+    assert found(tmp_path) == ["seen.csv"]
+
+
+def test_hidden_files_and_folders_and_places_outside_are_no_data(tmp_path):
+    table = TableSpec(files=("**/*.csv",))
+    write(tmp_path, ".cache/a.csv", ".b.csv", "c.csv/inside.txt", "d/e.csv")
+    assert found(tmp_path, table) == ["e.csv"]
+    for name in ("../seen.csv", "/etc/seen.csv"):
+        with pytest.raises(DataError, match="looks for files outside its folder"):
+            found(tmp_path, TableSpec(files=(name,)))
+
+
+def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():
+    assert patterns("seen", FILMS) == ("films.csv",)
+    assert {"seen.csv", "seen.jsonl", "seen.parquet"} <= {*patterns("seen", TableSpec())}
+    assert patterns("seen", TableSpec(rows_at=("rows",))) == ("seen.json",)
+    assert patterns("seen", TableSpec(entries=("user", "items"))) == ("seen.json",)
+
+
+def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_path):
+    write(tmp_path, "sen.csv")
+    with pytest.raises(DataError, match="no file for table 'seen' of task 't'") as caught:
+        find_tables(tmp_path, {"seen": SEEN}, task="t")
+    assert (caught.value.where, caught.value.found) == (str(tmp_path), "a folder with sen.csv")
+    assert caught.value.hint == "'sen.csv' is the nearest name"
+
+
+def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path):
+    write(tmp_path, "films/a.csv")
+    with pytest.raises(DataError, match="does not exist") as caught:
+        find_tables(tmp_path / "filmz", {"seen": SEEN}, task="t")
+    assert caught.value.hint == f"'{tmp_path / 'films'}' is the nearest name"
+    with pytest.raises(DataError, match="does not exist") as caught:
+        find_tables(tmp_path / "x" / "y", {"seen": SEEN}, task="t")
+    assert caught.value.found == f"'{tmp_path / 'x'}' does not exist either"
+
+
+def test_the_only_folder_that_holds_every_table_is_the_one_that_is_meant(tmp_path):
+    tables = {"seen": SEEN, "films": FILMS}
+    write(tmp_path, "ml/seen.csv", "ml/films.csv", "part/seen.csv", ".hidden/seen.csv")
+    assert holder_of(tmp_path, tables, task="t") == tmp_path / "ml"
+    write(tmp_path, "other/seen.csv", "other/films.csv")
+    assert holder_of(tmp_path, tables, task="t") is None
+    write(tmp_path, "films.csv")
+    assert holder_of(tmp_path, tables, task="t") == tmp_path
+
+
+def test_a_glob_alone_does_not_make_a_folder_the_one_that_is_meant(tmp_path):
+    write(tmp_path, "logs/seen-1.csv")
+    assert holder_of(tmp_path, {"seen": SEEN}, task="t") is None
+
+
+PEOPLE = {"people": TableSpec(columns={"user": Column()})}
+
+ASK = SourceSpec(ask=AskSpec(steps=("Log in.", "Agree.", "Give --data DIR."), terms="no copies"))
+
+
+def from_sources(*sources, said=None, **fetching):
+    allowed = Fetching(say=(said if said is not None else []).append, **fetching)
+    return data_in(None, DataSpec(sources=sources, tables=PEOPLE), task="quiz", fetching=allowed)
+
+
+def at(web, name, **url):
+    return SourceSpec(url=Url(address=f"{web.url}/{name}", **url))
+
+
+def gone(web, kind):
+    """A source that cannot be had for a reason of this kind."""
+    if kind == "nobody there":
+        return SourceSpec(url=Url(address="http://127.0.0.1:9/a.csv"))
+    web.pages["/gone.csv"] = {
+        "a page": Page(b"<html>log in", kind="text/html"),
+        "403": Page(b"no", status=403),
+        "404": Page(b"no", status=404),
+    }[kind]
+    return at(web, "gone.csv")
+
+
+@pytest.mark.parametrize("kind", ["403", "404", "a page", "nobody there"])
+def test_the_first_source_that_can_be_had_is_taken(web, kind):
+    web.pages["/a.csv"] = Page(PAGE)
+    web.pages["/b.csv"] = Page(PAGE + b"u3,3\n")
+    said: list[str] = []
+    data = from_sources(gone(web, kind), at(web, "a.csv"), at(web, "b.csv"), said=said)
+    assert [row["user"] for _, row in data.table().rows()] == ["u1", "u2"]
+    assert data.describe()["address"] == f"{web.url}/a.csv"
+    assert [path for path, *_ in web.asked if path == "/b.csv"] == []
+    assert [line for line in said if line.startswith("no data from ")]
+
+
+def test_the_error_of_the_last_source_names_them_all(web):
+    with pytest.raises(Unavailable) as caught:
+        from_sources(gone(web, "403"), ASK)
+    assert str(caught.value) == (
+        "task 'quiz' cannot get its data from any of its 2 sources\n"
+        f"  found:    {web.url}/gone.csv: the server refuses the file with status 403\n"
+        "            its owner, who must be asked: task 'quiz' needs data that only a person can "
+        "get: terms of its owner: no copies\n"
+        "  to do:    open the address in a browser: the owner may want you to log in or to agree "
+        "to terms first, or the file may have moved; then give the folder that holds the file, "
+        "unpacked, with --data DIR\n"
+        "            1. Log in.\n            2. Agree.\n            3. Give --data DIR."
+    )
+
+
+def test_offline_the_first_source_that_is_kept_is_taken(web):
+    web.pages["/a.csv"] = Page(PAGE)
+    first, second = at(web, "gone.csv"), at(web, "a.csv")
+    from_sources(second)
+    assert from_sources(first, second, offline=True).describe()["digest"] == sha256(PAGE)
+    with pytest.raises(Unavailable) as caught:
+        from_sources(first, at(web, "b.csv", digest=sha256(PAGE)), offline=True)
+    for part in ("'gone.csv'", "'b.csv'", "because of --offline", sha256(PAGE), "--data"):
+        assert part in str(caught.value)
+
+
+def test_the_hub_is_a_source_among_others(web):
+    web.pages["/a.csv"] = Page(PAGE)
+    from_sources(at(web, "a.csv"))
+    hub = SourceSpec(hub=HubSpec(repo="no-such-owner/no-such-set"))
+    tables = {"people": TableSpec(split="train", columns={"user": Column()})}
+    offline = Fetching(offline=True, say=lambda line: None)
+    data = data_in(None, DataSpec(sources=(hub, at(web, "a.csv")), tables=tables), fetching=offline)
+    assert data.origin == "url"
+
+
+@pytest.mark.parametrize("kind", ["a wrong digest", "a full disk"])
+def test_another_fault_is_no_reason_to_take_another_source(web, monkeypatch, kind):
+    web.pages["/a.csv"] = web.pages["/b.csv"] = Page(PAGE)
+    first = at(web, "a.csv", digest=sha256(b"other") if kind == "a wrong digest" else None)
+    if kind == "a full disk":
+        monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1}))
+    with pytest.raises((DataError, StorageError)) as caught:
+        from_sources(first, at(web, "b.csv"))
+    assert not isinstance(caught.value, Unavailable)
+    assert [path for path, *_ in web.asked] == ["/a.csv"]
+
+
+def test_several_tasks_try_once_what_cannot_be_had(web):
+    web.pages["/a.csv"] = Page(PAGE)
+    said: list[str] = []
+    fetching = Fetching(say=said.append)
+    for task in ("one", "two"):
+        spec = DataSpec(sources=(gone(web, "404"), at(web, "a.csv")), tables=PEOPLE)
+        data_in(None, spec, task=task, fetching=fetching)
+    assert [path for path, *_ in web.asked].count("/gone.csv") == 1
+    assert sum("no data from" in line for line in said) == 1

@@ -21,8 +21,7 @@ from builders.web_server import CSV, LONG, ROWS, Page, sha256, unfinished, zippe
 from harness.base.errors import DataError, UsageError
 from harness.contracts.task import Column, DataSpec, SourceSpec, TableSpec, UrlSpec
 from harness.data import fetch
-from harness.data.archives import unpack
-from harness.data.fetch import downloads_folder
+from harness.data.fetch import downloads_folder, unpack
 
 
 @pytest.fixture(autouse=True)
@@ -371,16 +370,6 @@ def test_two_processes_at_once_fetch_once(web):
             held.set()
             assert first.communicate()[0] == second.communicate()[0] != ""
     assert len(web.asked) == 1
-
-
-def test_a_killed_download_is_no_download(people, web):
-    people(Page(LONG, held=threading.Event()))
-    with fetching(web, "/people.csv") as killed:
-        wait_until(lambda: web.asked)
-        killed.kill()
-    given = people(Page(LONG))
-    assert "not in the cache" in str(refused(given, offline=True))
-    assert len(users(opened(given))) == ROWS
 
 
 def test_offline_nothing_is_fetched_and_the_error_says_what(web, cache, monkeypatch):

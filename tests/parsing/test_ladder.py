@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from harness.base.errors import PluginError
 from harness.contracts.outcomes import Parsed, Unreadable
-from harness.parsing import JsonReader, KeyReader, TextReader, last_object, number_in
+from harness.parsing import (
+    JsonReader,
+    KeyReader,
+    TextReader,
+    last_object,
+    number_in,
+    split_reasoning,
+)
 from harness.parsing.ladder import SchemaCheck, wire_schema
 
 SCORE = {
@@ -416,3 +423,46 @@ def test_a_server_may_enforce_an_object_with_the_key_alone():
         "additionalProperties": False,
     }
     assert KeyReader(key="stars", like=("star",), convert=to_number).schema is None
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "reasoning"),
+    [
+        (" plain\n", " plain\n", None),
+        ("<think>why</think>\nanswer", "answer", "why"),
+        ("<think>\n\n</think>\n\nanswer", "answer", None),
+        ("why\n</think>\nanswer", "answer", "why"),
+        ("<think>never ends", "", "never ends"),
+        ("answer\n<think>afterthought", "answer", "afterthought"),
+        ("<think>\nwhy\n</think>answer", "answer", "why"),
+        ("answer\n<think>after</think>", "answer", "after"),
+        ("one\n<think>a</think>two</think>answer", "answer", "a\none\ntwo"),
+        ("<think>a</think>b</think>answer", "answer", "a\nb"),
+        ("<think>see <think> there</think>answer", "answer", "see <think> there"),
+        ("<think>a</think>one\n<think>b</think>two", "one\ntwo", "a\nb"),
+        ("<Thinking>why</Thinking>answer", "answer", "why"),
+        ("<seed:think>why</seed:think>answer", "answer", "why"),
+        ("[THINK]why[/THINK]answer", "answer", "why"),
+        ('{"title": "I <think> so"}', '{"title": "I <think> so"}', None),
+        (" I think </ so", " I think </ so", None),
+    ],
+)
+def test_split(text, answer, reasoning):
+    assert split_reasoning(text) == (answer, reasoning)
+
+
+@given(st.text(), st.text())
+def test_reasoning_in_front_never_changes_the_answer(thought, answer):
+    if "hink" not in (thought + answer).lower():
+        assert split_reasoning(f"<think>{thought}</think>{answer}")[0] == answer.strip()
+
+
+@pytest.mark.parametrize("piece", ["<think>", "<", "x<think>", "[THINK]"])
+def test_a_hostile_megabyte_of_thoughts_is_survived(piece):
+    megabyte = piece * (1_000_000 // len(piece))
+    assert split_reasoning(f"<think>{megabyte}") == ("", megabyte)
+
+
+@pytest.mark.parametrize("piece", ["</think>", "\t"])
+def test_a_hostile_megabyte_without_a_thought_is_survived(piece):
+    assert split_reasoning("<think>" + piece * (1_000_000 // len(piece))) == ("", None)

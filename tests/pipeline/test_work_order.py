@@ -21,7 +21,7 @@ from harness.pipeline.executors.shard_worker import (
 from harness.pipeline.preparation import prepare
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
-from harness.registry.missing_packages import HARNESS
+from harness.registry.hookspecs import HARNESS
 from harness.runs.run_folder import RunFolder
 
 LOCAL = "http://127.0.0.1:9/v1"

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 from harness.base.errors import PromptError
 from harness.prompts import Templates
 from harness.prompts.task_prompts import overrides_in
-from harness.prompts.variable_docs import meanings
+from harness.prompts.templates import meanings
 
 PROMPTS = {
     "outside {% block user %}inside{% endblock %}": ("DIR/quiz/ask.user.j2", "'outside'",

@@ -92,14 +92,6 @@ def test_its_tasks_are_listed_and_validated_beside_the_installed(mine, printed):
     assert "tea.yaml:3:16: " in printed("validate", "tea", "--include_path", str(mine), code=2).err
 
 
-def test_a_name_that_two_files_give_names_both(mine, printed):
-    (mine / "more.yaml").write_text("task: interests\nextends: interests_short\n")
-    said = printed("tasks", "interests_short", "--include_path", str(mine), code=2).err
-    assert "several files define 'interests'" in said
-    assert "task_configs/interests/interests.yaml and " in said
-    assert str(mine / "more.yaml") in said
-
-
 def test_what_is_listed_is_what_a_run_with_the_same_settings_knows(mine, monkeypatch, printed):
     monkeypatch.chdir(mine.parent)
     Path("harness.toml").write_text(f"include_path = ['{mine.name}']\n")
@@ -114,9 +106,3 @@ def test_what_is_listed_is_what_a_run_with_the_same_settings_knows(mine, monkeyp
 def test_a_folder_that_is_named_twice_gives_its_files_once(mine):
     catalogue = Catalogue(load_plugins(), include_path=[mine, mine / "deep"])
     assert catalogue.select(["tea"]).tasks[0].name == "tea"
-
-
-def test_a_file_that_cannot_be_read_is_named_where_its_task_is_wanted(mine, capsys):
-    (mine / "deep" / "tea.yaml").write_text("task: [tea\n")
-    assert main(command(mine)) == 2
-    assert str(mine / "deep" / "tea.yaml") in capsys.readouterr().err

@@ -1,12 +1,18 @@
 """Plugins of made-up distributions: loaded, broken, misspelt, registered twice."""
 
 import sys
+from functools import partial
+from importlib.metadata import EntryPoint
 from textwrap import dedent
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
+from inline_snapshot import snapshot
 
-from harness.base.errors import DataError, PluginError
+from harness import hookimpl
+from harness.base.errors import DataError, PluginError, UsageError
+from harness.registry import GROUP, plugins_from
+from harness.registry.hookspecs import hint_for, install_hint
 
 BENCHMARK = """
     from types import SimpleNamespace
@@ -143,15 +149,6 @@ def test_a_missing_respondent_names_those_there_are(site):
             "Argument(s) {'registre'} are declared in the hookimpl but can not be found in the "
             "hookspec",
         ),
-        *(
-            (f"from harness import hookimpl\n@hookimpl\ndef register_models(register):\n    {call}",
-             f"PluginError: {line}, which is no text")
-            for call, line in (
-                ("register(5, str)", "5 was registered with 5"),
-                ("register('x', str, description=7)", "'x' was registered with 7"),
-                ("register('x', str, arguments={'n': 7})", "'x' was registered with 7"),
-            )
-        ),
         (
             "from harness import hookimpl\n@hookimpl\ndef register_models(register):\n"
             "    register('half', str)\n    1 / 0",
@@ -223,7 +220,7 @@ def test_asking_for_what_a_broken_plugin_would_offer_tells_why(site):
     )
 
 
-def test_one_name_from_two_plugins_costs_that_name_alone(films):
+def test_one_name_from_two_plugins_costs_that_name_alone(films, raised):
     films.install(
         "more-films",
         {"more": "more.plugin"},
@@ -234,9 +231,45 @@ def test_one_name_from_two_plugins_costs_that_name_alone(films):
         "the benchmark 'films' is registered more than once: "
         "by plugin 'films' of film-benchmark and by plugin 'more' of more-films"
     )
-
     assert plugins.problems == (line,)
     assert plugins.benchmarks["others"].origin.plugin == "more"
+    with pytest.raises(PluginError) as caught:
+        plugins.benchmark("films")
+    error = caught.value
+    assert (error.problem, error.hint) == (line, "uninstall one of the plugins")
+    assert raised(PluginError, plugins.check_problems, found=line) == snapshot("""\
+plugin problems found (--strict_plugins)
+expected: plugins that load, hooks that exist, and names that one plugin registers
+to do: `harness list plugins NAME` shows one plugin; HARNESS_PLUGINS=a,b loads only these\
+""")
+
+
+def test_a_chosen_plugin_that_is_not_installed_is_refused(films, raised):
+    point = EntryPoint(name="films", value="films.plugin", group=GROUP)
+    chosen = partial(plugins_from, [point], only="flims")
+    assert raised(UsageError, chosen, found="flims") == snapshot("""\
+HARNESS_PLUGINS names a plugin that is not installed: 'flims'
+expected: films
+to do: did you mean 'films'?\
+""")
+
+
+def test_a_plugin_without_a_folder_has_no_sample_data(monkeypatch, raised):
+    made = ModuleType("films_of_a_notebook")
+
+    @hookimpl
+    def register_benchmarks(register):
+        register("films", lambda: SimpleNamespace(name="films"))
+
+    made.register_benchmarks = register_benchmarks
+    monkeypatch.setitem(sys.modules, "films_of_a_notebook", made)
+    point = EntryPoint(name="films", value="films_of_a_notebook", group=GROUP)
+    where, found = "plugin 'films' of an unknown distribution", "the module films_of_a_notebook"
+    package_of = plugins_from([point]).package_of
+    assert raised(PluginError, package_of, "films", where=where, found=found) == snapshot("""\
+the plugin's package has no directory to read sample data from
+expected: a plugin inside an installed package\
+""")
 
 
 def test_one_plugin_under_two_names_is_loaded_once(films):
@@ -318,3 +351,34 @@ def test_one_that_raises_keeps_no_observer_from_hearing_and_a_broken_plugin_hear
     ]
     assert event.heard == ["keen"]
     assert plugins.notify("on_run_end", event) == []
+
+
+OURS = "user-understanding-harness"
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("sklearn.cluster", "analysis"),
+        ("faiss", "cpu"),  # and not gpu, which brings a package of another name
+        ("sentence_transformers.util", "embed"),
+        ("rouge_score", "texts"),  # and not dev, which brings more
+    ],
+)
+def test_the_smallest_extra_with_a_package(module, extra):
+    assert install_hint(module, OURS) == f"pip install '{OURS}[{extra}]'"
+
+
+@pytest.mark.parametrize(
+    ("module", "where"), [("matplotlib.axes", OURS), ("attic", OURS), ("numpy", "attic")]
+)
+def test_no_extra_brings_what_is_always_there_or_unknown(module, where):
+    assert install_hint(module, where) is None
+
+
+def test_a_plugins_own_extra_comes_before_the_harnesss(site):
+    site.install("acme", {}, {}, extras={"topics": "scikit-learn"})
+    absent = ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
+    assert hint_for(absent, "acme") == "pip install 'acme[topics]'"
+    assert hint_for(absent, "nobody") == f"pip install '{OURS}[analysis]'"
+    assert hint_for(ValueError("another failure"), "acme") is None

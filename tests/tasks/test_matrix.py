@@ -8,9 +8,9 @@ import pytest
 from harness.base.errors import TaskError
 from harness.tasks.identity import content_hash
 from harness.tasks.load import load_text
-from harness.tasks.locate import locate
 from harness.tasks.matrix import expand
 from harness.tasks.options import typed_options
+from harness.tasks.resolve import locate
 
 GRID = """
     task: film_{window}_{by}

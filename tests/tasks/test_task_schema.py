@@ -110,6 +110,19 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
             "3:51",
             "exactly one of hub, url, drive",
         ),
+        *(
+            (f"data: {{sources: [{{url: {{{url}}}}}]}}", f"3:{column}", expected)
+            for url, column, expected in (
+                ("address: 'ftp://h/a.zip'", 34, "an address as https://host/file.zip"),
+                ("address: 'https://me:secret@h/a.zip'", 34, "an address as https://host/file.zip"),
+                (
+                    "address: 'https://h/a', digest: 'sha256:12'",
+                    57,
+                    "sha256: or md5: and the digits",
+                ),
+                ("address: 'https://h/a', name: ../a.zip", 55, "a file name"),
+            )
+        ),
         ("data: {sources: [{web: {}}]}", "3:19", "one of hub, url, drive, build, ask"),
     ],
 )

@@ -26,11 +26,10 @@ from harness.base.errors import (
 )
 from harness.calls.budget import player_name
 from harness.calls.client import Client
-from harness.contracts.desk import Memo
 from harness.contracts.model import Model
 from harness.contracts.outcomes import FAILURES, Broken, Failure
 from harness.contracts.records import CallRecord, Done, JournalLine, Judged
-from harness.contracts.stage import Item
+from harness.contracts.stage import Item, Memo
 from harness.pipeline.desk import ItemDesk
 from harness.pipeline.item_queue import Job, Queue
 from harness.pipeline.plan import StageRun, State

@@ -39,7 +39,7 @@ from harness.pipeline.progress import StageProgress
 from harness.pipeline.session import Session
 from harness.pipeline.settings import OF_EXECUTOR, RunSettings
 from harness.registry import Plugins, load_plugins
-from harness.registry.missing_packages import HARNESS
+from harness.registry.hookspecs import HARNESS
 from harness.runs.journal import JournalWriter, LackingRecord, recorded
 from harness.runs.run_folder import ENGINES, LOCK, RunFolder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from harness.data.cells import LARGEST_EXACT, NUMBER
+from harness.data.read import LARGEST_EXACT, NUMBER
 from harness_gistbench.sources.rules import SPACES, refused, value_at
 
 if TYPE_CHECKING:

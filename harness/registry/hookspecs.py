@@ -88,6 +88,13 @@ class Registration(Named[F]):
     description: str = ""
     origin: Origin = OWN
 
+    def __post_init__(self) -> None:
+        """Raise PluginError for what would break the lists of all plugins."""
+        arguments = getattr(self, "arguments", {})
+        for text in (self.name, self.description, *arguments, *arguments.values()):
+            if not isinstance(text, str):
+                raise PluginError(f"{self.name!r} was registered with {text!r}, which is no text")
+
     @property
     def key(self) -> Any:
         """The key in the registry."""
@@ -170,6 +177,7 @@ class MetricRegistration(Registration["Metric"]):
     def __post_init__(self) -> None:
         from harness.contracts.benchmark import Metric
 
+        super().__post_init__()
         if not isinstance(self.factory, Metric):
             raise PluginError(
                 f"{self.name!r} was registered with {self.factory!r}, which is no Metric",
@@ -204,6 +212,7 @@ class DataToolRegistration(ByName[Callable[[], "DataTool"]]):
     command: str = DATA
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.command in TAKEN or not COMMAND.fullmatch(self.command):
             taken = "a command of the harness itself, " if self.command in TAKEN else ""
             raise PluginError(

@@ -149,6 +149,15 @@ def test_a_missing_respondent_names_those_there_are(site):
             "Argument(s) {'registre'} are declared in the hookimpl but can not be found in the "
             "hookspec",
         ),
+        *(
+            (f"from harness import hookimpl\n@hookimpl\ndef register_models(register):\n    {call}",
+             f"PluginError: {line}, which is no text")
+            for call, line in (
+                ("register(5, str)", "5 was registered with 5"),
+                ("register('x', str, description=7)", "'x' was registered with 7"),
+                ("register('x', str, arguments={'n': 7})", "'x' was registered with 7"),
+            )
+        ),
         (
             "from harness import hookimpl\n@hookimpl\ndef register_models(register):\n"
             "    register('half', str)\n    1 / 0",

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -168,8 +168,10 @@ def is_strict(schema: Any) -> bool:
     if not isinstance(schema, Mapping):
         return True
     is_object = "properties" in schema or schema.get("type") == "object"
-    whole = set(schema.get("properties", {})) == set(schema.get("required", ()))
-    if is_object and not (whole and schema.get("additionalProperties") is False):
+    if is_object and not (
+        schema.get("additionalProperties") is False
+        and set(schema.get("properties", {})) == set(schema.get("required", ()))
+    ):
         return False
     return all(is_strict(part) for part in schema.values())
 
@@ -417,7 +419,7 @@ def read_logprobs(found: object) -> tuple[TokenLogprob, ...] | None:
                 _logprob(
                     one["token"],
                     one["logprob"],
-                    {other["token"]: other["logprob"] for other in one.get("top_logprobs") or ()},
+                    [(top["token"], top["logprob"]) for top in one.get("top_logprobs") or ()],
                 )
                 for one in found["content"]
             )
@@ -425,15 +427,17 @@ def read_logprobs(found: object) -> tuple[TokenLogprob, ...] | None:
             # Without alternatives, the field is null or holds an empty object for each token.
             tops = found.get("top_logprobs") or ()
             pairs = zip(found["tokens"], found["token_logprobs"], strict=True)
-            return tuple(_logprob(*pair, top or {}) for pair, top in zip_longest(pairs, tops))
+            return tuple(
+                _logprob(*pair, (top or {}).items()) for pair, top in zip_longest(pairs, tops)
+            )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None
     return None
 
 
-def _logprob(token: Any, value: Any, top: Mapping[Any, Any]) -> TokenLogprob:
+def _logprob(token: Any, value: Any, top: Iterable[tuple[Any, Any]]) -> TokenLogprob:
     """A token with its logprob and its alternatives; TypeError for what is none."""
-    pairs = [(token, value), *top.items()]
+    pairs = [(token, value), *top]
     for text, number in pairs:
         usable = isinstance(number, int | float) and not isinstance(number, bool)
         if not (usable and isinstance(text, str) and math.isfinite(number)):

@@ -11,6 +11,7 @@ from harness_models.openai_args import (
     read_each,
     tokens_field_of,
 )
+from harness_models.openai_wire import read_logprobs
 
 from harness.base.errors import UsageError
 from harness.contracts.identity import Identity
@@ -332,6 +333,8 @@ CHAT_LOGPROBS = {
         {"token": "k", "logprob": 0, "bytes": None, "top_logprobs": []},
     ]
 }  # fmt: skip
+PARTS = [{"token": "�", "logprob": -1.0}, {"token": "�", "logprob": -2.0}]
+"""Two tokens of halves of characters, which have one text."""
 
 TEXT_LOGPROBS = {
     "tokens": ["o", "k"], "token_logprobs": [-0.5, 0], "text_offset": [0, 1],
@@ -358,6 +361,11 @@ async def test_logprobs_come_back_where_they_are_asked_for(server, endpoint, sen
     assert reply.logprobs == KEPT
     assert {name: server.requests[0][name] for name in sent} == sent
     assert identity(given).details["logprobs"] == 2
+
+
+def test_alternatives_with_one_text_are_all_kept():
+    (token,) = read_logprobs({"content": [{**PARTS[0], "top_logprobs": PARTS}]}) or ()
+    assert token.top == (("�", -1.0), ("�", -2.0))
 
 
 async def test_a_server_that_sends_no_logprobs_is_reported_once_and_counted(server):

@@ -73,6 +73,7 @@ def test_a_schema_is_sent_only_when_the_run_is_structured():
     [
         ({"type": "string"}, True),
         ({"type": "object"}, False),
+        ({"type": "string", "default": {"required": None}}, True),
         ({"properties": {"a": {}}, "required": ["a"], "additionalProperties": False}, True),
         ({"properties": {"a": {}}, "required": [], "additionalProperties": False}, False),
         ({"anyOf": [{"type": "null"}, {"type": "object", "properties": {}}]}, False),

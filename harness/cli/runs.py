@@ -28,7 +28,6 @@ from harness.cli.command import (
 )
 from harness.cli.run_options import run_setting
 from harness.cli.settings import entries
-from harness.registry import ANY_BENCHMARK
 from harness.reporting.text import clean_text, counted
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import BATCHES, RunFolder
@@ -222,11 +221,11 @@ class NamedRun:
 
 
 def open_runs(
-    named: Sequence[str], only: str | None, tags: Mapping[str, str], *, of: str = ANY_BENCHMARK
+    named: Sequence[str], only: str | None, tags: Mapping[str, str], *, benchmarks: bool = True
 ) -> list[NamedRun]:
     """The named runs, each folder once; a run that cannot be opened has its error.
 
-    Their tasks are those of the benchmark `of`, or the `only` one.
+    Unless told otherwise, they have the benchmarks of their tasks, or of the `only` one.
     """
     from harness.registry import load_plugins
 
@@ -247,12 +246,11 @@ def open_runs(
     held = {name for _, _, manifest in opened(runs) for name in manifest.tasks}
     if only is not None and held:
         one_of(only, sorted(held), f"the run has no task {only!r}")
-    for run, _, manifest in opened(runs):
+    for run, _, manifest in opened(runs) if benchmarks else ():
         for name, entry in manifest.tasks.items():
-            benchmark = entry.task().benchmark
-            if only in (None, name) and of in (ANY_BENCHMARK, benchmark):
+            if only in (None, name):
                 with errors_to(run.errors.append):
-                    run.benchmarks[name] = load_plugins().benchmark(benchmark)
+                    run.benchmarks[name] = load_plugins().benchmark(entry.task().benchmark)
     return label_runs(runs)
 
 

@@ -461,17 +461,17 @@ def _analyse(
     from harness.scoring.score_run import Unfinished
 
     of = _describe_benchmark(registration.benchmark)
-    chosen = open_runs(runs, None, {}, of=registration.benchmark)
+    chosen = open_runs(runs, None, {}, benchmarks=False)
     first: dict[str, Path] = {}
+    names: dict[str, str] = {}
     for run, folder, manifest in opened(chosen):
         place = first.setdefault(manifest.run_id, folder.path.resolve())
         if place != folder.path.resolve():
             problem = f"this run is left out: it is a copy of {place}"
             run.errors.append(Copied(problem, where=str(folder.path)))
-            run.benchmarks = {}
+            continue
         run.label = manifest.label  # `told_apart` sees only the runs with a task in the analysis
-        _read_tasks(run, folder, manifest, task)
-    names = dict.fromkeys(name for run in chosen for name in run.benchmarks)
+        names |= _read_tasks(run, folder, manifest, task, of=registration.benchmark)
     for name in task if names else ():
         one_of(name, names, f"the run has no task of {of} named {name!r}")
     left_out = [error for run in chosen for error in run.errors]
@@ -496,12 +496,19 @@ def _analyse(
     return report, document, codes[-1] if codes else 0
 
 
-def _read_tasks(run: NamedRun, folder: RunFolder, manifest: Manifest, only: Sequence[str]) -> None:
-    """Add the finished tasks of a run that an analysis is given, and an error for each other."""
+def _read_tasks(
+    run: NamedRun, folder: RunFolder, manifest: Manifest, only: Sequence[str], *, of: str
+) -> dict[str, str]:
+    """Add the finished tasks of a run that an analysis is given, and an error for each other.
+
+    The result are all of its tasks `of` a benchmark, with their benchmarks.
+    """
     from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
     from harness.tasks.repeats import task_and_repeat
 
-    for name in run.benchmarks:
+    named = {name: entry.task().benchmark for name, entry in manifest.tasks.items()}
+    fitting = {name: one for name, one in named.items() if of in (ANY_BENCHMARK, one)}
+    for name, benchmark in fitting.items():
         # Repeats of a task are not tasks of their own: without --task, the first is analysed.
         if name not in only if only else task_and_repeat(name)[1] > 1:
             continue
@@ -513,7 +520,9 @@ def _read_tasks(run: NamedRun, folder: RunFolder, manifest: Manifest, only: Sequ
                     found=f"stages with items that have no record: {', '.join(open_stages)}",
                     hint=how_to_finish(manifest),
                 )
+            run.benchmarks[name] = load_plugins().benchmark(benchmark)
             run.read(name)
+    return fitting
 
 
 def _describe_benchmark(benchmark: str) -> str:

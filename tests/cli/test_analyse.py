@@ -146,6 +146,27 @@ def test_a_task_of_another_benchmark_is_not_looked_at(scored_run, printed):
     assert "odd" not in said.out + said.err
 
 
+def test_only_an_asked_task_needs_its_benchmark(scored_run, printed):
+    manifest = scored_run.manifest()
+    tasks = {**manifest.tasks, "odd": make_entry(make_task("odd", benchmark="of nobody"))}
+    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
+    run = str(scored_run.path)
+    assert "nobody" not in printed("analyse", "forest", run, "--task", "toy").err
+    err = printed("analyse", "forest", run, "--task", "odd", code=1).err
+    assert "no plugin offers the benchmark 'of nobody'" in err
+
+
+def test_a_task_that_cannot_be_read_keeps_no_other_from_being_scored(scored_run, printed):
+    manifest = scored_run.manifest()
+    entry = manifest.tasks["later"]
+    torn = msgspec.structs.replace(entry, definition={**entry.definition, "metrics": 5})
+    tasks = {**manifest.tasks, "later": torn}
+    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
+    said = printed("score", str(scored_run.path), code=1)
+    assert "1 task scored" in said.out
+    assert "later, in manifest.json: the manifest of the run defines a task" in said.err
+
+
 def test_tasks_that_cannot_be_used_are_an_error_that_names_what_there_was(kept_run, printed):
     err = printed("analyse", "toy-long", str(kept_run.path), code=1).err
     assert "the runs have no task that 'toy-long'" in err

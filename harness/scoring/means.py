@@ -160,11 +160,11 @@ def _means(
                 statistic = owner.benchmark.metrics[metric].statistic
                 units = owner.units(metric).values()
                 parts.append(part_of(units, statistic=statistic, weight=weight))
+            how, seed = owner.task.interval, owner.manifest.seed
+            drawn = interval_of_mean(parts, name=mean.name, metric=metric, seed=seed, how=how)
         except HarnessError as error:
             yield msgspec.structs.replace(mean, no_interval=str(error).splitlines()[0])
             continue
-        how, seed = owner.task.interval, owner.manifest.seed
-        drawn = interval_of_mean(parts, name=mean.name, metric=metric, seed=seed, how=how)
         if isinstance(drawn, Interval):
             ends = drawn.low, drawn.high
             yield msgspec.structs.replace(mean, interval=ends, confidence=how.confidence)

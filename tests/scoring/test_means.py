@@ -119,6 +119,18 @@ def test_scores_that_cannot_be_had_leave_the_mean_without_an_interval(tmp_path):
     assert (mean.value, mean.interval, mean.no_interval) == (0.5, None, "no scores of easy")
 
 
+def test_a_statistic_that_fails_in_a_draw_leaves_the_mean_without_an_interval(
+    tmp_path, monkeypatch
+):
+    def fails(values: Any) -> float:
+        raise KeyError("no such value")
+
+    monkeypatch.setitem(BENCHMARK.metrics, "hits", Metric(description="", statistic=fails))
+    (mean,) = Stored(tmp_path, {"easy": EASY, "hard": HARD}, both=("easy", "hard")).means()
+    assert (mean.value, mean.interval) == (0.5, None)
+    assert "fails: the statistic of a metric failed" in mean.no_interval
+
+
 def part(by_user: dict[int, list[float]], **more: Any) -> Part:
     values = [value for each in by_user.values() for value in each]
     users = [user for user, each in by_user.items() for _ in each]

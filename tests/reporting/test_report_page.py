@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64decode
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -20,6 +21,7 @@ from harness.reporting.html.page import MOST_ROWS, SVG, image_of, page_html, tab
 from harness.reporting.html.picture import Axis, result_rows
 from harness.reporting.html.provenance import command_of
 from harness.reporting.html.results import Result, Rule, Value
+from harness.reporting.html.sections import values_table
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b"
 SHOWN = "<script>alert(1)</script>\\u202e\\x1b"
@@ -101,6 +103,11 @@ def result(name="t", *, members=(), rules=(), published=(), higher=True, **value
         values={label: one if isinstance(one, Value) else Value(value=one, of=40)
                 for label, one in values.items()},
     )  # fmt: skip
+
+
+def test_a_value_without_a_metric_has_no_arrow():
+    unscored = replace(result(a=Value(why="not scored")), metric="")
+    assert values_table([unscored]).rows[0][:3] == ["t", "", "a"]
 
 
 def test_a_row_names_its_metric_in_words_and_what_is_missing():

@@ -37,7 +37,7 @@ def values_table(results: Sequence[Result]) -> Table:
     """What the picture shows, in numbers: a row for each value."""
     rows: list[tuple[Cell, ...]] = []
     for one in results:
-        metric = metric_name(one.metric, one)
+        metric = metric_name(one.metric, one) if one.metric else ""
         for label, value in one.values.items():
             ends = value.interval or (None, None)
             run = f"{label} ×{value.repeats}" if value.repeats > 1 else label

@@ -327,7 +327,7 @@ def _identity_of(manifest: Manifest, role: str, path: Path) -> dict[str, Any]:
     """The recorded identity of the model that had a role in a run."""
     roles = [(name.rpartition("/")[2], one.identity) for name, one in manifest.roles.items()]
     problem = f"no model had the role {role!r} in this run"
-    known = [name for name, identity in roles if "model" in identity]
+    known = dict.fromkeys(name for name, identity in roles if "model" in identity)
     one_of(role, known, problem, where=str(path), listed="role= one of {}")
     played = [identity.get("model") for name, identity in roles if name == role]
     each = {msgspec.json.encode(model, order="sorted"): model for model in played}

@@ -2,11 +2,14 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from builders.texts import read_json_lines, write_json_lines
+from harness_models.replay import _identity_of
 
+from harness.base.errors import UsageError
 from harness.testing import FaultyServer, faults
 
 FAULTS = (
@@ -136,3 +139,11 @@ def test_a_file_of_recorded_replies_answers(harness, live, replayed):
     assert twice.code == 2
     assert f"replies.jsonl:{len(lines) + 1}: a recorded reply cannot be used" in twice.err
     assert "a different answer to the question of line 1" in twice.err
+
+
+def test_a_role_of_several_tasks_is_listed_once():
+    entry = SimpleNamespace(identity={"model": {"name": "m"}})
+    run: Any = SimpleNamespace(roles={f"{task}/candidate": entry for task in "ab"})
+    with pytest.raises(UsageError) as caught:
+        _identity_of(run, "canddate", Path("run"))
+    assert caught.value.expected == "role= one of candidate"

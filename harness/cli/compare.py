@@ -258,11 +258,13 @@ def _compared(
         for error in found.skipped:
             print_error(str(error))
     if not found.compared and not found.failed:
+        alone = args.oracle or args.export_oracle
+        written = args.output or args.export_oracle
         found.failed.append(
             DataError(
-                "there is nothing to compare; no file was written",
-                expected="at least two runs that finished the same task; with --oracle or "
-                "--export_oracle, one run of a benchmark with an oracle",
+                "there is nothing to compare" + ("; no file was written" if written else ""),
+                expected="at least two runs that finished the same task"
+                + (", or one run of a benchmark with an oracle" if alone else ""),
             )
         )
     for each in [*found.compared]:

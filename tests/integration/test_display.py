@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,12 @@ class Terminal:
         end = time.monotonic() + timeout
         while not any(seen in line for line in plain(self.text)):
             assert self._read(end), f"not seen: {seen!r}"
+
+    def read_while(self, holds: Callable[[], bool], *, timeout: float = 60) -> None:
+        """Read on while this holds: a command whose terminal nobody reads stands still."""
+        end = time.monotonic() + timeout
+        while holds():
+            assert self._read(end), "it ended"
 
     def ended(self, *, timeout: float = 60) -> int:
         """Read all that the process writes until it ends; its exit code."""
@@ -142,7 +149,7 @@ def test_the_picture_is_drawn_over_itself_while_the_run_goes_on(terminal, harnes
 def test_an_interrupted_run_gives_the_terminal_back(terminal, harness, serve, times):
     server = serve(harness, latency=0.5, faults=lambda _: SILENCE if times == 2 else None)
     shown = terminal(*asked(harness, "--concurrency", "4")[3:])
-    harness.wait_until(lambda: server.count >= 4)
+    shown.read_while(lambda: server.count < 4)
     shown.read_until("▸ interests/name")
     shown.process.send_signal(signal.SIGINT)
     shown.read_until("finishing the calls in flight; press Ctrl-C again")

@@ -1,25 +1,21 @@
 """Processes that tests start."""
 
-import json
 import os
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing, redirect_stdout
+from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from simulated.kept import replies_in
 
 
 def questions_saved(run, server):
     """The digests of the questions whose replies the folder of a run that was killed holds."""
-    file = (run / "answers.sqlite").resolve()
-    with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as opened:
-        rows = opened.execute("SELECT value FROM replies").fetchall()
-    answers = [json.loads(value)["answer"] for (value,) in rows]
+    answers = [saved["answer"] for saved in replies_in(run / "answers.sqlite")]
     numbers = {int(one["reply"]["id"].rpartition("-")[2]) for one in answers if one["reply"]}
     return {one.digest for one in list(server.asked) if one.number in numbers}
 

@@ -1,4 +1,4 @@
-"""People's labels for the decisions of judges: read from files, and their majority.
+"""People's labels for the decisions of judges: their majority, and how far two agree.
 
 A row has an `item`, as `harness show --sample` names it, and a `label`: yes or no for an option
 that may be selected, a class for a text. If the item has several decisions, `task`, `stage`,
@@ -13,12 +13,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+import msgspec
+
 from harness.analysis.user_tables import table
 from harness.contracts.task import Column
 
 if TYPE_CHECKING:
     from harness.base.errors import DataError
+    from harness.contracts.report import Cell
     from harness.data import Table
+    from harness.scoring.finished_task import FinishedTask
 
 MEANING = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 ANYBODY = ""
@@ -29,6 +33,9 @@ NARROWING = ("task", "stage", "question", "option")
 
 Label: TypeAlias = bool | str
 """The label of an option (whether it is selected) or of a text (its class)."""
+
+Pairs: TypeAlias = Sequence[tuple[Label, Label, str]]
+"""Both labels of each thing, with the user that it is about."""
 
 ThingT = TypeVar("ThingT")
 LabelT = TypeVar("LabelT", bound=Label)
@@ -183,3 +190,21 @@ def _plain(value: Any) -> str:
     # Many tools write a column of whole numbers with gaps as decimals.
     whole = isinstance(value, float) and value.is_integer()
     return str(int(value) if whole else value).strip()
+
+
+def kappa_cells(
+    both: Pairs, task: FinishedTask, *, seed: int
+) -> tuple[tuple[Cell, ...], list[str]]:
+    """The share of equal labels in %, Cohen's κ, and its interval over users as text."""
+    from harness.scoring.stats import Interval, Undefined, agreement_of, kappa_interval
+
+    first, second, users = zip(*both, strict=True) if both else ((), (), ())
+    found = agreement_of(first, second)
+    share = 100 * found.same / found.n if found.n else None
+    if isinstance(found.kappa, Undefined):
+        return (share, None, None), [f"no κ: {found.kappa.reason}"]
+    settings = msgspec.structs.asdict(task.task.interval)
+    drawn = kappa_interval(first, second, users, seed=seed, **settings)
+    if not isinstance(drawn, Interval):
+        return (share, found.kappa, None), [f"no interval: {drawn.reason}"]
+    return (share, found.kappa, f"{drawn.low:.2f} to {drawn.high:.2f}"), []

@@ -175,13 +175,13 @@ def compare_tasks(
         try:
             repeated = task_and_repeat(name)[0]
             main = (*asked,) if metrics else main_of(of_runs[0], known[name])
-            base: Any = against.get(repeated) if isinstance(against, Mapping) else against
+            base: str | Mapping[str, str] | None = (
+                against.get(repeated) if isinstance(against, Mapping) else against
+            )
             if base is None and len(of_runs) > 2 and not everything:
                 # All repeats of a task are compared with the same runs, so that their mean is too.
                 base = best.setdefault(repeated, best_runs(of_runs, main))
-            first = all(
-                task_and_repeat(each.comparison.task)[0] != repeated for each in found.compared
-            )
+            earlier = {task_and_repeat(each.comparison.task)[0] for each in found.compared}
             compared = compare(
                 of_runs,
                 file=oracle,
@@ -189,7 +189,7 @@ def compare_tasks(
                 only=() if everything and not metrics else tuple(dict.fromkeys((*main, *further))),
                 all_pairs=everything,
                 against=base,
-                by=by if first else None,
+                by=None if repeated in earlier else by,
             )
             found.compared.append(compared)
         except HarnessError as error:

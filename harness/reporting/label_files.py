@@ -16,16 +16,13 @@ from harness.runs.atomic_files import atomic_write, make_folder
 def csv_bytes(
     columns: Sequence[str], rows: Iterable[Mapping[str, str]], *, lines: bool = False
 ) -> bytes:
-    """Rows of those columns as a CSV file; line ends in texts stay if `lines` is true.
-
-    No spreadsheet takes a text for a formula.
-    """
+    """Rows of those columns as CSV without formulas; line ends in texts stay if `lines` is true."""
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        texts = {name: text if lines else clean_text(text) for name, text in row.items()}
-        writer.writerow({name: safe_text(text) for name, text in texts.items()})
+        shown = row if lines else {name: clean_text(text) for name, text in row.items()}
+        writer.writerow({name: safe_text(text) for name, text in shown.items()})
     return file.getvalue().encode()
 
 

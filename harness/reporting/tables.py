@@ -583,9 +583,10 @@ class _Rows:
         yield from rows
 
     def _of_summary(self, name: str, summary: TaskSummary | None) -> Iterator[_Row]:
-        shown = main_metrics(summary.main, summary.metrics) if summary else ()
-        for metric in shown:
-            result = summary.metrics[metric]  # type: ignore[union-attr]
+        if summary is None:
+            return
+        for metric in main_metrics(summary.main, summary.metrics):
+            result = summary.metrics[metric]
             yield _row(name, metric, result, result.units_behind, missing_cell(result))
             name = ""
 

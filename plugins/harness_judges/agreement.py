@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from harness.analysis.human_labels import HumanLabels, Label, majority_of, read_human_labels
-from harness.analysis.rater_agreement import kappa_cells
+from harness.analysis.human_labels import (
+    HumanLabels,
+    Label,
+    kappa_cells,
+    majority_of,
+    read_human_labels,
+)
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet

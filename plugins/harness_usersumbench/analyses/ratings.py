@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
-from harness.analysis.human_labels import labels_by_rater, read_human_labels
-from harness.analysis.rater_agreement import Pairs, kappa_cells
+from harness.analysis.human_labels import Pairs, kappa_cells, labels_by_rater, read_human_labels
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet

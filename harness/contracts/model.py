@@ -238,6 +238,10 @@ class Model(ABC):
     """The files that its keys come from, as the user names them. Another machine may lack them:
     `harness.base.key_files.key_text(file)` reads them there as well."""
 
+    writes: bool = True
+    """Whether it writes its replies, token by token; false for one that looks them up. Forecasts
+    count only what models write."""
+
     takes_batches: bool = False
     """Whether requests may also be sent as lines of a file: see `batch_line`, `read_batch`."""
 

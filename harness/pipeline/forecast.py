@@ -100,8 +100,9 @@ class RoleForecast(msgspec.Struct, frozen=True, kw_only=True):
     """The calls of one role of one stage.
 
     `label` is the name of the model or judge. `most_completion_tokens` assumes every completion at
-    its token limit. `first_prompt` is empty where the rehearsal did not reach the stage. `cost` is
-    None without prices, or where a model's price is not known.
+    its token limit. `writes` is false for models that look answers up: they have no completions,
+    and are in no sum. `first_prompt` is empty where the rehearsal did not reach the stage. `cost`
+    is None without prices, or where a model's price is not known.
     """
 
     role: str
@@ -109,6 +110,7 @@ class RoleForecast(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     prompt_tokens: int
     most_completion_tokens: int
+    writes: bool = True
     first_prompt: tuple[Message, ...] = ()
     cost: ExpectedCost | None = None
 
@@ -117,14 +119,15 @@ class StageForecast(msgspec.Struct, frozen=True, kw_only=True):
     """The items and calls of one stage of a task.
 
     `exact` is true where the items were counted in the data, and false where they were extrapolated
-    from the items per user in the rehearsal. `a_user` then holds the fewest and the most items of
-    one rehearsed user, or None where items are not about single users. If every answer can be read
-    at once, the calls lie between `least_calls` and `most_calls`.
+    from the items per user in the rehearsal; `items` is None where the rehearsal reached none.
+    `a_user` holds the fewest and the most items of one rehearsed user, or None where items are not
+    about single users. If every answer can be read at once, the calls of all roles together lie
+    between `least_calls` and `most_calls`.
     """
 
     task: str
     stage: str
-    items: int
+    items: int | None
     exact: bool
     least_calls: int
     most_calls: int
@@ -364,7 +367,7 @@ def _forecast(
     baseline: _RecordingBaseline,
 ) -> StageForecast:
     stage, seen = context.stage, len(rehearsed)
-    a_user = None
+    exact, a_user = stage_users.items is not None, None
     if stage_users.items is not None:
         items, least, most = stage_users.items
     else:
@@ -382,12 +385,14 @@ def _forecast(
     roles = []
     for binding in asking:
         asked = baseline.asked[stage.name, binding.role]
+        writes = any(model.writes for model in binding.models)
         role = RoleForecast(
             role=binding.role,
             label=binding.shown or binding.label,
             calls=asked.calls,
             prompt_tokens=asked.characters // CHARACTERS_A_TOKEN,
-            most_completion_tokens=asked.completion,
+            most_completion_tokens=asked.completion if writes else 0,
+            writes=writes,
             first_prompt=asked.first,
         )
         roles.append(_scaled_role(role, items, seen))
@@ -398,8 +403,8 @@ def _forecast(
     return StageForecast(
         task=full.task.name,
         stage=stage.name,
-        items=items,
-        exact=stage_users.items is not None,
+        items=items if seen or exact or not stage_users.everyone else None,
+        exact=exact,
         least_calls=least,
         most_calls=most,
         roles=_with_costs(full, roles, (least, most)),

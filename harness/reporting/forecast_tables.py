@@ -14,7 +14,7 @@ from rich.text import Text
 from harness.contracts.report import Cell, Report, Sheet
 from harness.pipeline.forecast import ExpectedCost, Forecast, RoleForecast, all_together
 from harness.pipeline.suite import SuiteRun
-from harness.reporting.grid import Row, grid, indented, result_console, room_on, show
+from harness.reporting.grid import INDENT, Row, grid, indented, result_console, room_on, show
 from harness.reporting.run_lines import UNKNOWN, money
 from harness.reporting.text import clean_text, count
 from harness.tasks.repeats import task_and_repeat
@@ -53,34 +53,53 @@ def _calls(forecast: Forecast, width: int | None) -> list[Text]:
         heads += ["cost, at most", "cost bounds"]
     rows: list[Row] = []
     for stage in forecast.stages:
-        items = f"{stage.items:,}" if stage.exact else f"~{stage.items:,}"
+        items = UNKNOWN if stage.items is None else f"{'' if stage.exact else '~'}{stage.items:,}"
         name = clean_text(f"{stage.task}, {stage.stage}")
+        bounds = f"{stage.least_calls:,} to {stage.most_calls:,}"
         if not stage.roles:
             free = ("0", "0") if priced else ()
             rows.append((f"{name}, by rule", items, "0", "0", "0", "0", *free))
-        bounds = f"{stage.least_calls:,} to {stage.most_calls:,}"
-        for number, role in enumerate(stage.roles):
-            cost = (UNKNOWN, UNKNOWN)
-            if role.cost is not None:
-                bound = f"{money(role.cost.least)} to {money(role.cost.most)}"
-                cost = (money(role.cost.at_most), bound)
-            asked = (f"~{role.calls:,}", "together" if number else bounds)
+        elif stage.items is None:
+            roles = ", ".join(clean_text(role.role) for role in stage.roles)
+            rows.append((f"{name}, {roles}", *(UNKNOWN,) * (len(heads) - 1)))
+            continue
+        elif len(stage.roles) > 1:
+            # The bounds are those of all roles together.
+            rows.append((name, items, f"~{_sums(stage.roles)[0]:,}", bounds))
+            name, items, bounds = INDENT + name, "", ""
+        for role in stage.roles:
             tokens = (f"~{count(role.prompt_tokens)}", count(role.most_completion_tokens))
-            name_of_role = f"{name}, {clean_text(role.role)}"
-            rows.append((name_of_role, items, *asked, *tokens, *(cost if priced else ())))
+            row = [f"{name}, {clean_text(role.role)}", items, f"~{role.calls:,}", bounds, *tokens]
+            if priced and role.cost is not None:
+                least, most = money(role.cost.least), money(role.cost.most)
+                row += [money(role.cost.at_most), f"{least} to {most}"]
+            elif priced:
+                row += [UNKNOWN, UNKNOWN]
+            rows.append(row)
     return grid(heads, rows, numbers=len(heads) - 1, width=width, cut=False)
 
 
 def _total_lines(forecast: Forecast) -> Iterator[str]:
+    """The sums over what models write, and what is not in them."""
     roles = [role for stage in forecast.stages for role in stage.roles]
+    looked_up = [role for role in roles if not role.writes]
+    unknown = [stage for stage in forecast.stages if stage.items is None and stage.roles]
     if len(roles) > 1:
-        least = sum(stage.least_calls for stage in forecast.stages if stage.roles)
-        most = sum(stage.most_calls for stage in forecast.stages if stage.roles)
-        calls, prompts, completions = _sums(roles)
+        written = [stage for stage in forecast.stages if any(role.writes for role in stage.roles)]
+        least = sum(stage.least_calls for stage in written)
+        most = sum(stage.most_calls for stage in written)
+        calls, prompts, completions = _sums([role for role in roles if role.writes])
         yield (
             f"in total ~{calls:,} calls ({least:,} to {most:,}), ~{count(prompts)} tokens in, "
             f"at most {count(completions)} out"
         )
+    if looked_up:
+        names = ", ".join(dict.fromkeys(clean_text(role.role) for role in looked_up))
+        calls = sum(role.calls for role in looked_up)
+        yield f"not in the total: ~{calls:,} calls of {names}, which looks its answers up"
+    for stage in unknown:
+        name = clean_text(f"{stage.task}, {stage.stage}")
+        yield f"not in the total: {name}, as the rehearsal has no items for it"
 
 
 def _sums(of: Sequence[RoleForecast | ModelForecast]) -> tuple[int, int, int]:
@@ -130,7 +149,7 @@ def forecast_rows(found: Iterable[tuple[str, int, Forecast]]) -> list[ModelForec
         roles = [role for stage in forecast.stages for role in stage.roles]
         costs = [role.cost for role in roles if role.cost is not None]
         priced = forecast.currency is not None and len(costs) == len(roles)
-        calls, prompts, completions = _sums(roles)
+        calls, prompts, completions = _sums([role for role in roles if role.writes])
         rows.append(
             ModelForecast(
                 model=name,

@@ -67,6 +67,12 @@ def all_together(upstreams, people, options):
     return [Item(id="all", user="everybody") for _ in list(upstreams["talk"])[:1]]
 
 
+def of_many(upstreams, people, options):
+    return [
+        Item(id=record.id, user=record.user) for record in upstreams["talk"] if len(people) > 9
+    ]
+
+
 def load(dataset, options):
     table = dataset.table()
     chosen = set(dataset.choose(row["id"] for _, row in table.rows()))
@@ -105,6 +111,7 @@ STAGES = (
         prompts=("talk",), calls=Calls(least=1, most=1),
     ),
     Stage("union", item=Item, value=int, items=all_together, work=count, after=("talk",)),
+    Stage("seldom", item=Item, value=int, items=of_many, work=count, after=("talk",)),
 )
 
 
@@ -171,6 +178,8 @@ async def test_items_of_first_stages_are_counted_and_later_ones_carried_over(for
         ("differ", stages["differ"].items, False),
         ("insist", 120, True),
         ("union", stages["union"].items, False),
+        # None of a rehearsal of five people says nothing of 120.
+        ("seldom", None, False),
     ]
     assert forecast.rehearsed_users == 5
 

@@ -14,7 +14,7 @@ from harness.pipeline.forecast import (
     StageForecast,
     expected_cost,
 )
-from harness.reporting.forecast_tables import print_forecast
+from harness.reporting.forecast_tables import forecast_rows, print_forecast
 
 CANDIDATE = RoleForecast(
     role="candidate",
@@ -79,24 +79,51 @@ estimated from:
 """)
 
 
+def rows_of(*stages, width=100):
+    """The rows of the table and the lines of sums, each without its spaces."""
+    lines = [
+        " ".join(line.split()) for line in printed(replace(FORECAST, stages=stages), width=width)
+    ]
+    first = next(number for number, line in enumerate(lines) if line.startswith("───"))
+    return lines[first + 1 : lines.index("estimated from:")]
+
+
 def test_stages_with_several_roles_by_rule_and_unreached_have_rows_of_their_own():
-    both = replace(SUPPORT, roles=(JUDGE, replace(JUDGE, role="profiler")))
-    lines = printed(replace(FORECAST, stages=(both,)), width=100)
-    assert [" ".join(line.split()[4:8]) for line in lines if line.startswith("interests")] == [
-        "~1,200 1,200 to 1,200", "~1,200 together ~0 900",
+    both = replace(SUPPORT, roles=(JUDGE, replace(JUDGE, role="profiler", calls=900)))
+    assert rows_of(both) == [
+        "interests, support ~1,200 ~2,100 1,200 to 1,200",
+        "interests, support, judge ~1,200 ~0 900",
+        "interests, support, profiler ~900 ~0 900",
+        "in total ~2,100 calls (1,200 to 1,200), ~0 tokens in, at most 1.8k out",
     ]  # fmt: skip
     by_rule = replace(SUPPORT, roles=(), least_calls=0, most_calls=0)
-    lines = printed(replace(FORECAST, stages=(by_rule,)), width=100)
-    assert len(lines) == 7
-    assert lines[3].split() == [
-        "interests,", "support,", "by", "rule", "~1,200", "0", "0", "0", "0",
-    ]  # fmt: skip
-    unreached = replace(SUPPORT, roles=(replace(JUDGE, calls=0, first_prompt=()),))
-    lines = printed(replace(FORECAST, stages=(unreached,)))
-    assert lines[:2] == [
+    assert rows_of(by_rule) == ["interests, support, by rule ~1,200 0 0 0 0"]
+    unreached = replace(
+        SUPPORT, items=None, least_calls=0, most_calls=0,
+        roles=(replace(JUDGE, calls=0, most_completion_tokens=0, first_prompt=()),),
+    )  # fmt: skip
+    assert rows_of(NAME, unreached)[1:] == [
+        "interests, support, judge unknown unknown unknown unknown unknown",
+        "in total ~40 calls (40 to 120), ~13.0k tokens in, at most 41.0k out",
+        "not in the total: interests, support, as the rehearsal has no items for it",
+    ]
+    assert printed(replace(FORECAST, stages=(unreached,)))[:2] == [
         "── interests, support: judge (openai:llama) ──",
         "no prompt: no item of the rehearsal reached this stage",
     ]
+
+
+def test_what_is_looked_up_is_in_no_sum():
+    found = replace(JUDGE, role="retriever", calls=2625, most_completion_tokens=0, writes=False)
+    looked_up = replace(SUPPORT, least_calls=2625, most_calls=2625, roles=(found,))
+    assert rows_of(NAME, looked_up)[1:] == [
+        "interests, support, retriever ~1,200 ~2,625 2,625 to 2,625 ~0 0",
+        "in total ~40 calls (40 to 120), ~13.0k tokens in, at most 41.0k out",
+        "not in the total: ~2,625 calls of retriever, which looks its answers up",
+    ]
+    assert [
+        row.calls for row in forecast_rows([("m", 2, replace(FORECAST, stages=(NAME, looked_up)))])
+    ] == [80]
 
 
 def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names():

@@ -46,6 +46,8 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CatalogueModel(Model):
     """Answers with the titles nearest to queries; what is asked at the same time is one search."""
 
+    writes = False
+
     def __init__(
         self, folder: Path | None, details: dict[str, Any], embedder: Embedder,
         *, gpu: bool, concurrency: int,

@@ -61,7 +61,10 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Reply
 from harness.contracts.outcomes import CallFailed
 from harness.contracts.task import IntervalSpec
+from harness.pipeline.forecast import rehearse
+from harness.pipeline.settings import make_settings
 from harness.prompts import Templates
+from harness.registry import load_plugins
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import Columns
 from harness.scoring.finished_task import finished_task
@@ -698,6 +701,15 @@ DATA = SimpleNamespace(items="a" * 64, folder=Path("DATA"))
 def check(kind, **details):
     retriever = Identity(kind=kind, name="x", details=details)
     suits(DATA, Options(), {"candidate": Identity(kind="openai", name="y"), "retriever": retriever})
+
+
+async def test_a_dry_run_counts_no_completions_of_the_catalogue():
+    asked = {"tasks": "horizon_query", "model": "baseline", "data": "sample", "limit": 5}
+    forecast = await rehearse(make_settings(asked), load_plugins())
+    roles = {role.role: role for stage in forecast.stages for role in stage.roles}
+    assert roles["candidate"].writes and roles["candidate"].most_completion_tokens
+    retriever = roles["retriever"]
+    assert retriever.calls and not retriever.writes and not retriever.most_completion_tokens
 
 
 def test_only_a_catalogue_of_the_same_items_suits():

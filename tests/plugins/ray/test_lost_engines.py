@@ -68,7 +68,8 @@ GO = Path(__file__).parent / "go"
 
 
 def stand_still(asked):
-    GO.with_name(f"asked-{os.getpid()}").touch()
+    if asked.body["messages"][-1]["content"] != "Hello":
+        GO.with_name(f"asked-{os.getpid()}").touch()
     while asked.number == 4 and not GO.exists():
         time.sleep(0.05)
 
@@ -78,7 +79,8 @@ with FaultyServer(faults=stand_still, latency=0.05, port=int(sys.argv[1])):
 """
 """An engine that stands still at its fifth question until there is a file that says go.
 
-A file of its own says that it was asked, and so that it has started.
+A file of its own says that the run asked it, and so that it has started: each engine is greeted
+until it answers.
 """
 
 FILES = {

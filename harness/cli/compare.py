@@ -99,7 +99,8 @@ def compare(**options: Any) -> int:
             HarnessError(
                 "nothing was compared: the runs differ in more than their candidates",
                 expected="at least two runs that agree in the rest",
-                hint="--force compares them all the same, and marks what differs",
+                hint="repeat a run with the settings of the other, such as its --limit; --force "
+                "compares them all the same, and marks what differs",
             )
         ]
     print_error(*errors)

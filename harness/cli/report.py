@@ -82,10 +82,12 @@ def report(**options: Any) -> int:
                 expected="labels of the items that `harness analyse gist-export-labels` draws",
             )  # fmt: skip
     runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
-    unread = write_report(
+    says, unread = write_report(
         args.output, runs, only=args.task, title=args.title,
         samples=args.samples, labels=args.labels, by=args.by, rank=args.rank,
     )  # fmt: skip
+    if says:
+        print(clean_text(says))
     print(clean_text(f"{args.output} ({args.output.stat().st_size / 1_000_000:.1f} MB)"))
     sys.stdout.flush()
     print_error(*(error for run in runs for error in run.errors))
@@ -118,10 +120,11 @@ def write_report(
     option: str = OPTION,
     bases: Sequence[str] = (),
     rank: bool = False,
-) -> list[HarnessError]:
+) -> tuple[str, list[HarnessError]]:
     """Write the page about these runs, or of their ranks with `rank`.
 
-    Returns why some could not be opened; raises it if none could.
+    Returns the first words of the report, and why some runs could not be opened; raises that if
+    none could.
     """
     from harness.registry import load_plugins
     from harness.reporting.html.rank_page import rank_page
@@ -141,14 +144,14 @@ def write_report(
     ]  # fmt: skip
     said = [str(error) for error in unread]
     if rank:
-        page = rank_page(reported, title=title, unread=said)
+        page, says = rank_page(reported, title=title, unread=said), ""
     else:
-        page = report_page(
+        page, says = report_page(
             reported, load_plugins(), title=title, unread=said, samples=samples, labels=labels,
             by=by, bases=bases,
         )  # fmt: skip
     atomic_write(file, page.encode(), option=option)
-    return unread
+    return says, unread
 
 
 WRITERS = {

@@ -34,7 +34,8 @@ class NoneComparable(UsageError):
         super().__init__(
             f"no run of task {task!r} can be compared",
             found="; ".join(f"{each.label}: {', '.join(each.because)}" for each in refused),
-            hint="add --force to compare them anyway; they are marked then",
+            hint="repeat a run with the settings of the other, such as its --limit; --force "
+            "compares them all the same, and marks what differs",
         )
         self.task = task
         self.refused = refused

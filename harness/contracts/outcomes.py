@@ -3,6 +3,7 @@ replies into them."""
 
 from __future__ import annotations
 
+import re
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -112,9 +113,14 @@ FAMILIES = {
 
 
 def problem_in(detail: str) -> str:
-    """The line of a failure's detail that names the problem; skips the frames of a traceback."""
+    """The line of a failure's detail that names the problem; skips the frames of a traceback.
+
+    >>> problem_in("Traceback …\\n  File …\\nharness.base.errors.DataError: no row")
+    'DataError: no row'
+    """
     lines = reversed(detail.strip().splitlines())
-    return next((line for line in lines if not line[:1].isspace()), "")
+    problem = next((line for line in lines if not line[:1].isspace()), "")
+    return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", problem)
 
 
 def tag_of(failure: Failure) -> str:

@@ -44,31 +44,38 @@ def limits_of(task: Task, given: Mapping[str, float]) -> FailureLimits:
     return FailureLimits(**{**task.max_failures, **given})
 
 
-def how_to_ask_again(causes: Mapping[str, int], *, asks: bool = True) -> str:
+def how_to_ask_again(causes: Mapping[str, int], *, run: str, asks: bool = True) -> str:
     """What a user can do about failures of these causes, in a stage that asks somebody or nobody.
 
-    >>> how_to_ask_again({"truncated": 8, "schema": 1})[:42]
-    'most answers would be cut again at the sam'
+    >>> how_to_ask_again({"timeout": 8}, run="latest")
+    '`harness show latest --failures` lists them; repeat the command to ask these again'
     """
-    shown = "`harness show RUN --failures` lists the failures"
+    shown = f"`harness show {run} --failures` lists them"
     if not asks:
         return f"{shown}; repeat the command with another model in the role that answered"
-    if causes and max(causes, key=causes.__getitem__) == "truncated":
+    most = max(causes, key=causes.__getitem__, default="")
+    if most == "truncated":
         return (
-            f"most answers would be cut again at the same limit: {shown} and how to raise it for "
-            "the next command"
+            "most answers would be cut again at the same limit: "
+            f"{shown} and how to raise it for the next command"
         )
-    plain = f"as it is where no answer came ({', '.join(sorted(NO_ANSWER))})"
-    return f"{shown}; to ask again, repeat the command: {plain}, with --retry_failures for the rest"
+    if most[:1].isupper():  # the name of an exception
+        return f"{shown}; correct what raises {most}, then repeat the command"
+    if most in NO_ANSWER:
+        rest = ", with --retry_failures the others too" if set(causes) - NO_ANSWER else ""
+        return f"{shown}; repeat the command to ask these again{rest}"
+    return f"{shown}; repeat the command with --retry_failures to ask again"
 
 
 @dataclass(kw_only=True)
 class FailureWatch:
     """Counts a stage's failures by family and cause, and compares them with the limits.
 
-    Unreadable answers that are not `scored`, as of a profiler, count with those of judges.
+    Unreadable answers that are not `scored`, as of a profiler, count with those of judges. `run` is
+    the name of the run, as commands take it.
     """
 
+    run: str
     limits: FailureLimits
     total: int
     scored: bool = True
@@ -100,14 +107,14 @@ class FailureWatch:
         family = self._over(FEWEST_FAILURES) or "errors"
         causes = ", ".join(f"{cause} {count}" for cause, count in self.causes.most_common())
         limit = getattr(self.limits, family)
-        again = how_to_ask_again(self.causes, asks=self.asks)
+        again = how_to_ask_again(self.causes, run=self.run, asks=self.asks)
         return TooManyFailures(
             "too many items failed",
             where=label,
             found=f"{self.families[family]} of {self.total} by {family} ({causes})"
             + (f"; the first: {first}" if (first := self.first.get(family)) else ""),
             expected=f"at most {limit:.0%} (--max_failures {family}={limit:g})",
-            hint=f"all records are kept; {again}, or with a larger --max_failures to accept them",
+            hint=f"all records are kept; {again}; a larger --max_failures accepts the failures",
         )
 
     def _over(self, fewest: int) -> str | None:

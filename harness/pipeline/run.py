@@ -503,12 +503,12 @@ def _score_finished(session: Session) -> list[TaskSummary]:
             session.errors.append(error)
         else:
             summaries.append(summary)
-            session.errors += nothing_read(summary)
+            session.errors += nothing_read(summary, taken.folder.path.name)
     return summaries
 
 
-def nothing_read(summary: TaskSummary) -> Iterator[TooManyFailures]:
-    """An error for each stage of a task that has items and not one value."""
+def nothing_read(summary: TaskSummary, run: str) -> Iterator[TooManyFailures]:
+    """An error for each stage of a task of this run that has items and not one value."""
     for name, stage in summary.stages.items():
         if stage.items and not stage.done:
             yield TooManyFailures(
@@ -517,7 +517,7 @@ def nothing_read(summary: TaskSummary) -> Iterator[TooManyFailures]:
                 found=f"{stage.items} without one: "
                 + ", ".join(f"{cause} {count}" for cause, count in stage.failures.items()),
                 expected="a value of at least one item: these results measure nothing",
-                hint=how_to_ask_again(stage.failures, asks=bool(stage.roles)),
+                hint=how_to_ask_again(stage.failures, run=run, asks=bool(stage.roles)),
             )
 
 

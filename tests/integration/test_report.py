@@ -79,7 +79,9 @@ def test_the_verdict_and_the_differences_are_those_of_the_comparison(tmp_path, c
             for name, one in (("rules", "baseline"), ("same", model.spec))
         )  # fmt: skip
         page = reported(best, other)
-        capsys.readouterr()
+        says, file = capsys.readouterr().out.splitlines()
+        assert says.startswith("rules wins on interests. ") and says.endswith(" for 1 test.")
+        assert file.endswith("MB)")
         assert main(["compare", str(best), str(other), "--json"]) == 0
     (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
     (found,) = comparison["differences"]

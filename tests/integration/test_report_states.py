@@ -22,7 +22,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_runs_that_cannot_be_compared_say_why(small_run, tmp_path):
+def test_runs_that_cannot_be_compared_say_why(small_run, tmp_path, capsys):
     other = evaluate("interests", model="baseline", judge="lexical", data="sample", limit=3,
                      output_path=tmp_path, reuse="run", name="three").folder  # fmt: skip
     page = reported(small_run, other)
@@ -31,6 +31,9 @@ def test_runs_that_cannot_be_compared_say_why(small_run, tmp_path):
     assert re.search(r"(baseline|three) on interests: chosen users [23] against [23]",
                      page.texts["limits"])  # fmt: skip
     assert "differences" not in page.texts
+    said = capsys.readouterr().out
+    assert said.startswith("No two of these runs can be compared on a task. ")
+    assert re.search(r" (baseline|three) is not compared: chosen users [23] against [23]", said)
 
 
 def test_a_run_without_a_finished_task_says_how_far_it_came(small_run, tmp_path):

@@ -156,7 +156,7 @@ async def test_a_stop_while_items_are_made_is_heard_and_loses_nothing(house, scr
 
 
 def watch(total, failures, **limits):
-    watched = FailureWatch(limits=FailureLimits(**limits), total=total)
+    watched = FailureWatch(run="r-1", limits=FailureLimits(**limits), total=total)
     for failure in failures:
         watched.failed(tag_of(failure), failure.cause)
     return watched
@@ -188,18 +188,29 @@ def test_a_stage_stops_early_only_with_many_failures_that_settle_it():
     assert not watch(1000, [CallFailed("timeout")] * 100, calls=0.1).hopeless()
 
 
-def test_the_error_names_causes_the_limit_and_both_ways_on_unless_most_were_cut():
+def test_the_error_names_causes_the_limit_and_what_to_do_about_the_most_frequent_cause():
     failures = [UNREAD] * 6 + [Unreadable("schema")]
     text = str(watch(10, failures, parsing=0.5).error("t/name"))
     assert "t/name: too many items failed" in text
     assert "7 of 10 by parsing (no_json 6, schema 1)" in text
     assert "at most 50% (--max_failures parsing=0.5)" in text
-    assert "repeat the command: as it is where no answer came" in text
-    assert "with --retry_failures for the rest, or with a larger --max_failures" in text
-    mostly = [Unreadable("truncated")] * 6 + [UNREAD]
-    hint = watch(10, mostly, parsing=0.5).error("t/name").hint or ""
-    assert "would be cut again at the same limit" in hint
-    assert "--retry_failures" not in hint and "a larger --max_failures" in hint
+    assert "all records are kept; `harness show r-1 --failures` lists them; " in text
+    assert text.endswith(
+        "repeat the command with --retry_failures to ask again; a larger --max_failures accepts "
+        "the failures"
+    )
+
+    def to_do(*failures):
+        return watch(10, failures, parsing=0.0, calls=0.0, errors=0.0).error("t/name").hint or ""
+
+    assert "repeat the command to ask these again; a" in to_do(LATE, LATE)
+    rest = to_do(LATE, LATE, UNREAD)
+    assert "repeat the command to ask these again, with --retry_failures the others too; a" in rest
+    broken = to_do(Broken("PromptError"), Broken("PromptError"))
+    assert "correct what raises PromptError, then repeat the command; a" in broken
+    mostly = to_do(*[Unreadable("truncated")] * 6, UNREAD)
+    assert "would be cut again at the same limit" in mostly
+    assert "--retry_failures" not in mostly
 
 
 def test_a_stage_of_which_all_answers_were_cut_is_not_asked_again_at_the_same_limit():
@@ -215,17 +226,17 @@ def test_a_stage_of_which_all_answers_were_cut_is_not_asked_again_at_the_same_li
             ("silent", {"unread_check": 8}, {}),
         )
     }
-    cut, wrong, silent = nothing_read(make_summary("t", stages=stages))
+    cut, wrong, silent = nothing_read(make_summary("t", stages=stages), "r-1")
     assert "would be cut again" in cut.hint and "--retry_failures" not in cut.hint
-    assert wrong.hint.endswith("with --retry_failures for the rest")
+    assert wrong.hint.endswith("repeat the command with --retry_failures to ask again")
     # Nobody is asked in the third stage, so that its failures come from an earlier answer.
     assert silent.hint.endswith("repeat the command with another model in the role that answered")
 
 
 def test_an_unreadable_answer_that_is_not_scored_counts_as_a_judge_s_and_the_first_is_shown():
     limits = FailureLimits(parsing=1.0, judging=0.2)
-    candidate = FailureWatch(limits=limits, total=4)
-    profiler = FailureWatch(limits=limits, total=4, scored=False)
+    candidate = FailureWatch(run="r-1", limits=limits, total=4)
+    profiler = FailureWatch(run="r-1", limits=limits, total=4, scored=False)
     for watched in (candidate, profiler):
         watched.failed("unreadable", "empty", "Traceback …\nno text\n")
         watched.failed("unreadable", "empty", "another")

@@ -40,8 +40,9 @@ expected: one message after the other, not nested\
 """)),
     "{{ 1 // 0 }}": ("DIR/quiz/ask.user.j2:1", None,
         snapshot("the prompt cannot be rendered: ZeroDivisionError: integer division or modulo by zero")),
-    "{{ who }}": ("DIR/quiz/ask.user.j2:1", "no variables",
-        snapshot("the prompt needs the variable 'who', which was not given")),
+    "{{ who }}": ("DIR/quiz/ask.user.j2:1", None, snapshot(
+        "the prompt needs the variable 'who', which was not given (given: no variables)"
+    )),
 }  # fmt: skip
 
 

@@ -44,8 +44,9 @@ def report_page(
     labels: Sequence[str] = (),
     by: str | None = None,
     bases: Sequence[str] = (),
-) -> str:
-    """The report of these runs as one page; `unread` says which other runs could not be read.
+) -> tuple[str, str]:
+    """The report of these runs as one page, and its first words; `unread` says which other runs
+    could not be read.
 
     It shows so many `samples` of each task, else some that all tasks share. `labels` are files of
     people's labels, with which judges are compared. `by` is a slice of the data, within whose parts
@@ -64,7 +65,7 @@ def report_page(
     words = {**CAUSES, **{word: why for run in runs for task in run.tasks
                           for word, why in task.benchmark.words.items()}}  # fmt: skip
     samples = max(3, SAMPLES // max(len(tasks), 1)) if samples is None else samples
-    return page_html(
+    page = page_html(
         "report.j2",
         title=title or (", ".join(names) if len(names) <= NAMED else counted(len(runs), "run")),
         facts=facts, answer=answer, why=why, runs=names,
@@ -82,6 +83,8 @@ def report_page(
             for run in runs
         ],
     )  # fmt: skip
+    apart = [f"{run} is not compared: {why}." for run, why in found.apart]
+    return page, " ".join(filter(None, (answer, why, *apart)))
 
 
 def _answer(

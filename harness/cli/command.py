@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -211,11 +212,21 @@ def usage_error(error: click.UsageError) -> UsageError:
         problem = f"{_name(error.param)} is missing"
         if _name(error.param) == "RUN":
             hint = "`harness runs` lists the runs"
-        if isinstance(kind := error.param.type, click.Choice):
-            expected = f"one of {', '.join(map(str, kind.choices))}"
+        if isinstance(error.param.type, click.Choice):
+            expected = _choices(error.param.type)
+        elif isinstance(error.param, click.Option) and error.param.metavar and error.param.help:
+            expected = f"{_name(error.param)} {error.param.metavar}: {error.param.help}"
     elif isinstance(error, click.BadParameter) and error.param is not None:
         where = _name(error.param)
+        given = re.match(r"'(.*?)' is not one of '", error.message)
+        if given and isinstance(kind := error.param.type, click.Choice):
+            problem, expected = f"no value {given[1]!r}", _choices(kind)
+            hint = did_you_mean(given[1], map(str, kind.choices)) or hint
     return UsageError(problem, where=where, expected=expected, hint=hint)
+
+
+def _choices(kind: click.Choice[Any]) -> str:
+    return f"one of {', '.join(map(str, kind.choices))}"
 
 
 def _name(param: click.Parameter) -> str:

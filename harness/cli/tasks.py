@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections import Counter
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 MORE = "`harness tasks NAME` describes one, `harness tasks --all` describes all"
 
 MOST_LISTED = 4
-"""The most tasks from one file that are listed one by one; more are listed as a pattern."""
+"""The most tasks from one file that are listed one by one; more are listed as a glob."""
 
 
 @command(
@@ -139,7 +140,10 @@ def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) 
 
 
 def folded(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries, with one entry for the many tasks of a file, at the position of the first."""
+    """The entries, with one entry for the many tasks of a file, at the position of the first.
+
+    Its name is a glob, as `--tasks` takes it.
+    """
     counts = Counter((entry.file, entry.pattern) for entry in entries)
     shown: dict[object, Entry] = {}
     for entry in entries:
@@ -151,7 +155,8 @@ def folded(entries: Sequence[Entry]) -> list[Entry]:
         known = shown.get(family, entry)
         tags = tuple(dict.fromkeys((*known.tags, *entry.tags)))
         about = f"{count} tasks: {entry.about}" if entry.about else f"{count} tasks"
-        shown[family] = replace(entry, name=entry.pattern, description=about, tags=tags)
+        glob = re.sub(r"\{\w+\}", "*", entry.pattern)
+        shown[family] = replace(entry, name=glob, description=about, tags=tags)
     return list(shown.values())
 
 

@@ -108,6 +108,16 @@ to do: give --executor ray, or leave --workers out\
 expected: one of inspect, csv, parquet, lm-eval, hf-eval, eval-results, every-eval-ever
 to do: `harness export --help` lists the options\
 """)),
+    "export latest --format cvs --out x": (2, UsageError, "--format", None, snapshot("""\
+no value 'cvs'
+expected: one of inspect, csv, parquet, lm-eval, hf-eval, eval-results, every-eval-ever
+to do: did you mean 'csv'?\
+""")),
+    "export latest --format csv": (2, UsageError, None, None, snapshot("""\
+--out is missing
+expected: --out DIR: a new folder, or an empty one
+to do: `harness export --help` lists the options\
+""")),
 }  # fmt: skip
 
 MISSPELT = {

@@ -775,9 +775,9 @@ class JournalRecords(Generic[ItemT, ValueT]):
                 "a record does not fit the types of its stage",
                 where=f"{file}:{number}",
                 found=str(error),
-                hint="the benchmark's code changed since the run: raise the stage's `version`, so "
-                "that its records are made again from the stored answers, or repeat the command "
-                "with --reuse none, or use the release of the plugin that the manifest names",
+                hint="the benchmark's code changed since the run: use the release of the plugin "
+                "that the manifest names, or repeat the command with --reuse none; in a benchmark "
+                "of your own, raise the stage's `version`: records are made again from stored answers",
             ) from error
         return record
 

@@ -42,6 +42,16 @@ def test_a_task_file_is_named_after_its_task_and_lies_with_its_benchmark(catalog
         assert file.parent.name in plugins.benchmarks, file
 
 
+def test_a_task_has_the_version_of_its_benchmark(catalogue, plugins):
+    runnable = [one for one in catalogue.entries if one.members is None and not one.abstract]
+    tasks = [
+        catalogue.task(catalogue.find(one.name)[0]) for one in runnable if one.file in TASK_FILES
+    ]
+    assert {task.benchmark for task in tasks} == {file.parent.name for file in TASK_FILES}
+    for task in tasks:
+        assert task.version == plugins.benchmark(task.benchmark).version, task.name
+
+
 def test_no_file_is_left_out_of_the_list(catalogue):
     assert list(catalogue.problems) == []
     assert {entry.file for entry in catalogue.entries} >= set(TASK_FILES)

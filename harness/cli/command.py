@@ -41,15 +41,21 @@ FORMER = {
     "prompts": "`harness list prompts` lists the prompts",
     "replies": "`harness run --answers FILE` reads the answers",
     "requests": "`harness run --write_requests DIR` writes requests to files",
+    "--check_servers": "`harness doctor --model KIND` asks each server",
     "--fresh": "`--reuse none` reuses no answers of other runs",
     "--no_offline": "`--download` fetches data, also above 1 GB",
     "--no_store": "`--reuse run` neither reads nor writes a store",
+    "--print_server_command": "`harness doctor --model KIND` prints the command of its server",
+    "--rescore_only": "`harness score RUN` scores a run again",
+    "--run_storage": "`--output_path DIR` names a folder that all nodes share",
+    "--strict_plugins": "`harness list plugins --strict_plugins` fails if a plugin is broken",
     "report --max_size": "`--samples N` says how many samples of each task the page shows",
     "score --compare": _COMPARES,
     "score --export_oracle": _COMPARES,
     "score --force": _COMPARES,
     "score --oracle": _COMPARES,
     "score --output": _COMPARES,
+    "validate --tasks": "`harness validate NAME…` names the tasks without an option",
 }
 """Commands and options that are spelled otherwise now, each with the new spelling."""
 

@@ -777,7 +777,7 @@ class JournalRecords(Generic[ItemT, ValueT]):
                 found=str(error),
                 hint="the benchmark's code changed since the run: use the release of the plugin "
                 "that the manifest names, or repeat the command with --reuse none; in a benchmark "
-                "of your own, raise the stage's `version`: records are made again from stored answers",
+                "of your own, raise the `version` of the stage: the stored answers are read again",
             ) from error
         return record
 

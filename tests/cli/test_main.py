@@ -167,7 +167,10 @@ SAID = {
     "batch": "batch=true", "config": "harness doctor --settings", "ls": "harness tasks",
     "leaderboard": "--rank", "replies": "--answers", "requests": "--write_requests",
     "report --max_size": "--samples N", "--fresh": "--reuse none", "--no_offline": "--download",
-    "--no_store": "--reuse run",
+    "--no_store": "--reuse run", "--check_servers": "harness doctor",
+    "--print_server_command": "harness doctor", "--rescore_only": "harness score RUN",
+    "--run_storage": "--output_path DIR", "--strict_plugins": "harness list plugins",
+    "validate --tasks": "harness validate NAME",
 }  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def test_records_of_another_type(folder, benchmark, raised):
     wording = raised(DataError, list, records, where=where, found=found, RUN=folder.path)
     assert wording == snapshot("""\
 a record does not fit the types of its stage
-to do: the benchmark's code changed since the run: use the release of the plugin that the manifest names, or repeat the command with --reuse none; in a benchmark of your own, raise the stage's `version`: records are made again from stored answers\
+to do: the benchmark's code changed since the run: use the release of the plugin that the manifest names, or repeat the command with --reuse none; in a benchmark of your own, raise the `version` of the stage: the stored answers are read again\
 """)
 
 

@@ -287,10 +287,12 @@ def _data(data: DataSpec) -> Iterator[Row]:
         yield "sample", "--data sample"
     if data.size is not None:
         yield "size", f"{data.size:,}"
-    tables = [
-        name if table.required else f"{name} (optional)" for name, table in data.tables.items()
-    ]
-    yield "tables", ", ".join(tables)
+    for name, table in data.tables.items():
+        columns = []
+        for column, spec in table.columns.items():
+            kind = ", ".join(spec.one_of) or spec.type
+            columns.append(f"{column} ({kind}{'' if spec.required else ', optional'})")
+        yield f"table {name}" + ("" if table.required else ", optional"), ", ".join(columns)
 
 
 def _overview(entries: Sequence[Entry], catalogue: Catalogue) -> Iterator[str]:

@@ -486,7 +486,9 @@ class Field:
         if cell is None or (self.text and cell == ""):
             if not self.column.required:
                 return None
-            raise Unfit("the value is missing", "a value in every row")
+            raise Unfit(
+                "the value is missing", "a value in every row", "complete or remove the row"
+            )
         return self.convert(cell)
 
     def values(self, cells: list[Any]) -> list[Any]:

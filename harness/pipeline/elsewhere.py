@@ -129,6 +129,9 @@ def import_answers(
     failed: dict[str, str] = {}
     unusable, strange = [], []
     for place, line in _lines(files):
+        if line is None:
+            unusable.append(f"{place}: no JSON; its end may have been cut off")
+            continue
         try:
             answered = msgspec.convert(line, _Answered)
         except msgspec.ValidationError as error:
@@ -155,7 +158,7 @@ def import_answers(
             several = answer, found.get(key, answer)
             found[key] = min(several, key=lambda one: (one.reply is None, _encode(one)))
     _refuse(unusable, strange)
-    left = sum(key not in found and not own.has(key) for key in asked)
+    left = sum(key not in found and key not in failed and not own.has(key) for key in asked)
     for answer in found.values():
         own.keep(ANYONE, answer)
     final = [one.failure.cause for one in found.values() if one.failure is not None]

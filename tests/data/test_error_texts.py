@@ -97,7 +97,8 @@ to do: old Macintosh files end lines with CR only: convert the line ends\
 """)),
     ("a.csv", b"user,x\n,1\n"): ("DIR/a.csv, row 1, column 'user'", "''", snapshot("""\
 the value is missing
-expected: a value in every row\
+expected: a value in every row
+to do: complete or remove the row\
 """)),
     ("a.csv", b"user\n"): ("DIR/a.csv", None, snapshot("""\
 table 'rows' has no rows

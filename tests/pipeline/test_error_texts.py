@@ -226,6 +226,9 @@ expected: lines as {"custom_id": …, "response": {"status_code": …, "body": �
     Path("list.jsonl").write_text('["00ff"]')
     found = "list.jsonl:1: Expected `object`, got `array`"
     assert "nothing was imported" in replies(DataError, "list.jsonl", found=found)
+    Path("torn.jsonl").write_text('{"custom_id": "00')
+    found = "torn.jsonl:1: no JSON; its end may have been cut off"
+    assert "nothing was imported" in replies(DataError, "torn.jsonl", found=found)
     stranger = {"custom_id": "x", "response": {"status_code": 200, "body": {}}, "error": None}
     (tmp_path / "other.jsonl").write_text(json.dumps(stranger))
     assert replies(DataError, "other.jsonl", found="other.jsonl:1: 'x'") == snapshot("""\

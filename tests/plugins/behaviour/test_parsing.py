@@ -180,12 +180,7 @@ UNREADABLE = {
         '{"not_recommended": ["Heat (1995)", "The Matrix"]}',
     ],
     "empty": [""],
-    "empty_list": [
-        '{"Heat (1995)": 2.5, "The Matrix": 9}',
-        "[]",
-        "```\n[]\n```",
-        "[" * 20_000,
-    ],
+    "empty_list": ['{"Heat (1995)": 2.5, "The Matrix": 9}', "[]", "```\n[]\n```", "[" * 20_000],
     "no_list": [
         "I cannot recommend movies.",
         "I would watch Heat (1995) first.",

@@ -165,10 +165,7 @@ def test_boxes_hold_all_users_and_the_line_is_the_median_of_all(runs):
     drawn, line = report.figures[0].marks
     assert isinstance(drawn, Boxes)
     assert drawn.names == ("keen", "shy")
-    assert drawn.values == (
-        (1.0, pytest.approx(2 / 3), 0.0),
-        (pytest.approx(2 / 3), 0.0),
-    )
+    assert drawn.values == ((1.0, pytest.approx(2 / 3), 0.0), (pytest.approx(2 / 3), 0.0))
     assert isinstance(line, Rule)
     assert (line.label, line.at) == ("median of all", pytest.approx(2 / 3))
 

@@ -137,8 +137,7 @@ def test_signals_and_pool_are_those_of_the_whole_data_whatever_the_limit(plain):
     assert everybody.signals == one.signals == (LIKED, SKIPPED)
     assert everybody.pool == one.pool
     smallest = sorted(
-        (f"o{n}" for n in range(10)),
-        key=lambda one: hashlib.md5(f"0 {one}".encode()).hexdigest(),
+        (f"o{n}" for n in range(10)), key=lambda one: hashlib.md5(f"0 {one}".encode()).hexdigest()
     )[:4]
     assert everybody.pool == tuple(PoolObject(one, f"about {one}") for one in smallest)
 

@@ -71,10 +71,7 @@ from harness.scoring.finished_task import finished_task
 from harness.testing.scripted import ScriptedModel, offered
 
 LONG = "x" * 10_000
-ROWS = {
-    "u": (["a", "b", "c", "d", "e"], 2, 2),
-    "new": (["a", "b", "c"], 1, 0),
-}
+ROWS = {"u": (["a", "b", "c", "d", "e"], 2, 2), "new": (["a", "b", "c"], 1, 0)}
 
 
 class Data:

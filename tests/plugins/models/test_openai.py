@@ -23,14 +23,7 @@ from openai import AsyncOpenAI
 
 from harness.contracts.model import CallError, ModelSettings
 from harness.testing import Fault
-from harness.testing.faults import (
-    BROKEN_JSON,
-    OTHER_TYPE,
-    RESET,
-    RESET_IN_BODY,
-    SILENCE,
-    status,
-)
+from harness.testing.faults import BROKEN_JSON, OTHER_TYPE, RESET, RESET_IN_BODY, SILENCE, status
 
 REQUEST = make_request(seed=9, temperature=0.5)
 
@@ -102,8 +95,7 @@ async def test_requests_go_through_the_proxy_that_the_environment_names(
 
 
 @pytest.mark.parametrize(
-    ("fault", "cause"),
-    [(RESET, "connection"), (RESET_IN_BODY, "connection"), (SILENCE, "timeout")],
+    ("fault", "cause"), [(RESET, "connection"), (RESET_IN_BODY, "connection"), (SILENCE, "timeout")]
 )
 async def test_a_lost_connection_is_no_timeout_and_silence_is_one(open_model, server, fault, cause):
     server.faults = [fault]

@@ -372,11 +372,7 @@ def test_ways_and_their_mean_are_heat_maps_with_the_same_colours(kept):
 def wordings(kept):
     """Pointwise tasks of three wordings: tau .1, .2, .6 and MAE 1, 2, 3 over the groups."""
     return [
-        kept(
-            "ada",
-            {"i1": {"ptc": tau, "mae": error, "squared_error": error**2}},
-            wording=wording,
-        )
+        kept("ada", {"i1": {"ptc": tau, "mae": error, "squared_error": error**2}}, wording=wording)
         for wording, tau, error in (("a", 0.1, 1.0), ("b", 0.2, 2.0), ("c", 0.6, 3.0))
     ]
 
@@ -445,10 +441,7 @@ def test_each_domain_stands_at_the_mean_count_of_its_items(kept, tmp_path):
         Points(label="ada", x=(20.0, 100.0), y=(0.25, 0.25), names=("books", "kitchen")),
     )
     counts = write_csv(tmp_path / "counts.csv", "item,count", "i1,0", "j1,5")
-    tasks = [
-        kept("ada", {"i1": 1.0}, domain="books"),
-        kept("ben", {"j1": 1.0}, domain="kitchen"),
-    ]
+    tasks = [kept("ada", {"i1": 1.0}, domain="books"), kept("ben", {"j1": 1.0}, domain="kitchen")]
     [figure] = domains.run(tasks, domains.Options(counts=counts)).figures
     assert not figure.x.log
 

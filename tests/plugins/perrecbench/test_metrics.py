@@ -157,8 +157,7 @@ def test_one_unreadable_user_makes_the_group_unreadable_and_the_first_gives_the_
 
 
 @pytest.mark.parametrize(
-    ("stage", "own"),
-    [("rank", ()), ("compare", ("first_position", "inconsistent", "undecided"))],
+    ("stage", "own"), [("rank", ()), ("compare", ("first_position", "inconsistent", "undecided"))]
 )
 def test_an_unreadable_group_keeps_its_baselines(stage, own):
     found = only(stage, (group(ADA, BEN), FAILED))

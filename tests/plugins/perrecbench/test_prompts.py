@@ -7,15 +7,7 @@ from pathlib import Path
 import pytest
 from builders.perrecbench import make_group
 from harness_perrecbench import questions
-from harness_perrecbench.records import (
-    Behaviour,
-    Example,
-    Member,
-    Options,
-    Person,
-    Single,
-    Thing,
-)
+from harness_perrecbench.records import Behaviour, Example, Member, Options, Person, Single, Thing
 
 from harness.base.errors import UsageError
 from harness.prompts import Templates

@@ -8,14 +8,7 @@ import pytest
 from builders.perrecbench import make_comparisons, make_group, make_member
 from builders.records import make_records
 from harness_perrecbench import ranking
-from harness_perrecbench.ranking import (
-    by_heapsort,
-    by_wins,
-    heapsort,
-    ptc,
-    ptc_published,
-    tau_b,
-)
+from harness_perrecbench.ranking import by_heapsort, by_wins, heapsort, ptc, ptc_published, tau_b
 from harness_perrecbench.records import Compared, Options
 from scipy.stats import kendalltau
 

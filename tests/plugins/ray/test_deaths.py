@@ -48,10 +48,7 @@ def test_a_worker_that_is_cut_off_and_lives_on_does_no_harm(run, nodes, whole, s
     run.wait_for(16)
     run.wait_until(lambda: nodes.workers_of(nodes.other))
     [worker] = nodes.workers_of(nodes.other)
-    with (
-        stopped(raylet_of(nodes.other)),
-        stopped(worker) if "itself" in stops else nullcontext(),
-    ):
+    with stopped(raylet_of(nodes.other)), stopped(worker) if "itself" in stops else nullcontext():
         run.wait_until(lambda: len(nodes.workers()) == 3)
         run.hold(32)
         run.wait_for(32)

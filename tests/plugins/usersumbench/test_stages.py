@@ -212,10 +212,7 @@ def checked(genre, judgements=FINE):
 
 
 def pairs(genre, consistent=True, reference=None):
-    return (
-        Pair("Which film?", "Heat", True),
-        Pair("Which genre?", genre, consistent, reference),
-    )
+    return (Pair("Which film?", "Heat", True), Pair("Which genre?", genre, consistent, reference))
 
 
 def a_round(genre, consistent=True, reference=None, **more):

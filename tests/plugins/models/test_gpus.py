@@ -85,10 +85,8 @@ async def test_only_the_gpus_that_the_engine_takes_have_to_be_free(smi, monkeypa
 @pytest.mark.parametrize(
     ("program", "why"),
     [
-        (
-            "echo NVIDIA-SMI has failed because it could not reach the driver.; exit 9",
-            "nvidia-smi: NVIDIA-SMI has failed because it could not reach the driver.",
-        ),
+        ("echo NVIDIA-SMI has failed because it could not reach the driver.; exit 9",
+         "nvidia-smi: NVIDIA-SMI has failed because it could not reach the driver."),
         (
             f"echo '0, {ONE}, NVIDIA GB10, [N/A], [N/A], [N/A]'",
             "nvidia-smi does not list the memory of GPU 0 (NVIDIA GB10)",
@@ -99,7 +97,7 @@ async def test_only_the_gpus_that_the_engine_takes_have_to_be_free(smi, monkeypa
         ),
         ("echo 0 N/A", "nvidia-smi lists GPUs in an unknown format"),
     ],
-)
+)  # fmt: skip
 async def test_gpus_that_cannot_be_looked_at_are_said_and_hold_nothing_up(smi, program, why):
     smi("").write_text(f"#!/bin/sh\n{program}\n")
     told = []

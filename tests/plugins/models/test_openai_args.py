@@ -260,13 +260,11 @@ def test_a_spec_may_begin_with_an_argument_of_several_words():
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        (
-            ",azure_deployment=my gpt,api_version=2024-06-01",
-            "/openai/deployments/my%20gpt/chat/completions?api-version=2024-06-01",
-        ),
+        (",azure_deployment=my gpt,api_version=2024-06-01",
+         "/openai/deployments/my%20gpt/chat/completions?api-version=2024-06-01"),
         ("", "/openai/v1/chat/completions"),
     ],
-)
+)  # fmt: skip
 async def test_azure_is_asked_at_its_addresses_with_its_header(server, monkeypatch, more, expected):
     with pytest.raises(UsageError, match="AZURE_OPENAI_API_KEY is not set"):
         await asked("model=m,azure_endpoint=http://127.0.0.1:9")
@@ -300,10 +298,8 @@ async def test_azure_is_asked_at_its_addresses_with_its_header(server, monkeypat
         ("azure_deployment=d", "azure_endpoint=URL"),
         ("api_version=v", "azure_endpoint=URL"),
         ("azure_endpoint=http://a,azure_deployment=d", "api_version=VERSION"),
-        (
-            "azure_endpoint=https://a.openai.azure.com/openai/v1/",
-            "before /openai: the harness adds the rest",
-        ),
+        ("azure_endpoint=https://a.openai.azure.com/openai/v1/",
+         "before /openai: the harness adds the rest"),
         ("max_tokens_field=n_predict,extra_body.n_predict=5", "has another meaning"),
         ("endpoint=completions,system_role=auto", "endpoint=chat"),
         ("endpoint=complete", "chat or completions"),
@@ -316,7 +312,7 @@ async def test_azure_is_asked_at_its_addresses_with_its_header(server, monkeypat
         ('extra_body={"a":NaN}', "NaN is not JSON"),
         ("extra_body.api_key=sk-1", "api_key_env=NAME"),
     ],
-)
+)  # fmt: skip
 def test_arguments_that_mean_nothing_alone_or_together_are_refused(text, told):
     text = f"model=m,{text}"
     with pytest.raises(UsageError) as caught:

@@ -109,17 +109,15 @@ PARTS = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
         (completion({"content": None}, "length"), {"text": "", "finish": "length"}),
         (completion({"content": None}, "content_filter"), {"text": "", "finish": "refused"}),
         (completion({"content": None, "refusal": "no"}), {"text": "no", "finish": "refused"}),
-        (
-            completion({"content": "4", "reasoning_content": "2+2"}),
-            {"text": "4", "reasoning": "2+2"},
-        ),
+        (completion({"content": "4", "reasoning_content": "2+2"}),
+         {"text": "4", "reasoning": "2+2"}),
         (completion({"content": "4", "reasoning": "2+2"}), {"text": "4", "reasoning": "2+2"}),
         (completion({"content": PARTS}), {"text": "ab"}),
         ({"choices": [{"message": {"content": "hi"}}], "id": 7}, {"text": "hi", "id": None}),
         (completion({"content": "hi"}, usage=COUNTED), {"text": "hi", "usage": USAGE}),
         (completion({"content": "hi"}, usage=UNCOUNTED), {"text": "hi"}),
     ],
-)
+)  # fmt: skip
 def test_replies(answer, expected):
     assert read_reply(answer) == Reply(**{"id": "c1", **expected})
 

@@ -245,22 +245,16 @@ async def test_arguments_of_requests_hold_for_a_server_of_ours_as_well(served):
         ("INFO one\nINFO two\n\n", "INFO two"),
         ("a.b.SomeError: why\n    at line 3", "a.b.SomeError: why"),
         ("ValueError: why\nRuntimeError: failed. See root cause above.", "ValueError: why"),
-        (
-            "ValueError: why\nKeyError: '/psm_4a8e1d0c'\nEngineDeadError: EngineCore: look above",
-            "ValueError: why",
-        ),
+        ("ValueError: why\nKeyError: '/psm_4a8e1d0c'\nEngineDeadError: EngineCore: look above",
+         "ValueError: why"),
         ("E: x\nDeadError: see the root cause\nwarnings.warn(", "DeadError: see the root cause"),
         ("(Worker pid=3) ERROR 11-20 20:57:14 [a.py:9] OSError: why", "OSError: why"),
-        (
-            "api_server.py: error: argument --dtype: no",
-            "api_server.py: error: argument --dtype: no",
-        ),
-        (
-            "x.ValidationError: 1 validation error for Config\nlevel\n  Input should be 0",
-            "x.ValidationError: 1 validation error for Config level Input should be 0",
-        ),
+        ("api_server.py: error: argument --dtype: no",
+         "api_server.py: error: argument --dtype: no"),
+        ("x.ValidationError: 1 validation error for Config\nlevel\n  Input should be 0",
+         "x.ValidationError: 1 validation error for Config level Input should be 0"),
     ],
-)
+)  # fmt: skip
 def test_the_last_words_of_a_log(log, words):
     assert last_error(log) == words
 

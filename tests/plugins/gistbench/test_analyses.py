@@ -339,15 +339,8 @@ def test_each_mode_is_a_share_of_all_unverified_interests(kept):
         ),
     }
     sheet, people = failure_modes.run([kept("first", found)], TableOptions()).sheets
-    assert sheet.columns == (
-        "model",
-        "interests",
-        "no verdict",
-        "unverified",
-        "short of imp+ %",
-        "short of exp+ %",
-        "too negative %",
-    )
+    assert sheet.columns == ("model", "interests", "no verdict", "unverified", "short of imp+ %",
+                             "short of exp+ %", "too negative %")  # fmt: skip
     assert sheet.rows == (("first", 7, 1, 5, 60.0, 60.0, 60.0),)
     # Category 1 of u1 is verified and was not asked about; all that is mapped of u2 has no verdict.
     assert people.rows == (

@@ -204,11 +204,8 @@ def test_without_a_column_like_texts_are_clusters_also_by_an_embedder(log_file, 
         told("new", embedding="hash:words")
 
 
-LIKE, WATCH, SKIP = (
-    CODES["explicit_positive"],
-    CODES["implicit_positive"],
-    CODES["implicit_negative"],
-)
+LIKE, WATCH, SKIP = (CODES["explicit_positive"], CODES["implicit_positive"],
+                     CODES["implicit_negative"])  # fmt: skip
 
 
 def settings(**changed):

@@ -295,15 +295,10 @@ def test_rows_that_cannot_be_used_are_dropped_and_counted_by_cause(books):
     write_lines(books / "reviews" / "Books.jsonl", [row for row in rows if row not in BAD])
     assert read_build(made) == read_build(built(books, out=books / "clean"))
     assert read_manifest(made).parts["reviews/Books"].counts == {
-        "read": 1512,
-        "a time before 1990 or after 2100": 1,
-        "a time in seconds": 1,
-        "a time that is no whole number": 3,
-        "no JSON object, or none of its keys": 3,
-        "no item": 1,
-        "no time": 1,
-        "no user": 2,
-    }
+        "read": 1512, "a time before 1990 or after 2100": 1, "a time in seconds": 1,
+        "a time that is no whole number": 3, "no JSON object, or none of its keys": 3, "no item": 1,
+        "no time": 1, "no user": 2,
+    }  # fmt: skip
 
 
 def test_a_full_disk_and_one_with_too_little_room(books, monkeypatch):
@@ -344,11 +339,8 @@ def test_odd_lines_of_csv_are_dropped_and_counted(books):
     (books / "reviews" / "Books.csv").write_text("\n".join(lines) + "\n")
     made = built(books)
     assert read_manifest(made).parts["reviews/Books"].counts == {
-        "read": 1403,
-        "a time that is no whole number": 1,
-        "no time": 1,
-        "no user": 1,
-    }
+        "read": 1403, "a time that is no whole number": 1, "no time": 1, "no user": 1,
+    }  # fmt: skip
 
 
 KILLER = """
@@ -555,12 +547,9 @@ def test_all_beauty_under_its_official_names(amazon, tmp_path):
     out = built(tmp_path, reviews=(raw,), meta=(raw,), least_items=100)
     manifest = read_manifest(out)
     assert manifest.totals["rows"] == {
-        "read": 2544,
-        "of an item without a title": 0,
-        "again in the category": 9,
-        "again in another category": 0,
-        "left": 2535,
-    }
+        "read": 2544, "of an item without a title": 0, "again in the category": 9,
+        "again in another category": 0, "left": 2535,
+    }  # fmt: skip
     made = read_build(out)
     assert (len(made["histories"]), len(made["items"])) == (253, 356)
     wanted = defaultdict[str, list[tuple[int, str]]](list)

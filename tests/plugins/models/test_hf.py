@@ -119,12 +119,8 @@ def test_a_template_and_what_it_is_told_go_to_the_server_together(folder, tmp_pa
 def test_an_identity_holds_what_decides_answers_and_not_how_fast_they_come(folder):
     plain = model(pretrained=str(folder)).identity
     assert (plain.kind, plain.name, plain.scope) == ("hf", "tiny", "everywhere")
-    fast = {
-        "device": "cpu",
-        "continuous_batching": "true",
-        "max_model_len": "99",
-        "compile": "true",
-    }
+    fast = {"device": "cpu", "continuous_batching": "true", "max_model_len": "99",
+            "compile": "true"}  # fmt: skip
     assert model(pretrained=str(folder), **fast).identity == plain
     for other in ({"dtype": "float16"}, {"reasoning": "off"}, {"quantization": "bnb-4bit"}):
         assert model(pretrained=str(folder), **other).identity != plain

@@ -287,13 +287,9 @@ def test_what_is_given_goes_before_a_preset_and_that_before_the_defaults():
     for text in ("enable_thinking=false;effort=low", json.dumps(told)):
         assert read(chat_template_kwargs=text).chat_template_kwargs == told
     args = read(preset="h200", max_num_batched_tokens="4096")
-    assert args.engine == {
-        "enable_prefix_caching": "true",
-        "generation_config": "vllm",
-        "max_num_seqs": "1024",
-        "gpu_memory_utilization": "0.94",
-        "max_num_batched_tokens": "4096",
-    }
+    assert args.engine == {"enable_prefix_caching": "true", "generation_config": "vllm",
+                           "max_num_seqs": "1024", "gpu_memory_utilization": "0.94",
+                           "max_num_batched_tokens": "4096"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

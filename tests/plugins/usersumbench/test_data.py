@@ -363,12 +363,8 @@ def test_a_user_with_one_activity_has_no_past_and_one_user_is_enough(movielens):
 
 
 FEW_GENRES = [(number, f"M{number}", "A|B" if number < 5 else "C|D") for number in range(9)]
-LESS_THAN_HALF = [
-    *rated("u", 0, 1, 2, 3),
-    *rated("x", 4, 5, 6, 7),
-    *rated("v", *range(20, 28)),
-    *rated("w", 24),
-]
+LESS_THAN_HALF = [*rated("u", 0, 1, 2, 3), *rated("x", 4, 5, 6, 7), *rated("v", *range(20, 28)),
+                  *rated("w", 24)]  # fmt: skip
 TIMES = "write all times of {!r} in this way, or leave those rows out".format
 WHOLE = "give the whole data: wrong options are drawn from all of it"
 

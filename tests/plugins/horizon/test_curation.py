@@ -83,17 +83,15 @@ def made(log):
     return read_build(log / "out")
 
 
-HISTORIES = {
-    "once": ["b1"], "never-after": ["b1", "b2"], "never-before": ["b1", "b2"], "at": ["b1", "b2"],
-    "ties": ["b2", "b1", "g1", "t1"],  # rows, then categories
-    "three": ["g1", "b1", "t1"], "twice": ["b2", "b1"], "both": ["shared"],
-    "again": ["shared", "shared"], "untitled-too": ["b2"],
-}  # fmt: skip
-
-
 def test_a_history_is_ordered_by_time_category_and_row_and_all_is_as_plain_dictionaries_give(made):
     found = {user: [item for item, _ in rows] for user, rows in made["histories"].items()}
-    assert found == HISTORIES | {one: ["b1", "b2", "g1", "g2", "t1"] for one in PEOPLE}
+    assert found == {
+        "once": ["b1"], "never-after": ["b1", "b2"], "never-before": ["b1", "b2"],
+        "at": ["b1", "b2"], "ties": ["b2", "b1", "g1", "t1"],  # rows, then categories
+        "three": ["g1", "b1", "t1"], "twice": ["b2", "b1"], "both": ["shared"],
+        "again": ["shared", "shared"], "untitled-too": ["b2"],
+        **{one: ["b1", "b2", "g1", "g2", "t1"] for one in PEOPLE},
+    }  # fmt: skip
     assert_equal(made, expected(REVIEWS, TITLES))
 
 
@@ -536,13 +534,9 @@ def test_a_folder_that_is_not_complete_is_not_described(tmp_path):
         assert error.value.found == found
 
 
-@pytest.fixture(scope="session")
-def amazon(real_data):
-    return amazon_in(real_data)
-
-
 @pytest.mark.real_data
-def test_all_beauty_under_its_official_names(amazon, tmp_path):
+def test_all_beauty_under_its_official_names(real_data, tmp_path):
+    amazon = amazon_in(real_data)
     raw = amazon / "All_Beauty" / "raw"
     out = built(tmp_path, reviews=(raw,), meta=(raw,), least_items=100)
     manifest = read_manifest(out)

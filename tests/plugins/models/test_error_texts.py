@@ -205,7 +205,6 @@ def making(make, **args):
 LOOK = "[ \"$1\" = -c ] && echo '{}' && exit 0\necho broken >&2\nexit 3"
 """An interpreter that prints a look at its packages, and fails at all else."""
 
-FOUND = '{"missing": [], "version": "5.23.0"}'
 OTHER = snapshot("""\
 the interpreter for vLLM does not work
 expected: the python of an environment that has vllm\
@@ -217,7 +216,7 @@ INTERPRETERS = {
 the interpreter for transformers does not work
 expected: the python of an environment that has transformers[serving]\
 """)),
-    (hf, LOOK.replace("{}", FOUND)): ("broken", snapshot("""\
+    (hf, LOOK.replace("{}", '{"missing": [], "version": "5.23.0"}')): ("broken", snapshot("""\
 transformers serve cannot be started
 expected: transformers 5 or newer, in which `transformers serve --help` works\
 """)),

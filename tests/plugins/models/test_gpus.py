@@ -24,6 +24,7 @@ TWO = "GPU-9b7f2e1d-0000-1111-2222-333344445555"
 FREE = f"0, {ONE}, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n"
 IDLE = f"1, {TWO}, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n"
 TAKEN = f"0, {ONE}, NVIDIA H100 80GB HBM3, 81559, 60004, 20994\n"
+HALF_TAKEN = f"0, {ONE}, NVIDIA H100 80GB HBM3, 81559, 10004, 70994\n"
 GONE = 2**22 + 1
 """A process id that no process has."""
 
@@ -105,15 +106,12 @@ async def test_gpus_that_cannot_be_looked_at_are_said_and_hold_nothing_up(smi, p
     assert told == [f"vllm:tiny: cannot check the GPU's free memory: {why}"]
 
 
-HALF = TAKEN.replace("60004, 20994", "10004, 70994")
-
-
 @pytest.mark.parametrize(
     ("then", "now"),
     [
         ((FREE,), (FREE.replace(" 4, 80994", " 200, 80798"),)),
         ((FREE,), (TAKEN, f"{os.getpid()}, {ONE}, 59990, python\n")),
-        ((HALF, f"{GONE}, {ONE}, 10000, other\n"), (TAKEN, f"{GONE}, {ONE}, 60000, other\n")),
+        ((HALF_TAKEN, f"{GONE}, {ONE}, 10000, other\n"), (TAKEN, f"{GONE}, {ONE}, 60000, other\n")),
     ],
     ids=["within the margin", "taken by others meanwhile", "held by others from the start"],
 )

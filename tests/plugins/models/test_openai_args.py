@@ -151,7 +151,6 @@ def test_openais_own_servers_are_sent_no_top_k_and_no_field_is_set_twice():
 
 USER = Message("user", "u")
 SYSTEM = Message("system", "s")
-REFUSAL = status(400, message="System role not supported")
 
 
 def request(*messages, **sampling):
@@ -329,18 +328,10 @@ CHAT_LOGPROBS = {
         {"token": "k", "logprob": 0, "bytes": None, "top_logprobs": []},
     ]
 }  # fmt: skip
-PARTS = [{"token": "�", "logprob": -1.0}, {"token": "�", "logprob": -2.0}]
-"""Two tokens of halves of characters, which have one text."""
-
 TEXT_LOGPROBS = {
     "tokens": ["o", "k"], "token_logprobs": [-0.5, 0], "text_offset": [0, 1],
     "top_logprobs": [{"o": -0.5, "n": -1}, None],
 }  # fmt: skip
-
-KEPT = (
-    TokenLogprob(token="o", logprob=-0.5, top=(("o", -0.5), ("n", -1.0))),
-    TokenLogprob(token="k", logprob=0.0),
-)
 
 
 @pytest.mark.parametrize(
@@ -354,13 +345,18 @@ async def test_logprobs_come_back_where_they_are_asked_for(server, endpoint, sen
     server.faults = lambda asked: Fault(choice={"logprobs": came})
     given = f"model=m,base_url={server.url},endpoint={endpoint},logprobs=true,top_logprobs=2"
     reply, _ = await asked(given)
-    assert reply.logprobs == KEPT
+    assert reply.logprobs == (
+        TokenLogprob(token="o", logprob=-0.5, top=(("o", -0.5), ("n", -1.0))),
+        TokenLogprob(token="k", logprob=0.0),
+    )
     assert {name: server.requests[0][name] for name in sent} == sent
     assert identity(given).details["logprobs"] == 2
 
 
 def test_alternatives_with_one_text_are_all_kept():
-    (token,) = read_logprobs({"content": [{**PARTS[0], "top_logprobs": PARTS}]}) or ()
+    # Halves of characters have one text.
+    parts = [{"token": "�", "logprob": -1.0}, {"token": "�", "logprob": -2.0}]
+    (token,) = read_logprobs({"content": [{**parts[0], "top_logprobs": parts}]}) or ()
     assert token.top == (("�", -1.0), ("�", -2.0))
 
 
@@ -374,7 +370,8 @@ async def test_a_server_that_sends_no_logprobs_is_reported_once_and_counted(serv
 
 
 async def test_auto_finds_out_once_that_the_system_cannot_speak(server):
-    server.faults = lambda asked: REFUSAL if "system" in str(asked.body["messages"]) else None
+    refusal = status(400, message="System role not supported")
+    server.faults = lambda asked: refusal if "system" in str(asked.body["messages"]) else None
     given, told = f"model=m,base_url={server.url},system_role=auto", []
     *replies, report = await asked(given, *[request(SYSTEM, USER)] * 2, told=told)
     assert [reply.text for reply in replies] == ["ok", "ok"]

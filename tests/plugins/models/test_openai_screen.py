@@ -84,9 +84,6 @@ async def test_an_error_shows_no_form_of_the_key(monkeypatch, how):
         assert "VhcmVyIHRvcHN" not in error.detail and "topsecret9f8" not in error.detail
 
 
-GIVEN = "X-Gateway-Key: gateway-secret\nCookie: a=b; session=abcdef123\nAccept: text/html"
-
-
 @pytest.mark.parametrize(
     ("variables", "url", "fault", "shown"),
     [
@@ -97,7 +94,8 @@ GIVEN = "X-Gateway-Key: gateway-secret\nCookie: a=b; session=abcdef123\nAccept: 
             status(401, message="no bob:hunter/2 and no hunter%2F2"), "no bob:*** and no ***",
         ),
         (
-            {"OPENAI_CUSTOM_HEADERS": GIVEN}, "",
+            {"OPENAI_CUSTOM_HEADERS": "X-Gateway-Key: gateway-secret\nCookie: a=b; "
+             "session=abcdef123\nAccept: text/html"}, "",
             status(400, message="gateway-secret abcdef123 text/html"),
             "HTTP 400: *** *** text/html",
         ),
@@ -162,7 +160,6 @@ async def test_what_no_header_can_hold_is_an_error_of_the_user(monkeypatch, name
 
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2}
-COUNTED = Usage(prompt_tokens=3, completion_tokens=2)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +176,7 @@ COUNTED = Usage(prompt_tokens=3, completion_tokens=2)
         ),
         (None, None, {}),
         ({"prompt_tokens": None}, None, {}),
-        ({**USAGE, "prompt_tokens_details": {"cached_tokens": None}}, COUNTED, {}),
+        ({**USAGE, "prompt_tokens_details": {"cached_tokens": None}}, Usage(**USAGE), {}),
     ],
 )
 def test_a_usage_that_is_no_whole_number_is_null_and_counted(given, usage, counted):

@@ -265,24 +265,26 @@ def test_a_signal_that_ended_a_server_is_named():
     assert killed_by(137) == "killed by SIGKILL, as the system does when memory runs out"
 
 
-GOOD = {
-    vllm: (
-        "Initializing a V1 LLM engine with config: trust_remote_code=True, quantization=None, "
-        "enforce_eager=True, torch.compile cache off\nINFO Dynamo bytecode transform time: 4.2 s",
-        ["engine processes started", "compiling"],
-    ),
-    hf: (
-        "[transformers] Loading /checkpoints/tiny@main\n"
-        "Loading weights: 100%|##########| 21/21 [00:00<00:00, 2916.76it/s]\n"
-        "INFO:     Application startup complete.",
-        ["loading the weights", "weights loaded", "server up"],
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", GOOD)
-def test_a_log_of_a_start_that_goes_well_tells_its_stages_and_means_nothing_bad(kind):
-    log, stages = GOOD[kind]
+@pytest.mark.parametrize(
+    ("kind", "log", "stages"),
+    [
+        (
+            vllm,
+            "Initializing a V1 LLM engine with config: trust_remote_code=True, quantization=None, "
+            "enforce_eager=True, torch.compile cache off\n"
+            "INFO Dynamo bytecode transform time: 4.2 s",
+            ["engine processes started", "compiling"],
+        ),
+        (
+            hf,
+            "[transformers] Loading /checkpoints/tiny@main\n"
+            "Loading weights: 100%|##########| 21/21 [00:00<00:00, 2916.76it/s]\n"
+            "INFO:     Application startup complete.",
+            ["loading the weights", "weights loaded", "server up"],
+        ),
+    ],
+)
+def test_a_log_of_a_start_that_goes_well_tells_its_stages_and_means_nothing_bad(kind, log, stages):
     assert [meaning for pattern, meaning in kind.STAGES if re.search(pattern, log)] == stages
     assert not any(each.pattern.search(log) for each in kind.TROUBLES)
     assert last_error(log) == log.splitlines()[-1]
@@ -349,10 +351,6 @@ def test_what_the_log_of_a_failed_start_means(kind, log, cause, cure):
     found = [(each, each.pattern.search(log)) for each in kind.TROUBLES]
     trouble, match = next((each, match) for each, match in found if match)
     assert cause in trouble.cause(match) and cure in trouble.cure(match)
-
-
-FAKE = Path(__file__).with_name("fake_server.py")
-DOCS = Path(__file__).parents[3] / "docs" / "engines.md"
 
 
 async def test_nothing_is_left_after_close_and_it_opens_again(on_port):
@@ -430,27 +428,16 @@ async def test_an_engine_adds_to_requests_and_judges_replies(on_port):
     assert sent[-2:] == ["hello", "long"]
 
 
-def documented_engine():
-    """The code of docs/engines.md that adds a kind of model with a server."""
-    blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
-    (code,) = (block for block in blocks if "harness_models.server.served" in block)
-    space = {}
-    exec(compile(code, str(DOCS), "exec"), space)
-    kinds = {}
-    space["register_models"](lambda name, make, **_: kinds.update({name: make}))
-    return code, kinds["acme"]
-
-
 @pytest.fixture
 def acme_serve(tmp_path, monkeypatch):
     """A program of that name which serves, and the folder of its weights."""
-    program = tmp_path / "bin" / "acme-serve"
+    program, fake = tmp_path / "bin" / "acme-serve", Path(__file__).with_name("fake_server.py")
     program.parent.mkdir()
     program.write_text(
         f"#!{sys.executable} -I\n"
         "import os, sys\n"
         "weights, port = sys.argv[sys.argv.index('--weights') + 1], sys.argv[-1]\n"
-        f"os.execv(sys.executable, [sys.executable, '-I', {str(FAKE)!r}, '--port', port,\n"
+        f"os.execv(sys.executable, [sys.executable, '-I', {str(fake)!r}, '--port', port,\n"
         "    '--starts', os.path.join(weights, 'starts')])\n"
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -462,9 +449,14 @@ def acme_serve(tmp_path, monkeypatch):
 
 
 async def test_the_engine_of_the_documentation_serves(acme_serve, tmp_path):
-    code, make = documented_engine()
-    body = code[code.index("def make(") :]
-    assert len(body.strip().splitlines()) <= 25
+    docs = Path(__file__).parents[3] / "docs" / "engines.md"
+    blocks = re.findall(r"```python\n(.*?)```", docs.read_text("utf-8"), re.DOTALL)
+    (code,) = (block for block in blocks if "harness_models.server.served" in block)
+    assert len(code[code.index("def make(") :].strip().splitlines()) <= 25
+    space, kinds = {}, {}
+    exec(compile(code, str(docs), "exec"), space)
+    space["register_models"](lambda name, make, **_: kinds.update({name: make}))
+    make = kinds["acme"]
     model = make(ModelSettings(args={"model": str(acme_serve)}))
     model.attach_log(tmp_path / "engines", lambda line: None)
     await model.open()

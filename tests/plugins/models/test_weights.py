@@ -121,8 +121,6 @@ def test_the_longest_context_that_a_config_tells(folder, config, length):
 
 
 NO_TEMPLATE = '{"eos_token": "x"}'
-ABSENT = ".no_exist/ab12/chat_template.jinja"
-"""How the cache keeps that a repository has no such file."""
 
 
 @pytest.mark.parametrize(
@@ -130,7 +128,8 @@ ABSENT = ".no_exist/ab12/chat_template.jinja"
     [
         (NO_TEMPLATE, None, True, True),
         (NO_TEMPLATE, None, False, False),
-        (NO_TEMPLATE, ABSENT, False, True),
+        # So the cache keeps that a repository has no such file.
+        (NO_TEMPLATE, ".no_exist/ab12/chat_template.jinja", False, True),
         (NO_TEMPLATE, "snapshots/ab12/chat_template.jinja", True, False),
         ('{"chat_template": "x"}', None, True, False),
         (None, None, True, False),
@@ -145,8 +144,7 @@ def test_a_commit_is_without_a_template_only_if_the_cache_can_tell(
         if file is not None and content is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content)
-    found = cached_without_template("org/name", "ab12")
-    assert found == (told if without else None)
+    assert cached_without_template("org/name", "ab12") == (told if without else None)
 
 
 NAME = "org/name"
@@ -221,7 +219,7 @@ def test_weights_are_set_against_the_chosen_gpus_and_are_a_doubt_if_they_shrink(
     assert (only.state, only.says) == ("doubtful", says)
 
 
-def test_gated_weights_are_told_after_their_size(smi, hub):
+def test_gated_weights_are_told_after_their_size_and_a_hub_that_is_ill_is_a_doubt(smi, hub):
     smi(h100s(1))
     hub(LLAMA, refusal=error(GatedRepoError))
     assert [(one.state, one.says) for one in found()] == [
@@ -234,10 +232,6 @@ def test_gated_weights_are_told_after_their_size(smi, hub):
         "the hub has no such repository, or you have no access",
         "accept their licence on the hub, and set HF_TOKEN",
     )
-
-
-def test_a_hub_that_is_ill_is_a_doubt(smi, hub):
-    smi(h100s(1))
     hub(None, refusal=error(HfHubHTTPError))
     assert found() == [
         doubtful(
@@ -247,9 +241,8 @@ def test_a_hub_that_is_ill_is_a_doubt(smi, hub):
         )
     ]
     hub(None, refusal=UnicodeEncodeError("ascii", "é", 0, 1, "a token"))
-    (only,) = found()
-    assert only.says == "the hub cannot be asked about the weights: UnicodeEncodeError"
-    assert only.state == "doubtful"
+    said = ("doubtful", "the hub cannot be asked about the weights: UnicodeEncodeError")
+    assert [(one.state, one.says) for one in found()] == [said]
     hub(None)
     assert found() == [doubtful("weights", "the size of the weights is not known")]
 
@@ -431,8 +424,7 @@ def test_what_is_given_comes_before_the_checkpoints_template(
     other = tmp_path / "tokenizer"
     other.mkdir()
     (other / "chat_template.jinja").write_text(PLAIN)
-    with_tokenizer = weights_think(weights(files), commit=None, tokenizer=str(other))
-    assert with_tokenizer is False
+    assert weights_think(weights(files), commit=None, tokenizer=str(other)) is False
 
 
 def test_a_served_model_knows_only_what_it_is_told_and_is_the_same_either_way(tmp_path):

@@ -47,8 +47,7 @@ def write_curated(folder: Path, titles: Sequence[str | None], true: Sequence[str
 
 def indexed(data: Path, out: Path, **options: Any) -> Report:
     """The report on an index that is built now."""
-    settings = {"embedder": SMALL, "data": data, "out": out, **options}
-    return run(Settings(**settings), no_progress)
+    return run(Settings(**{"embedder": SMALL, "data": data, "out": out, **options}), no_progress)
 
 
 class Scripted(Embedder):

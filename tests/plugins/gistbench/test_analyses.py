@@ -493,8 +493,7 @@ def test_scores_and_ranks_are_made_anew_for_each_setting(broad_and_narrow):
 
 def test_numbers_of_signals_that_the_data_lack_are_not_varied(broad_and_narrow):
     report = thresholds.run(broad_and_narrow, ThresholdOptions(steps=1))
-    names = [row[0] for row in sheets(report)["IG F1, medians in %"].rows]
-    assert names == [
+    assert [row[0] for row in sheets(report)["IG F1, medians in %"].rows] == [
         *("min_explicit_positive 1", "min_explicit_positive 2", "min_explicit_positive 3"),
         *("min_implicit_positive 2", "min_implicit_positive 3", "min_implicit_positive 4"),
         *("mixed_explicit_positive 1", "mixed_explicit_positive 2"),

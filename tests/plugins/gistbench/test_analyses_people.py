@@ -77,8 +77,7 @@ def test_agreement_of_raters_and_of_the_judge_by_hand(tmp_path):
 
 
 def test_what_nobody_labelled_and_what_the_judge_never_said_is_counted(tmp_path):
-    report = validated(tmp_path, "evidence,i7,A1,", "evidence,i7,,")
-    assert report.notes == (
+    assert validated(tmp_path, "evidence,i7,A1,", "evidence,i7,,").notes == (
         "evidence: raters 4, items 6; rows without a label: 2; "
         "items of which it is not known what the judge said: 2",
     )

@@ -336,8 +336,7 @@ def asked(*args, **options):
 
 
 def test_a_user_is_asked_once_about_each_interest_that_is_recorded_for_others_objects():
-    items = asked()
-    assert items == {
+    assert asked() == {
         # b and c carry Ada's own interest, and a and b are hers.
         "ada/1": Neighbours(
             id="ada/1", user="ada", interests=("Tea Houses",), keys=("rye bread",)

@@ -84,8 +84,7 @@ def made(log):
 
 
 def test_a_history_is_ordered_by_time_category_and_row_and_all_is_as_plain_dictionaries_give(made):
-    found = {user: [item for item, _ in rows] for user, rows in made["histories"].items()}
-    assert found == {
+    assert {user: [item for item, _ in rows] for user, rows in made["histories"].items()} == {
         "once": ["b1"], "never-after": ["b1", "b2"], "never-before": ["b1", "b2"],
         "at": ["b1", "b2"], "ties": ["b2", "b1", "g1", "t1"],  # rows, then categories
         "three": ["g1", "b1", "t1"], "twice": ["b2", "b1"], "both": ["shared"],
@@ -539,8 +538,7 @@ def test_all_beauty_under_its_official_names(real_data, tmp_path):
     amazon = amazon_in(real_data)
     raw = amazon / "All_Beauty" / "raw"
     out = built(tmp_path, reviews=(raw,), meta=(raw,), least_items=100)
-    manifest = read_manifest(out)
-    assert manifest.totals["rows"] == {
+    assert read_manifest(out).totals["rows"] == {
         "read": 2544, "of an item without a title": 0, "again in the category": 9,
         "again in another category": 0, "left": 2535,
     }  # fmt: skip

@@ -201,8 +201,7 @@ def paper(real_data):
 
 def rendered(prompt, history=("A pot", "A kite")):
     templates = Templates([Path(__file__).parents[3] / "prompts"])
-    needed = templates.need("horizon_text", prompt, "candidate")
-    return needed.render({"history": list(history)})
+    return templates.need("horizon_text", prompt, "candidate").render({"history": list(history)})
 
 
 def words(text):

@@ -108,8 +108,7 @@ expected: the python of an environment that has vllm\
 
 
 def made(kind, args):
-    factory = plugin_manager.load_plugins().model(kind).factory
-    return factory(ModelSettings(args=parse_args(args)))
+    return plugin_manager.load_plugins().model(kind).factory(ModelSettings(args=parse_args(args)))
 
 
 def opened(kind, args):

@@ -203,8 +203,7 @@ def test_without_what_serving_needs_the_interpreter_and_the_cure_are_named(folde
 
 def test_requests_leave_nothing_to_the_checkpoints_settings_and_no_penalty_is_ignored(folder):
     fields = model(pretrained=str(folder)).engine.fields
-    greedy = json.loads(fields(request())["generation_config"])
-    assert greedy == {
+    assert json.loads(fields(request())["generation_config"]) == {
         "do_sample": False, "num_beams": 1, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
     }  # fmt: skip
     drawn = json.loads(fields(request(temperature=0.5))["generation_config"])

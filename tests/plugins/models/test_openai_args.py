@@ -128,8 +128,7 @@ def test_the_usual_key_is_for_hosts_that_the_user_named(monkeypatch, url, own, m
     assert [one.api_key_env for one in read_each(two)] == sent
     named = read_args(ModelSettings(args={**given, "api_key_env": "MINE"}, given_hosts=hosts))
     assert named.api_key_env == "MINE"
-    anywhere = read_args(ModelSettings(args=given))
-    assert anywhere.api_key_env == "OPENAI_API_KEY"
+    assert read_args(ModelSettings(args=given)).api_key_env == "OPENAI_API_KEY"
     azure = {"model": "m", "azure_endpoint": "https://azure.org"}
     assert read_args(ModelSettings(args=azure, given_hosts=frozenset())).api_key_env is None
     assert read_args(ModelSettings(args=azure)).api_key_env == "AZURE_OPENAI_API_KEY"

@@ -212,8 +212,7 @@ def test_what_an_engine_wants_of_the_gpus_unless_a_ray_cluster_has_them(
 ):
     wanted = model(pretrained=str(folder), **given).engine.memory
     assert (wanted.name, wanted.count, wanted.share) == ("vllm:tiny", count, share)
-    made = model(pretrained=str(folder), data_parallel_backend="ray", **given)
-    assert made.engine.memory is None
+    assert model(pretrained=str(folder), data_parallel_backend="ray", **given).engine.memory is None
 
 
 @pytest.mark.usefixtures("cuda")

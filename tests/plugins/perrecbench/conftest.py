@@ -24,8 +24,7 @@ def spec_of(level):
     """The tables of groups of a level and of ratings, as their task files say, all optional."""
     tasks = Catalogue(load_plugins()).select([f"perrec_{level}_listwise", "perrec_rating"]).tasks
     tables = {name: table for task in tasks for name, table in task.data.tables.items()}
-    optional = {name: replace(table, required=False) for name, table in tables.items()}
-    return DataSpec(tables=optional)
+    return DataSpec(tables={name: replace(table, required=False) for name, table in tables.items()})
 
 
 @pytest.fixture

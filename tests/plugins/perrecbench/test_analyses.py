@@ -99,8 +99,7 @@ def test_all_nine_cells_stand_in_the_order_of_table_1_beside_its_nearest_rows(ke
 )
 def test_models_that_were_asked_with_the_same_last_lines_are_neighbours_too(kept, tail, beside):
     theirs = main(nine(kept, "ada", 0.105, tail=tail, system="authors"), TableOptions()).sheets[1]
-    names = [row[0].removeprefix("published: ").partition(",")[0] for row in theirs.rows]
-    assert names == beside
+    assert [row[0].removeprefix("published: ").partition(",")[0] for row in theirs.rows] == beside
     [note] = theirs.notes
     assert f"tail of its list prompts: {tail}; published: {beside[0]} {tail}, " in note
 

@@ -162,8 +162,7 @@ def test_one_unreadable_user_makes_the_group_unreadable_and_the_first_gives_the_
 def test_an_unreadable_group_keeps_its_baselines(stage, own):
     found = only(stage, (group(ADA, BEN), FAILED))
     assert found.missing == dict.fromkeys((*AGREEMENT, *own), f"{stage}/schema")
-    orders = [found.values[name] for name in BASELINE_ORDERS[1:]]
-    assert orders == [0, -1, 1]
+    assert [found.values[name] for name in BASELINE_ORDERS[1:]] == [0, -1, 1]
     assert found.values["random"] in (1, -1)
     # |4.5 - 4| and |2.5 - 5|
     assert found.values["mae_user_average"] == 1.5

@@ -142,8 +142,7 @@ def test_a_circle_of_three_preferences_is_intransitive(members, preferred, circl
 
 
 def test_a_tie_earns_what_breaking_it_at_random_would_and_who_ties_everybody_nothing():
-    broken = [ptc(ranks, (1, 2, 3)) for ranks in ((1, 2, 3), (2, 1, 3))]
-    assert broken == pytest.approx([1, 1 / 3])
+    assert [ptc(ranks, (1, 2, 3)) for ranks in ((1, 2, 3), (2, 1, 3))] == pytest.approx([1, 1 / 3])
     tied = (1, 1, 3), (1, 2, 3)
     assert (ptc(*tied), tau_b(*tied)) == pytest.approx((0.667, 0.816), abs=5e-4)
     for ranks, truth in (((1, 1, 1), (1, 2, 3)), ((1, 2), (1, 1))):

@@ -538,8 +538,7 @@ def test_most_pasts_are_one_segment_of_months(films, people):
 
     one = {user for user, own in films.long.items() if months_fill(own)}
     assert round(100 * len(one) / len(films.long)) == 78
-    by_count = {each.id for each in people.all if segmented(each.past, options()).by == "count"}
-    assert by_count == one
+    assert {each.id for each in people.all if segmented(each.past, options()).by == "count"} == one
 
 
 @pytest.mark.real_data
@@ -563,8 +562,7 @@ def test_the_most_popular_of_five_is_often_right(films, people):
     assert [round(100 * share) for share in shares.values()] == [55, 55]
     for name, share in shares.items():
         drawn = [getattr(one, name).counts for one in people.all]
-        found = fmean(counts[0] == max(counts) for counts in drawn)
-        assert found == pytest.approx(share, abs=0.03)
+        assert fmean(counts[0] == max(counts) for counts in drawn) == pytest.approx(share, abs=0.03)
 
 
 def lines(file):

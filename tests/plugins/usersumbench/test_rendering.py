@@ -179,8 +179,7 @@ FILMS = ["Quiet Valley", "Café Nights", "Dark Harbour Two", "Iron Road", "Lost 
 
 def predict(options, summary=None, activities=""):
     given = {"summary": summary, "user_activities": activities}
-    pairs = list(zip("ABCDE", options, strict=True))
-    return rules.predict({**given, "options": pairs}, Random(0))
+    return rules.predict({**given, "options": list(zip("ABCDE", options, strict=True))}, Random(0))
 
 
 def test_the_predictor_prefers_what_the_summary_says_first():
@@ -200,8 +199,7 @@ def test_activities_decide_where_the_summary_does_not():
 def test_without_anything_the_predictor_guesses_alike_in_any_order():
     chosen = {order["ABCDE".index(predict(order))] for order in (FILMS, FILMS[::-1], sorted(FILMS))}
     assert len(chosen) == 1
-    guesses = {predict([f"{word} {n}" for word in "abcde"]) for n in range(50)}
-    assert guesses == set("ABCDE")
+    assert {predict([f"{word} {n}" for word in "abcde"]) for n in range(50)} == set("ABCDE")
 
 
 FOLDER = PROMPTS / "usersumbench"

@@ -87,10 +87,8 @@ def judged(
 
     `found` is how many backing objects were found again, of how many; None where nobody was asked.
     """
-    counts = Counts(
-        explicit_positive=liked, implicit_positive=watched, implicit_negative=skipped,
-        explicit_negative=disliked,
-    )  # fmt: skip
+    counts = Counts(explicit_positive=liked, implicit_positive=watched, implicit_negative=skipped,
+                    explicit_negative=disliked)  # fmt: skip
     correct, backing = found or (None, None)
     cited = liked + watched + skipped + disliked
     return Judged(

@@ -494,9 +494,8 @@ def test_the_captions_of_kuairec_are_one_row_a_video(load_histories, tmp_path, r
     assert rows[1378]["caption"].endswith(" ！”")
     for file in (real_data / "kuairec").iterdir():
         shutil.copy(file, tmp_path)
-    matrix = "user_id,video_id,play_duration,video_duration,time,date,timestamp,watch_ratio\n"
     lines = (f"0,{number},1,1,,,,0.5\n" for number in range(10_728))
-    (tmp_path / "small_matrix.csv").write_text(matrix + "".join(lines))
+    (tmp_path / "small_matrix.csv").write_text(MATRIX + "".join(lines))
     found = load_histories("gist_kuairec", tmp_path)
     assert found.count("0") > 10_000
     assert all(one.text and "UNKNOWN" not in one.text for one in found.history("0"))

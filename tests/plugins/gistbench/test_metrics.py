@@ -188,14 +188,12 @@ def retrieved(*outcomes):
     return jazz.correct, jazz.backing, jazz.retrieval_failure
 
 
-def test_a_retrieval_without_a_verdict_or_question_says_so():
+def test_a_retrieval_counts_as_many_positions_as_back_the_interest_or_says_why_it_has_none():
     assert retrieved(CallFailed("timeout")) == (None, 2, "specificity/timeout")
     few = Found(positions=(), asked=False)
     assert retrieved(few) == (None, 2, "specificity/too_few_distractors")
     assert retrieved() == (None, None, None)
-
-
-def test_only_the_first_distinct_positions_as_many_as_back_the_interest_count():
+    # Only the first distinct positions count, as many as back the interest.
     assert retrieved(Found(positions=(7, 3, 8))) == (1, 2, None)
     assert retrieved(Found(positions=(7, 7, 8))) == (2, 2, None)
 
@@ -219,8 +217,6 @@ def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped(
     with pytest.raises(ValueError, match="verify"):
         list(chapters(records))
 
-
-NO = Counts(explicit_positive=1)
 
 YES, NO = Counts(explicit_positive=2), Counts(explicit_positive=1)
 SUMS, RATIOS = Options(), Options(specificity="mean_of_ratios")

@@ -44,9 +44,7 @@ from harness.contracts.outcomes import NoVerdict, Parsed, Unreadable
 
 
 def test_a_history_is_cut_into_windows_of_at_most_a_hundred():
-    for count, sizes in (
-        (0, []), (1, [1]), (100, [100]), (101, [100, 1]), (250, [100, 100, 50])
-    ):  # fmt: skip
+    for count, sizes in ((0, []), (1, [1]), (100, [100]), (101, [100, 1]), (250, [100, 100, 50])):
         ada = [(f"object {n}", f"text {n}", LIKED) for n in range(count)]
         found = list(windows({}, make_histories({"ada": ada}), Options()))
         assert [(len(one.lines), one.id, one.of) for one in found] == [
@@ -317,8 +315,6 @@ PEOPLE = {
     "cem": ("de", {"Rye Bread": "d"}),
     "dea": ("x", {}),
 }
-
-
 SIZE = "pool"
 
 

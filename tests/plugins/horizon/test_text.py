@@ -735,9 +735,8 @@ def test_each_line_is_the_question_of_one_and_the_last_title_of_a_training_histo
 
 @pytest.mark.parametrize(
     ("tested", "left"),
-    [({("u", 3), ("u", "c", None)}, 1), ({("v", 2)}, 1), ({("u", 2)}, 0),
-     ({("u", "a", None)}, 0)],
-)  # fmt: skip
+    [({("u", 3), ("u", "c", None)}, 1), ({("v", 2)}, 1), ({("u", 2)}, 0), ({("u", "a", None)}, 0)],
+)
 def test_a_pair_with_what_a_test_asks_of_its_user_is_left_out_by_number_and_by_title(
     tested, left, tmp_path, monkeypatch
 ):

@@ -158,9 +158,7 @@ def test_baselines_stand_in_the_same_layout_once_for_all_models_of_the_same_grou
     ]
     sheet = main(tasks, TableOptions()).sheets[2]
     assert sheet.columns[:2] == ("ranking", "of the groups of")
-    assert [row[:3] for row in sheet.rows] == [
-        ("random", "ada", 1.0), ("random", "ada, k 8", 0.0),
-    ]  # fmt: skip
+    assert [row[:3] for row in sheet.rows] == [("random", "ada", 1.0), ("random", "ada, k 8", 0.0)]
 
 
 SAME = {"origin": "folder", "tables": {"histories": {"fingerprint": "a"}}}
@@ -178,9 +176,7 @@ def test_tasks_of_other_data_make_another_row(kept, more):
     easy = kept("ada", {"i1": 1.0}, run="one", data=SAME)
     hard = kept("ada", {"i1": 0.5}, run="two", level="hard", **{"data": SAME, **more})
     rows = main([easy, hard], TableOptions()).sheets[0].rows
-    assert [row[0] for row in rows] == [
-        "ada one", "ada two",
-    ]  # fmt: skip
+    assert [row[0] for row in rows] == ["ada one", "ada two"]
 
 
 def test_how_far_models_follow_the_averages_is_over_what_could_be_read_even_without_labels(kept):

@@ -229,10 +229,8 @@ def test_a_node_that_lacks(runs, serve, cluster, tmp_path, lacks):
         (newer / file.name).write_text(file.read_text().replace("Version: 1.0", "Version: 2.0"))
     variables, found = {
         "the plugin": ({"HARNESS_PLUGINS": "models,judges"}, "nothing"),
-        "its version": (
-            {"PYTHONPATH": f"{tmp_path}:{os.environ['PYTHONPATH']}"}, "acme-toys 2.0"
-        ),
-    }[lacks]  # fmt: skip
+        "its version": ({"PYTHONPATH": f"{tmp_path}:{os.environ['PYTHONPATH']}"}, "acme-toys 2.0"),
+    }[lacks]
     node = cluster.add_node(**NODE, env_vars=variables)
     try:
         cluster.wait_for_nodes()

@@ -12,7 +12,6 @@ from builders.toys import asked, current_lines, outcomes
 
 pytestmark = ON_RAY
 WORDS = [f"w{number % 7} {number}" for number in range(20)]
-ANY_ERRORS = {"errors": 1.0}
 
 
 @pytest.mark.parametrize("killed", ["worker", "raylet", "driver", "driver, then local"])
@@ -64,7 +63,7 @@ def test_an_item_that_kills_its_worker_is_broken_and_others_are_whole(runs, serv
     server = serve()
     runs.words(*WORDS, "die 20")
     (runs.package / "die").mkdir()
-    done = runs.run("ray", max_failures=ANY_ERRORS)
+    done = runs.run("ray", max_failures={"errors": 1.0})
     assert done.status == "done", done.errors
     values = {f"{number:03}": word for number, word in enumerate(WORDS)}
     assert outcomes(current_lines(done.folder, "say")) == values | {"020": "worker_died"}

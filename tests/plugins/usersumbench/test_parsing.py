@@ -19,7 +19,6 @@ from harness import Parsed, Unreadable
 
 HIKING = Pair("What is done outdoors?", "hiking")
 MUSIC = Pair("What is heard?", "pop music")
-BOTH = (HIKING, MUSIC)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +119,7 @@ ALONE = {
 @pytest.mark.parametrize(
     ("text", "pairs"),
     [
-        *(pytest.param(text, BOTH, id=damage) for damage, text in PAIRS.items()),
+        *(pytest.param(text, (HIKING, MUSIC), id=damage) for damage, text in PAIRS.items()),
         *((text, (pair,)) for text, pair in ALONE.items()),
     ],
 )

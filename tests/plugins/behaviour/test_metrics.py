@@ -295,8 +295,7 @@ def test_the_prompt_without_context_has_details_and_enters_no_column():
     found = scored((nothing, ranking(*range(10))), (other, ranking(*range(10))))
     lone = found[nothing.id]
     assert (lone.values, lone.missing, lone.worst) == ({}, {}, {})
-    assert lone.details.setting == "none"
-    assert lone.details.cross == lone.details.entropy
+    assert (lone.details.setting, lone.details.cross) == ("none", lone.details.entropy)
     columns = results_of(found).items()
     assert {name for name, one in columns if one.n != 1} == {"gap_popular_in_group"}
     assert scored((nothing, Unreadable("empty")))[nothing.id].details.cross is None

@@ -505,8 +505,7 @@ def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart():
     # what is verified has no category because of the failure; what has none of its own is not
     assert ada.values == {"ig_p": 0.0, "verified": 0.0}
     assert ada.missing == dict.fromkeys(("ig_r", "ig_f1", "is", "hm"), "taxonomy/timeout")
-    assert ada.worst == dict.fromkeys(COLUMNS, 0.0)
-    assert ada.lost == {"ig_p": 0.5, "verified": 0.5}
+    assert (ada.worst, ada.lost) == (dict.fromkeys(COLUMNS, 0.0), {"ig_p": 0.5, "verified": 0.5})
     assert ada.counts["interests without a verdict on their category"] == 1
     assert ada.counts["interests that could not be mapped"] == 1
     assert EMPTY not in ada.counts

@@ -177,14 +177,9 @@ async def test_the_completions_endpoint_gets_one_text_and_where_to_stop(server):
     assert reply.usage.prompt_tokens == 4
     assert server.asked[0].target == "/v1/completions"
     assert server.requests == [
-        {
-            "model": "m",
-            "prompt": "s\n\nUser: u\n\nAssistant:",
-            "temperature": 0.0,
-            "max_tokens": 9,
-            "stop": ["END", "\n\nUser:"],
-        }
-    ]
+        {"model": "m", "prompt": "s\n\nUser: u\n\nAssistant:", "temperature": 0.0, "max_tokens": 9,
+         "stop": ["END", "\n\nUser:"]}
+    ]  # fmt: skip
     assert identity(given).details == {
         "host": f"127.0.0.1:{server.port}", "endpoint": "completions", "form": {"plain": 1},
     }  # fmt: skip

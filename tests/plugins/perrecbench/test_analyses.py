@@ -353,14 +353,9 @@ def test_ways_and_their_mean_are_heat_maps_with_the_same_colours(kept):
         "ada, easy, pointwise: ptc", "ada, easy, listwise: ptc", "ada, easy, mean: ptc",
     ]  # fmt: skip
     assert report.figures[0].marks == (
-        Grid(
-            label="ptc",
-            across=("2", "16"),
-            down=("0", "1"),
-            values=((0.2, 0.4), (-0.5, None)),
-            deepest=0.6,
-        ),
-    )
+        Grid(label="ptc", across=("2", "16"), down=("0", "1"), values=((0.2, 0.4), (-0.5, None)),
+             deepest=0.6),
+    )  # fmt: skip
 
 
 @pytest.fixture

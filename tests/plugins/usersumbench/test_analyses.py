@@ -571,8 +571,7 @@ def test_rows_that_cannot_be_used_are_named(rated, name_of, kept, tmp_path):
         with pytest.raises(DataError) as raised:
             agree(*rated(row.format(**name_of)))
         assert raised.value.where.endswith(f"ratings.csv, row 9, column '{column}'")
-        assert raised.value.found == found.format(**name_of)
-        assert raised.value.expected == expected
+        assert (raised.value.found, raised.value.expected) == (found.format(**name_of), expected)
     with pytest.raises(UsageError, match="nobody has rated anything"):
         agree(*rated("s1,ann,", ratings={}))
     none = kept("ada", {"u1": User((GOOD,))}, method="none")

@@ -176,8 +176,8 @@ def test_each_distinct_interest_of_all_users_is_in_one_batch():
     assert made[0].interests != tuple(sorted(names)[:25])
 
 
-def batch(*interests, tea=4, bread=9):
-    categories = Category(tea, "Tea"), Category(bread, "Bread")
+def batch(*interests, bread=9):
+    categories = Category(4, "Tea"), Category(bread, "Bread")
     return Batch(id="1", user="*", interests=interests, categories=categories)
 
 

@@ -42,9 +42,9 @@ def packages(tmp_path, monkeypatch):
     return site
 
 
-def checkpoint(folder, *, context=4096):
+def checkpoint(folder):
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": context}))
+    (folder / "config.json").write_text('{"max_position_embeddings": 4096}')
     (folder / "generation_config.json").write_text('{"eos_token_id": [2, 5], "top_k": 20}')
     (folder / "chat_template.jinja").write_text("{{ messages }}")
     return folder
@@ -55,9 +55,8 @@ def folder(tmp_path):
     return checkpoint(tmp_path / "tiny")
 
 
-def model(structured=False, ceiling=None, **given):
-    args = {"python": sys.executable, **given}
-    return make(ModelSettings(args=args, structured=structured, concurrency=ceiling))
+def model(ceiling=None, **given):
+    return make(ModelSettings(args={"python": sys.executable, **given}, concurrency=ceiling))
 
 
 def request(max_tokens=96, **sampling):

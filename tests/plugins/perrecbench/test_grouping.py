@@ -124,10 +124,10 @@ def test_first_reviews_count_alone_and_averages_are_whole_or_strictly_of_what_is
         assert found == {"ann": pytest.approx(ann), "bob": pytest.approx(bob)}
 
 
-def six(item="thing", day=0.0):
+def six(item="thing"):
     """Six users who are all apart."""
     return [
-        person(f"{name} of {item}", relative, day, item=item)
+        person(f"{name} of {item}", relative, 0, item=item)
         for name, relative in zip("abcdef", (-2, -1.2, -0.4, 0.4, 1.2, 2), strict=True)
     ]
 

@@ -12,20 +12,14 @@ def a_prompt(number: int = 0, **given: Any) -> Prompt:
     """A prompt whose first candidates have falling counts, and whose second half nobody has."""
     had = [CANDIDATES // 2 - place for place in range(CANDIDATES // 2)]
     counts = tuple(had + [0] * (CANDIDATES - len(had)))
+    name = f"movies/all/5/{number:04}"
     prompt = Prompt(
-        id=f"movies/all/5/{number:04}",
-        user=f"movies/all/5/{number:04}",
-        setting="a",
-        proxy="all",
-        length=5,
+        id=name, user=name, setting="a", proxy="all", length=5, users=25, counts=counts,
         group=("25-34", "Male", "clerical/admin"),
         history=("Out of Sight (1998)", "Schindler's List (1993)"),
         candidates=tuple(f"Film {place}, The (19{place + 40})" for place in range(CANDIDATES)),
-        users=25,
-        counts=counts,
-        popular=tuple(3 * one for one in counts),
-        popular_in_group=tuple(2 * one for one in counts),
-    )
+        popular=tuple(3 * one for one in counts), popular_in_group=tuple(2 * one for one in counts),
+    )  # fmt: skip
     return msgspec.structs.replace(prompt, **given)
 
 
@@ -38,12 +32,10 @@ def random_prompts(many: int, *, seed: int = 0) -> list[Prompt]:
         had = [chance.randint(1, 6) for _ in range(CANDIDATES - outside)] + [0] * outside
         chance.shuffle(had)
         return a_prompt(
-            number,
-            counts=tuple(had),
-            users=chance.choice((3, 4, 20, 100, 101)),
+            number, counts=tuple(had), users=chance.choice((3, 4, 20, 100, 101)),
             popular=tuple(11 * one + chance.randint(0, 30) for one in had),
             popular_in_group=tuple(one + chance.randint(0, 1) for one in had),
-        )
+        )  # fmt: skip
 
     return [random_prompt(number) for number in range(many)]
 

@@ -47,16 +47,15 @@ def write_curated(folder: Path, titles: Sequence[str | None], true: Sequence[str
 
 def indexed(data: Path, out: Path, **options: Any) -> Report:
     """The report on an index that is built now."""
-    settings = {"embedder": SMALL, "data": data, "out": out, **options}
-    return run(Settings(**settings), no_progress)
+    return run(Settings(**{"embedder": SMALL, "data": data, "out": out, **options}), no_progress)
 
 
 class Scripted(Embedder):
     """Returns rows of length 1, of which a test changes what it wants."""
 
-    def __init__(self, wrong: str = "", dimensions: int = 8, name: str = "scripted") -> None:
-        self.identity = Identity(kind="test", name=name)
-        self.dimensions = dimensions
+    def __init__(self, wrong: str = "") -> None:
+        self.identity = Identity(kind="test", name="scripted")
+        self.dimensions = 8
         self._wrong = wrong
         self.asked: list[list[str]] = []
 
@@ -67,6 +66,4 @@ class Scripted(Embedder):
         rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
         if self._wrong == "nan":
             rows[-1, 0] = np.nan
-        if self._wrong == "long":
-            rows *= 2
         return rows[:-1] if self._wrong == "fewer" else rows

@@ -81,21 +81,18 @@ def make_test_set(
 
 def judged(
     name: str, category: int | None, *, found: tuple[int, int] | None = None, liked: int = 0,
-    watched: int = 0, skipped: int = 0, disliked: int = 0,
+    watched: int = 0, skipped: int = 0,
 ) -> Judged:  # fmt: skip
     """An interest, from its category and the numbers of its evidence by signal.
 
     `found` is how many backing objects were found again, of how many; None where nobody was asked.
     """
-    counts = Counts(
-        explicit_positive=liked, implicit_positive=watched, implicit_negative=skipped,
-        explicit_negative=disliked,
-    )  # fmt: skip
+    counts = Counts(explicit_positive=liked, implicit_positive=watched, implicit_negative=skipped)
     correct, backing = found or (None, None)
-    cited = liked + watched + skipped + disliked
     return Judged(
-        name=name, cited=cited, category=category, counts=counts, correct=correct, backing=backing
-    )
+        name=name, cited=liked + watched + skipped, category=category, counts=counts,
+        correct=correct, backing=backing,
+    )  # fmt: skip
 
 
 def recorded(pairs: Iterable[tuple[Any, Any]] = ()) -> WrittenRecords:

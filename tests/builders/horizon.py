@@ -51,13 +51,8 @@ def write_lines(file: Path, rows: Sequence[Any]) -> None:
 
 def settings_of(folder: Path, **options: Any) -> Settings:
     """The settings of a build of the log in a folder; few items are enough."""
-    given = {
-        "reviews": (folder / "reviews",),
-        "meta": (folder / "meta",),
-        "out": folder / "out",
-        "memory": "2GB",
-        "least_items": 1,
-    }
+    given = {"reviews": (folder / "reviews",), "meta": (folder / "meta",), "out": folder / "out",
+             "memory": "2GB", "least_items": 1}  # fmt: skip
     return Settings(**{**given, **options})
 
 

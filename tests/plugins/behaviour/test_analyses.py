@@ -226,8 +226,7 @@ def test_gaps_stand_beside_those_of_the_baselines(kept):
     draws = "one draw of each prompt, as in the paper; other draws: a 1.800 to 2.400 (3 draws)"
     assert f"random: {draws}" in sheet.notes
     # Of the gap of popular, 1.5, the ideal closes all and popular nothing.
-    shares = {name: row["to ideal %"] for (_, name), row in rows.items()}
-    assert shares == pytest.approx(
+    assert {name: row["to ideal %"] for (_, name), row in rows.items()} == pytest.approx(
         {"ada": 57, "random": -100 / 3, "popular": 0, "popular in group": 200 / 3}
     )
     place = sheet.columns.index("to ideal %")
@@ -334,8 +333,7 @@ def test_a_lowest_point_that_resamples_do_not_share_is_undecided(kept):
     chance = np.random.default_rng(7)
     places, heights = chance.uniform(0.2, 3.6, 300), chance.normal(3, 1, 300)
     fits = [fit_of(float(h), gap=float(y - h)) for h, y in zip(places, heights, strict=True)]
-    curve = curve_of(places, heights, edges_of(places))
-    assert curve.place == "right"
+    assert curve_of(places, heights, edges_of(places)).place == "right"
     _, rows = inflections_of(kept("ada", fits))
     row = rows["a", "ada"]
     assert row["inflection"] == "undecided"

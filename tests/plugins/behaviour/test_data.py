@@ -231,11 +231,10 @@ def test_the_fingerprint_is_of_everything_in_a_prompt_and_the_same_everywhere():
 
 
 FILMS = [f"{n}::Film {n}::D" for n in range(70)]
-USER = "1::F::18::4::0"
 MOVIES = [
     ({"users": ["1::F::17::4::0"]}, "users.dat, row 1, column 'age'", "'17'",
      "one of: 1, 18, 25, 35, 45, 50, 56"),
-    ({"users": [USER] * 2}, "users.dat, row 2, column 'user'", "'1'", "each user once"),
+    ({"users": ["1::F::18::4::0"] * 2}, "users.dat, row 2, column 'user'", "'1'", "each user once"),
     ({"ratings": ["1::1::5::1", "99::1::5::1", "98::1::5::1"]},
      "ratings.dat, row 2, column 'user'", "'99'", "a user in the table 'users'"),
     ({"ratings": ["1::1::5::1", "1::70::5::1"]},

@@ -127,9 +127,7 @@ def test_another_year_or_part_of_a_series_is_no_match():
         found = read(json.dumps([title]), candidates=SERIES).value
         assert found.places == (() if place is None else (place,)), title
         assert found.unknown == (place is None)
-        for listed in (
-            f"[{title}, Henry V]", f"1. {title}\n2. Henry V", f"{title}: good\nHenry V"
-        ):  # fmt: skip
+        for listed in (f"[{title}, Henry V]", f"1. {title}\n2. Henry V", f"{title}: good\nHenry V"):
             found = read(listed, candidates=SERIES)
             assert isinstance(found, Unreadable) or set(found.value.places) <= {place, 3}
     # A title that is nearer to two candidates alike is neither.
@@ -180,12 +178,7 @@ UNREADABLE = {
         '{"not_recommended": ["Heat (1995)", "The Matrix"]}',
     ],
     "empty": [""],
-    "empty_list": [
-        '{"Heat (1995)": 2.5, "The Matrix": 9}',
-        "[]",
-        "```\n[]\n```",
-        "[" * 20_000,
-    ],
+    "empty_list": ['{"Heat (1995)": 2.5, "The Matrix": 9}', "[]", "```\n[]\n```", "[" * 20_000],
     "no_list": [
         "I cannot recommend movies.",
         "I would watch Heat (1995) first.",

@@ -26,14 +26,9 @@ SEEN = f"The user has previously watched the following movies: {HISTORY}.\n"
 
 def rendered(**given):
     """The text of the prompt of the paper's worked example, or of one that differs from it."""
-    variables = {
-        "domain": "movies",
-        "setting": "a",
-        "proxy": "all",
-        "group": ["25-34", "Male", "clerical/admin"],
-        "history": HISTORY,
-        "candidates": CANDIDATES,
-    }
+    variables = {"domain": "movies", "setting": "a", "proxy": "all",
+                 "group": ["25-34", "Male", "clerical/admin"], "history": HISTORY,
+                 "candidates": CANDIDATES}  # fmt: skip
     template = Templates([PROMPTS]).need("behaviour", "recommend", "candidate")
     [message] = template.render({**variables, **given})
     assert message.role == "user"

@@ -80,10 +80,8 @@ def test_texts_that_share_words_are_nearer_and_any_has_a_vector_the_same_in_ever
 def test_what_is_part_of_an_identity_and_which_arguments_are_refused(own_cache):
     assert named_embedder("hashing").identity != named_embedder("hashing:dimensions=7").identity
     assert named_embedder("hashing").identity.label == "hashing:words"
-    for given, said in (
-        ("dimensions=x", "at least 1"),
-        ("dimension=3", "did you mean 'dimensions'"),
-    ):
+    said_of = {"dimensions=x": "at least 1", "dimension=3": "did you mean 'dimensions'"}
+    for given, said in said_of.items():
         with pytest.raises(UsageError, match=said):
             named_embedder(f"hashing:{given}")
     identity = named_embedder("openai:m,base_url=http://h/v1").identity
@@ -91,8 +89,7 @@ def test_what_is_part_of_an_identity_and_which_arguments_are_refused(own_cache):
     assert (identity.details, identity.scope) == ({"host": "h", "endpoint": "embeddings"}, "run")
 
 
-LONG = "shoes " * 2000
-TEXTS = ["blue shoes", "a kettle of steel, and a phone charger", "", LONG]
+TEXTS = ["blue shoes", "a kettle of steel, and a phone charger", "", "shoes " * 2000]
 
 
 def by_hand(folder, texts, *, pooling, length=512):
@@ -150,9 +147,8 @@ def test_half_precision_changes_little_and_settings_of_the_folder_count(
 def test_code_is_not_run_nor_more_tokens_read_than_have_positions(roberta, embedded, tmp_path):
     folder = Path(shutil.copytree(roberta, tmp_path / "hostile"))
     (folder / "evil.py").write_text("raise SystemExit('ran')\nclass Evil: ...\n")
-    (folder / "modules.json").write_text(
-        '[{"idx": 0, "name": "0", "path": "", "type": "evil.Evil"}]'
-    )
+    evil = '[{"idx": 0, "name": "0", "path": "", "type": "evil.Evil"}]'
+    (folder / "modules.json").write_text(evil)
     with pytest.raises(ModelError, match="the weights cannot be loaded") as caught:
         embedded(f"sentence-transformers:{folder},device=cpu", ["a"])
     assert "Evil" in str(caught.value)

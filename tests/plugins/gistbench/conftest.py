@@ -29,10 +29,8 @@ def kept(tmp_path):
         label=None, judge="judge-70b",
     ):  # fmt: skip
         options = options or Options()
-        task = make_task(
-            dataset, benchmark="gistbench", metrics=("ig_f1", "is"), least_scored=0.5,
-            options=msgspec.to_builtins(options),
-        )  # fmt: skip
+        task = make_task(dataset, benchmark="gistbench", metrics=("ig_f1", "is"), least_scored=0.5,
+                         options=msgspec.to_builtins(options))  # fmt: skip
         names = (stage.name for stage in GISTBENCH.stages)
         asked = {"judge": judge, "retrieval_judge": judge}
         return keep_task(
@@ -69,15 +67,9 @@ def load_histories():
         written = yaml.safe_load((tasks / f"{task}.yaml").read_text())
         for table, changes in (tables or {}).items():
             written["data"]["tables"][table].update(changes)
-        dataset = open_dataset(
-            msgspec.convert({**written["data"], "size": 1000}, DataSpec),
-            data=str(data),
-            limit=limit,
-            seed=seed,
-            package=None,
-            task=name or task,
-            shared=shared,
-        )
+        spec = msgspec.convert({**written["data"], "size": 1000}, DataSpec)
+        given = {"data": str(data), "limit": limit, "seed": seed, "shared": shared}
+        dataset = open_dataset(spec, **given, package=None, task=name or task)
         read.notes = dataset.notes
         asked = {**written["options"], "min_engagements": 1, **options}
         return load(dataset, msgspec.convert(asked, Options))

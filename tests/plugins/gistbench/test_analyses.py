@@ -165,10 +165,7 @@ def test_boxes_hold_all_users_and_the_line_is_the_median_of_all(runs):
     drawn, line = report.figures[0].marks
     assert isinstance(drawn, Boxes)
     assert drawn.names == ("keen", "shy")
-    assert drawn.values == (
-        (1.0, pytest.approx(2 / 3), 0.0),
-        (pytest.approx(2 / 3), 0.0),
-    )
+    assert drawn.values == ((1.0, pytest.approx(2 / 3), 0.0), (pytest.approx(2 / 3), 0.0))
     assert isinstance(line, Rule)
     assert (line.label, line.at) == ("median of all", pytest.approx(2 / 3))
 
@@ -342,15 +339,8 @@ def test_each_mode_is_a_share_of_all_unverified_interests(kept):
         ),
     }
     sheet, people = failure_modes.run([kept("first", found)], TableOptions()).sheets
-    assert sheet.columns == (
-        "model",
-        "interests",
-        "no verdict",
-        "unverified",
-        "short of imp+ %",
-        "short of exp+ %",
-        "too negative %",
-    )
+    assert sheet.columns == ("model", "interests", "no verdict", "unverified", "short of imp+ %",
+                             "short of exp+ %", "too negative %")  # fmt: skip
     assert sheet.rows == (("first", 7, 1, 5, 60.0, 60.0, 60.0),)
     # Category 1 of u1 is verified and was not asked about; all that is mapped of u2 has no verdict.
     assert people.rows == (
@@ -503,8 +493,7 @@ def test_scores_and_ranks_are_made_anew_for_each_setting(broad_and_narrow):
 
 def test_numbers_of_signals_that_the_data_lack_are_not_varied(broad_and_narrow):
     report = thresholds.run(broad_and_narrow, ThresholdOptions(steps=1))
-    names = [row[0] for row in sheets(report)["IG F1, medians in %"].rows]
-    assert names == [
+    assert [row[0] for row in sheets(report)["IG F1, medians in %"].rows] == [
         *("min_explicit_positive 1", "min_explicit_positive 2", "min_explicit_positive 3"),
         *("min_implicit_positive 2", "min_implicit_positive 3", "min_implicit_positive 4"),
         *("mixed_explicit_positive 1", "mixed_explicit_positive 2"),

@@ -77,8 +77,7 @@ def test_agreement_of_raters_and_of_the_judge_by_hand(tmp_path):
 
 
 def test_what_nobody_labelled_and_what_the_judge_never_said_is_counted(tmp_path):
-    report = validated(tmp_path, "evidence,i7,A1,", "evidence,i7,,")
-    assert report.notes == (
+    assert validated(tmp_path, "evidence,i7,A1,", "evidence,i7,,").notes == (
         "evidence: raters 4, items 6; rows without a label: 2; "
         "items of which it is not known what the judge said: 2",
     )
@@ -135,9 +134,7 @@ def test_raters_see_items_and_the_key_says_what_the_judge_said(judged_run, tmp_p
     export([judged_run("a")], out)
     key = {row["item"]: row for row in read_csv(out / "key.csv")}
     evidence, retrieval = read_csv(out / "evidence.csv"), read_csv(out / "retrieval.csv")
-    assert list(evidence[0]) == [
-        "task", "item", "interest", "engagement", "text", "rater", "label",
-    ]  # fmt: skip
+    assert list(evidence[0]) == ["task", "item", "interest", "engagement", "text", "rater", "label"]
     assert list(retrieval[0]) == ["task", "item", "interest", "text", "rater", "label"]
     assert {row["engagement"] for row in evidence} == {"explicit positive"}
     assert {(row["rater"], row["label"]) for row in evidence + retrieval} == {("", "")}
@@ -197,9 +194,7 @@ def test_exported_items_come_back_labelled(judged_run, tmp_path):
             writer.writerows({**row, "rater": "Zoe", "label": key[row["item"]]} for row in rows)
     for key_file in (str(out / "key.csv"), ""):
         report = validate([task], ValidationOptions(labels=tuple(labels), key=key_file))
-        assert report.notes == (
-            "evidence: raters 1, items 10", "retrieval: raters 1, items 10"
-        )  # fmt: skip
+        assert report.notes == ("evidence: raters 1, items 10", "retrieval: raters 1, items 10")
         found = {(row[0], row[1]): row[4:6] for row in report.sheets[2].rows}
         assert found["evidence", "judge"] == found["retrieval", "judge"] == (10, 100.0)
 
@@ -298,10 +293,8 @@ def ranked(kept: Any) -> list[Any]:
     ]
 
 
-FIGURES = (
-    "model,Elo,size", "org/model-0,1300,1", "Model-1,1400,1", "vllm:org/Model-2,1200,1",
-    "Model-3,,1", "Elsewhere,1500,1",
-)  # fmt: skip
+FIGURES = ("model,Elo,size", "org/model-0,1300,1", "Model-1,1400,1", "vllm:org/Model-2,1200,1",
+           "Model-3,,1", "Elsewhere,1500,1")  # fmt: skip
 
 
 def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):

@@ -65,10 +65,8 @@ def said(number, *lines, **cited):
     return item, make_prediction({name.replace("_", " "): ids for name, ids in cited.items()})
 
 
-FIRST = (
-    Line(1, "dunk", LIKED, "the dunk"), Line(2, "dunk", WATCHED, "the dunk"),
-    Line(3, "pasta", SKIPPED, "fresh pasta"),
-)  # fmt: skip
+FIRST = (Line(1, "dunk", LIKED, "the dunk"), Line(2, "dunk", WATCHED, "the dunk"),
+         Line(3, "pasta", SKIPPED, "fresh pasta"))  # fmt: skip
 SECOND = Line(4, "dunk", SKIPPED, "a dunk, seen again"), Line(5, "final", LIKED, "game")
 PASTA = Evidence("pasta", "fresh pasta", (SKIPPED,))
 
@@ -93,15 +91,11 @@ def test_the_same_interest_of_two_windows_is_merged_and_its_citations_united():
 
 def test_interests_are_told_again_from_the_claims_made_of_them():
     dunk, kept = Evidence("dunk", "dunk", (LIKED,)), Kept(positions=())
-    records = recorded([
-        (make_claim(10, "Opera"), kept),
-        (make_claim(2, "Cooking", [dunk], part=10), NoVerdict("timeout")),
-        (make_claim(2, "Cooking", [PASTA], part=9), kept),
-    ])  # fmt: skip
-    assert claimed(records) == (
-        Interest(number=2, name="Cooking", evidence=(PASTA, dunk)),
-        Interest(number=10, name="Opera", evidence=()),
-    )  # fmt: skip
+    records = recorded([(make_claim(10, "Opera"), kept),
+                        (make_claim(2, "Cooking", [dunk], part=10), NoVerdict("timeout")),
+                        (make_claim(2, "Cooking", [PASTA], part=9), kept)])  # fmt: skip
+    assert claimed(records) == (Interest(number=2, name="Cooking", evidence=(PASTA, dunk)),
+                                Interest(number=10, name="Opera", evidence=()))  # fmt: skip
 
 
 DISLIKED = SIGNALS[3]
@@ -141,10 +135,8 @@ def test_the_thresholds_hold_at_their_edges_whatever_signals_the_dataset_has(pos
 
 def test_each_number_is_a_setting():
     rules = conditions(
-        Verification(
-            min_explicit_positive=4, min_implicit_positive=6, mixed_explicit_positive=2,
-            mixed_implicit_positive=3, max_implicit_negative=7, max_explicit_negative=0,
-        ),
+        Verification(min_explicit_positive=4, min_implicit_positive=6, mixed_explicit_positive=2,
+                     mixed_implicit_positive=3, max_implicit_negative=7, max_explicit_negative=0),
         SIGNALS,
     )  # fmt: skip
     assert rules.positive == ((4, 0), (0, 6), (2, 3))
@@ -196,14 +188,12 @@ def retrieved(*outcomes):
     return jazz.correct, jazz.backing, jazz.retrieval_failure
 
 
-def test_a_retrieval_without_a_verdict_or_question_says_so():
+def test_a_retrieval_counts_as_many_positions_as_back_the_interest_or_says_why_it_has_none():
     assert retrieved(CallFailed("timeout")) == (None, 2, "specificity/timeout")
     few = Found(positions=(), asked=False)
     assert retrieved(few) == (None, 2, "specificity/too_few_distractors")
     assert retrieved() == (None, None, None)
-
-
-def test_only_the_first_distinct_positions_as_many_as_back_the_interest_count():
+    # Only the first distinct positions count, as many as back the interest.
     assert retrieved(Found(positions=(7, 3, 8))) == (1, 2, None)
     assert retrieved(Found(positions=(7, 7, 8))) == (2, 2, None)
 
@@ -227,8 +217,6 @@ def test_records_of_a_user_whom_nobody_asked_about_are_an_error_and_not_dropped(
     with pytest.raises(ValueError, match="verify"):
         list(chapters(records))
 
-
-NO = Counts(explicit_positive=1)
 
 YES, NO = Counts(explicit_positive=2), Counts(explicit_positive=1)
 SUMS, RATIOS = Options(), Options(specificity="mean_of_ratios")
@@ -477,10 +465,8 @@ def test_a_user_whose_windows_cannot_be_read_is_missing_and_one_without_an_inter
     }  # fmt: skip
     ada = only(predict=[(window(), make_prediction({}))])
     assert ada.values == dict.fromkeys(COLUMNS, 0.0)
-    assert ada.counts == {
-        "windows": 1, "users without an interest in a readable answer": 1,
-        "users with no verified category to find": 1,
-    }  # fmt: skip
+    assert ada.counts == {"windows": 1, "users without an interest in a readable answer": 1,
+                          "users with no verified category to find": 1}  # fmt: skip
 
 
 def test_a_failure_lowers_the_second_column_alone():
@@ -519,8 +505,7 @@ def test_a_mapping_that_failed_lowers_the_second_column_and_is_counted_apart():
     # what is verified has no category because of the failure; what has none of its own is not
     assert ada.values == {"ig_p": 0.0, "verified": 0.0}
     assert ada.missing == dict.fromkeys(("ig_r", "ig_f1", "is", "hm"), "taxonomy/timeout")
-    assert ada.worst == dict.fromkeys(COLUMNS, 0.0)
-    assert ada.lost == {"ig_p": 0.5, "verified": 0.5}
+    assert (ada.worst, ada.lost) == (dict.fromkeys(COLUMNS, 0.0), {"ig_p": 0.5, "verified": 0.5})
     assert ada.counts["interests without a verdict on their category"] == 1
     assert ada.counts["interests that could not be mapped"] == 1
     assert EMPTY not in ada.counts

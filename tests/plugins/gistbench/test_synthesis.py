@@ -204,11 +204,8 @@ def test_without_a_column_like_texts_are_clusters_also_by_an_embedder(log_file, 
         told("new", embedding="hash:words")
 
 
-LIKE, WATCH, SKIP = (
-    CODES["explicit_positive"],
-    CODES["implicit_positive"],
-    CODES["implicit_negative"],
-)
+LIKE, WATCH, SKIP = (CODES["explicit_positive"], CODES["implicit_positive"],
+                     CODES["implicit_negative"])  # fmt: skip
 
 
 def settings(**changed):
@@ -251,7 +248,7 @@ def real(*histories):
     )
 
 
-def test_the_window_ends_at_the_latest_time_and_leaves_out_what_is_older():
+def test_the_window_ends_at_the_latest_time_in_any_unit_and_leaves_out_what_is_older():
     day = 86_400
     rows = [("b", "x", LIKE, 10 + day), ("a", "y", SKIP, 11), ("a", "x", WATCH, 10)]
     found = read(log(rows), days=1, unit="auto")
@@ -259,9 +256,7 @@ def test_the_window_ends_at_the_latest_time_and_leaves_out_what_is_older():
     assert found.user.tolist() == [0, 1]
     assert [found.objects[one] for one in found.object] == ["y", "x"]
     assert found.signal.tolist() == [SKIP, LIKE]
-
-
-def test_the_unit_of_times_shows_in_their_size():
+    # The unit of times shows in their size.
     for thousands, unit in enumerate(("seconds", "milliseconds", "microseconds")):
         latest = 1_700_000_000 * 1000**thousands
         assert read(log([("a", "x", LIKE, latest)]), days=1, unit="auto").unit == unit
@@ -321,7 +316,7 @@ def test_the_largest_cohort_comes_first_and_everybody_is_in_one_at_most():
     # A common cluster that leads nowhere does not hide a cohort.
     belongs = table(
         "xx......", "x.x.....", "x..x....", "x...x...", ".....xx.", ".....xx.", ".....xxx"
-    )  # fmt: skip
+    )
     found = form(belongs, settings(clusters_together=2, least_people=3))
     assert found == [Cohort(people=(4, 5, 6), clusters=(5, 6))]
 

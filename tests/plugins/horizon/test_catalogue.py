@@ -368,8 +368,7 @@ def test_no_answer_depends_on_others_of_the_same_embedding_and_search(index, mon
         if not args:
             some = distinct_titles(SAMPLE).to_pylist()
             requests = [question([some[one], "a toy"], [some[-one]]) for one in range(20)]
-        together = asked(requests, **args)
-        assert together[:4] == [asked([one], **args)[0] for one in requests[:4]]
+        assert asked(requests, **args)[:4] == [asked([one], **args)[0] for one in requests[:4]]
     seen = []
     embedder = type(named_embedder(SMALL))
     embed = embedder.embed

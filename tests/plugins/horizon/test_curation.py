@@ -48,18 +48,14 @@ def of_people(item, first, step=0):
 
 
 REVIEWS = {
-    "Books": [
-        *told("once b1 -9", "never-after b1 -3", "never-after b2 -2", "never-before b2 2"),
-        *told("never-before b1 1"), ("at", "b1", TAU - 1), ("at", "b2", TAU),
-        *told("ties b2 -5", "ties b1 -5", "three b1 -6", "twice b1 -4", "twice b1 -7"),
-        *told("twice b2 -8", "twice b2 -8", "both shared -2", "again shared -2"),
-        *told("untitled-only no-title -1", "untitled-too no-title -1", "untitled-too b2 -2"),
-        *of_people("b1", -40), *of_people("b2", -30),
-    ],
-    "Games": [
-        *told("ties g1 -5", "three g1 -7", "both shared -2", "again shared 2"),
-        *of_people("g1", -20), *of_people("g2", -10),
-    ],
+    "Books": [*told("once b1 -9", "never-after b1 -3", "never-after b2 -2", "never-before b2 2"),
+              *told("never-before b1 1"), ("at", "b1", TAU - 1), ("at", "b2", TAU),
+              *told("ties b2 -5", "ties b1 -5", "three b1 -6", "twice b1 -4", "twice b1 -7"),
+              *told("twice b2 -8", "twice b2 -8", "both shared -2", "again shared -2"),
+              *told("untitled-only no-title -1", "untitled-too no-title -1", "untitled-too b2 -2"),
+              *of_people("b1", -40), *of_people("b2", -30)],
+    "Games": [*told("ties g1 -5", "three g1 -7", "both shared -2", "again shared 2"),
+              *of_people("g1", -20), *of_people("g2", -10)],
     "Toys": [*told("three t1 -5", "ties t1 -5"), *of_people("t1", 0, step=1)],
 }  # fmt: skip
 TITLES = {
@@ -83,17 +79,14 @@ def made(log):
     return read_build(log / "out")
 
 
-HISTORIES = {
-    "once": ["b1"], "never-after": ["b1", "b2"], "never-before": ["b1", "b2"], "at": ["b1", "b2"],
-    "ties": ["b2", "b1", "g1", "t1"],  # rows, then categories
-    "three": ["g1", "b1", "t1"], "twice": ["b2", "b1"], "both": ["shared"],
-    "again": ["shared", "shared"], "untitled-too": ["b2"],
-}  # fmt: skip
-
-
 def test_a_history_is_ordered_by_time_category_and_row_and_all_is_as_plain_dictionaries_give(made):
-    found = {user: [item for item, _ in rows] for user, rows in made["histories"].items()}
-    assert found == HISTORIES | {one: ["b1", "b2", "g1", "g2", "t1"] for one in PEOPLE}
+    assert {user: [item for item, _ in rows] for user, rows in made["histories"].items()} == {
+        "once": ["b1"], "never-after": ["b1", "b2"], "never-before": ["b1", "b2"],
+        "at": ["b1", "b2"], "ties": ["b2", "b1", "g1", "t1"],  # rows, then categories
+        "three": ["g1", "b1", "t1"], "twice": ["b2", "b1"], "both": ["shared"],
+        "again": ["shared", "shared"], "untitled-too": ["b2"],
+        **{one: ["b1", "b2", "g1", "g2", "t1"] for one in PEOPLE},
+    }  # fmt: skip
     assert_equal(made, expected(REVIEWS, TITLES))
 
 
@@ -295,15 +288,10 @@ def test_rows_that_cannot_be_used_are_dropped_and_counted_by_cause(books):
     write_lines(books / "reviews" / "Books.jsonl", [row for row in rows if row not in BAD])
     assert read_build(made) == read_build(built(books, out=books / "clean"))
     assert read_manifest(made).parts["reviews/Books"].counts == {
-        "read": 1512,
-        "a time before 1990 or after 2100": 1,
-        "a time in seconds": 1,
-        "a time that is no whole number": 3,
-        "no JSON object, or none of its keys": 3,
-        "no item": 1,
-        "no time": 1,
-        "no user": 2,
-    }
+        "read": 1512, "a time before 1990 or after 2100": 1, "a time in seconds": 1,
+        "a time that is no whole number": 3, "no JSON object, or none of its keys": 3, "no item": 1,
+        "no time": 1, "no user": 2,
+    }  # fmt: skip
 
 
 def test_a_full_disk_and_one_with_too_little_room(books, monkeypatch):
@@ -344,11 +332,8 @@ def test_odd_lines_of_csv_are_dropped_and_counted(books):
     (books / "reviews" / "Books.csv").write_text("\n".join(lines) + "\n")
     made = built(books)
     assert read_manifest(made).parts["reviews/Books"].counts == {
-        "read": 1403,
-        "a time that is no whole number": 1,
-        "no time": 1,
-        "no user": 1,
-    }
+        "read": 1403, "a time that is no whole number": 1, "no time": 1, "no user": 1,
+    }  # fmt: skip
 
 
 KILLER = """
@@ -521,10 +506,8 @@ def test_tables_stand_beside_those_of_the_paper_and_figures_hold_the_distributio
             ("interactions from 2020 on", 9 / 11, 1.0, 4.09),
         ),
         "Interactions a year": (("2018", 10, 10), ("2019", 5, 5), ("2020", 9, 9)),
-        "Long tails": (
-            ("interactions of a user", 2, 3, 3, 3, 3),
-            ("interactions of an item", 9, 10, 10, 10, 10),
-        ),
+        "Long tails": (("interactions of a user", 2, 3, 3, 3, 3),
+                       ("interactions of an item", 9, 10, 10, 10, 10)),
         "Categories": (("Books", 2, 15, 0), ("Toys", 1, 0, 9)),
     }  # fmt: skip
     lengths, years, items = (figure.marks[0] for figure in report.figures)
@@ -544,23 +527,15 @@ def test_a_folder_that_is_not_complete_is_not_described(tmp_path):
         assert error.value.found == found
 
 
-@pytest.fixture(scope="session")
-def amazon(real_data):
-    return amazon_in(real_data)
-
-
 @pytest.mark.real_data
-def test_all_beauty_under_its_official_names(amazon, tmp_path):
+def test_all_beauty_under_its_official_names(real_data, tmp_path):
+    amazon = amazon_in(real_data)
     raw = amazon / "All_Beauty" / "raw"
     out = built(tmp_path, reviews=(raw,), meta=(raw,), least_items=100)
-    manifest = read_manifest(out)
-    assert manifest.totals["rows"] == {
-        "read": 2544,
-        "of an item without a title": 0,
-        "again in the category": 9,
-        "again in another category": 0,
-        "left": 2535,
-    }
+    assert read_manifest(out).totals["rows"] == {
+        "read": 2544, "of an item without a title": 0, "again in the category": 9,
+        "again in another category": 0, "left": 2535,
+    }  # fmt: skip
     made = read_build(out)
     assert (len(made["histories"]), len(made["items"])) == (253, 356)
     wanted = defaultdict[str, list[tuple[int, str]]](list)

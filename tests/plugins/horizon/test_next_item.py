@@ -253,8 +253,7 @@ def test_the_tasks_decode_as_table_9(model, end):
     printed = {row["parameter"]: row[model] for row in TABLES.read("table9").dicts()}
     for task, number in (("horizon_query", 2), ("horizon_long", 3)):
         [one] = Catalogue(load_plugins()).select([task + end]).tasks
-        sampling = one.roles["candidate"].sampling
-        assert sampling == {
+        assert one.roles["candidate"].sampling == {
             "temperature": printed["temperature"],
             "top_p": printed["top-p"],
             "max_tokens": printed[f"max tokens of Task {number}"],

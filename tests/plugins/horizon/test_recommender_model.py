@@ -115,8 +115,7 @@ def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained):
 
 def test_equal_ones_are_listed_up_to_a_thousand_and_written_so_that_only_these_are_equal():
     def sizes(scores):
-        found = best_of(np.array(scores), Vocabulary(np.arange(len(scores))))
-        return len(found.items)
+        return len(best_of(np.array(scores), Vocabulary(np.arange(len(scores)))).items)
 
     assert sizes([*range(500, 0, -1)]) == BEST
     assert sizes([9.0] * 90 + [5.0] * 30 + [1.0] * 500) == 120

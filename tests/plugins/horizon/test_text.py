@@ -71,10 +71,7 @@ from harness.scoring.finished_task import finished_task
 from harness.testing.scripted import ScriptedModel, offered
 
 LONG = "x" * 10_000
-ROWS = {
-    "u": (["a", "b", "c", "d", "e"], 2, 2),
-    "new": (["a", "b", "c"], 1, 0),
-}
+ROWS = {"u": (["a", "b", "c", "d", "e"], 2, 2), "new": (["a", "b", "c"], 1, 0)}
 
 
 class Data:
@@ -174,10 +171,8 @@ def test_titles_are_cleaned_and_the_oldest_leave_first_or_are_cut():
     ("most", "kept"), [(1, ("c",)), (8, ("c",)), (9, ("c",)), (10, ("bb", "c")), (99, None)]
 )
 def test_as_many_of_the_latest_titles_as_fit_are_shown(most, kept):
-    titles = ["aaa", "bb", "c"]
-    assert recent(titles, most) == (kept or tuple(titles))
-    shown = " <SEP> ".join(recent(titles, most))
-    assert len(shown) <= most
+    # With " <SEP> " between them, the last two have ten characters.
+    assert recent(["aaa", "bb", "c"], most) == (kept or ("aaa", "bb", "c"))
 
 
 def test_a_single_query_asks_for_the_next_item_alone_and_the_setting_chooses_the_table():
@@ -193,7 +188,6 @@ def test_a_single_query_asks_for_the_next_item_alone_and_the_setting_chooses_the
     assert isinstance(found, TitleData) and len(found.items) == 64
 
 
-FOLDER = Path(__file__).parents[3] / "prompts"
 PLACEHOLDER = "I1 <SEP> I2 <SEP> ..... <In>"
 
 
@@ -206,8 +200,8 @@ def paper(real_data):
 
 
 def rendered(prompt, history=("A pot", "A kite")):
-    template = Templates([FOLDER]).need("horizon_text", prompt, "candidate")
-    return template.render({"history": list(history)})
+    templates = Templates([Path(__file__).parents[3] / "prompts"])
+    return templates.need("horizon_text", prompt, "candidate").render({"history": list(history)})
 
 
 def words(text):
@@ -252,7 +246,6 @@ def test_the_code_has_a_system_message_and_another_separator_and_titles_are_show
 READ = QueriesReader(field="queries", most=10)
 TEN = [f'search {number} for "x"' for number in range(1, 11)]
 WHOLE = json.dumps({"queries": TEN}, indent=1)
-IN_NINTH = WHOLE.index("search 9")
 
 
 def texts(reply, read=READ):
@@ -281,8 +274,8 @@ def test_ten_queries_are_read_whatever_stands_around_them(reply, rung):
 @pytest.mark.parametrize("around", ["{}", "```json\n{}", "Here they are:\n{}"])
 @pytest.mark.parametrize("end", range(-1, 15))
 def test_of_a_reply_cut_in_the_ninth_text_the_eight_whole_ones_are_kept(end, around):
-    reply = around.format(WHOLE[: IN_NINTH + end])
-    assert texts(reply) == (TEN[:8], "repaired")
+    reply = WHOLE[: WHOLE.index("search 9") + end]
+    assert texts(around.format(reply)) == (TEN[:8], "repaired")
 
 
 @pytest.mark.parametrize(
@@ -485,20 +478,17 @@ def test_a_long_horizon_has_one_unit_a_user_and_the_main_metrics_are_recalls_at_
     assert column_of("horizon_query", "recall_10") == "recall_10_cosine"
 
 
-PRINTED = {
-    "Table 5": """LLAMA-3.1-8B 1.62 2.37 2.84 0.20 0.23 0.22
-                  Qwen3-8B 2.06 2.95 3.50 0.25 0.28 0.28
-                  Gemma2-9B 1.45 2.26 2.66 0.16 0.21 0.19""",
-    "Table 6": """LLAMA-3.1-8B 1.26 6.52 13.25 0.51 0.52 0.53
-                  Qwen3-8B 1.51 7.78 15.75 0.63 0.65 0.66
-                  Gemma2-9B 0.98 5.07 10.39 0.42 0.43 0.44""",
-}
-
-
 def test_the_published_tables_are_those_of_the_page():
-    for table in map(TABLES.read, ("table5", "table6")):
-        rows = [line.split() for line in PRINTED[table.source].splitlines()]
-        assert [(row[0], *map(float, row[1:])) for row in rows] == [*table.rows]
+    found = {name: TABLES.read(name) for name in ("table5", "table6")}
+    assert {name: [*table.rows] for name, table in found.items()} == {
+        "table5": [("LLAMA-3.1-8B", 1.62, 2.37, 2.84, 0.20, 0.23, 0.22),
+                   ("Qwen3-8B", 2.06, 2.95, 3.50, 0.25, 0.28, 0.28),
+                   ("Gemma2-9B", 1.45, 2.26, 2.66, 0.16, 0.21, 0.19)],
+        "table6": [("LLAMA-3.1-8B", 1.26, 6.52, 13.25, 0.51, 0.52, 0.53),
+                   ("Qwen3-8B", 1.51, 7.78, 15.75, 0.63, 0.65, 0.66),
+                   ("Gemma2-9B", 0.98, 5.07, 10.39, 0.42, 0.43, 0.44)],
+    }  # fmt: skip
+    assert [table.source for table in found.values()] == ["Table 5", "Table 6"]
     results = HORIZON_TEXT.published()
     every = {(one.task, one.model, one.metric): one.value for one in results}
     assert len(every) == 2 * 3 * 6
@@ -508,10 +498,6 @@ def test_the_published_tables_are_those_of_the_page():
         ("horizon_long", "Qwen3-8B", "precision_50_cosine_whole", 0.0065),
     ):
         assert every[tuple(key)] == pytest.approx(value)
-
-
-MOST_BYTES = 8_192
-"""What a case of Task 2 may take on disk, without its prompt."""
 
 
 def ran(folder, tasks, model="baseline", **options):
@@ -610,14 +596,11 @@ def test_what_a_thinking_model_had_beside_table_9_is_in_the_setting_and_the_stam
     ]
 
 
-SEARCH = Search(id="u/1", user="u", shown=1, queries=Queries(("a", "b")), truths=("t",))
-FIT = {"found": [[0, 0.5, 0, 0.95]], "truths": [7], "cosines": [[0.5], [0.4]]}
-
-
 async def answered(merge="round_robin", **changes):
-    answers = [json.dumps(FIT | changes)]
-    options = Options(merge=merge)
-    return await work_at_desk(RETRIEVE, SEARCH, answers, benchmark="horizon_text", options=options)
+    search = Search(id="u/1", user="u", shown=1, queries=Queries(("a", "b")), truths=("t",))
+    fit = {"found": [[0, 0.5, 0, 0.95]], "truths": [7], "cosines": [[0.5], [0.4]]}
+    answers, options = [json.dumps(fit | changes)], Options(merge=merge)
+    return await work_at_desk(RETRIEVE, search, answers, benchmark="horizon_text", options=options)
 
 
 @pytest.mark.parametrize(
@@ -692,15 +675,7 @@ def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path):
             sizes[found["id"]] += len(line.encode()) - own
     cases = [size for name, size in sizes.items() if "/" in name]
     assert len(cases) == len(list(task.records("generate")))
-    assert max(cases) <= MOST_BYTES, max(cases)
-
-
-DATA = SimpleNamespace(items="a" * 64, folder=Path("DATA"))
-
-
-def check(kind, **details):
-    retriever = Identity(kind=kind, name="x", details=details)
-    suits(DATA, Options(), {"candidate": Identity(kind="openai", name="y"), "retriever": retriever})
+    assert max(cases) <= 8_192, max(cases)
 
 
 async def test_a_dry_run_counts_no_completions_of_the_catalogue():
@@ -713,6 +688,13 @@ async def test_a_dry_run_counts_no_completions_of_the_catalogue():
 
 
 def test_only_a_catalogue_of_the_same_items_suits():
+    def check(kind, **details):
+        data = SimpleNamespace(items="a" * 64, folder=Path("DATA"))
+        others = {"candidate": Identity(kind="openai", name="y")}
+        suits(
+            data, Options(), others | {"retriever": Identity(kind=kind, name="x", details=details)}
+        )
+
     assert HORIZON_TEXT.suits is suits
     check("catalogue", items="a" * 64)
     check("openai", recorded="digest")
@@ -751,19 +733,15 @@ def test_each_line_is_the_question_of_one_and_the_last_title_of_a_training_histo
     assert in_tests > 0 and in_training > len(lines) and shared == 0
 
 
-HISTORY = (("u", 1), ("u", "a", None), ("u", 2), ("u", "b", None))
-
-
 @pytest.mark.parametrize(
     ("tested", "left"),
-    [({("u", 3), ("u", "c", None)}, 1), ({("v", 2)}, 1), ({("u", 2)}, 0),
-     ({("u", "a", None)}, 0)],
-)  # fmt: skip
+    [({("u", 3), ("u", "c", None)}, 1), ({("v", 2)}, 1), ({("u", 2)}, 0), ({("u", "a", None)}, 0)],
+)
 def test_a_pair_with_what_a_test_asks_of_its_user_is_left_out_by_number_and_by_title(
     tested, left, tmp_path, monkeypatch
 ):
-    pairs = [Pair(("a",), "b", frozenset(HISTORY))]
-    monkeypatch.setattr(sft_export, "read_pairs", lambda *_: (pairs, tested))
+    traced = frozenset({("u", 1), ("u", "a", None), ("u", 2), ("u", "b", None)})
+    monkeypatch.setattr(sft_export, "read_pairs", lambda *_: ([Pair(("a",), "b", traced)], tested))
     if left:
         report, lines = exported(tmp_path)
         assert len(lines) == left and report.sheets[0].rows == ((1, 0),)

@@ -35,9 +35,7 @@ def test_people_are_read_of_rows_in_any_order_and_a_bad_value_is_named_with_its_
     def read(*rows):
         file = write_csv(tmp_path / "mine.csv", "user_id,title,action", *rows)
         spec = msgspec.convert(TASK["data"], DataSpec)
-        dataset = open_dataset(
-            spec, data=file, limit=None, seed=0, package=None, task="interests"
-        )  # fmt: skip
+        dataset = open_dataset(spec, data=file, limit=None, seed=0, package=None, task="interests")
         return load(dataset, Options())
 
     found = read("7,Rye bread,liked", "8,Night trains,liked", "7,Owls at night,skipped")

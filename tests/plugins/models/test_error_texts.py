@@ -108,8 +108,7 @@ expected: the python of an environment that has vllm\
 
 
 def made(kind, args):
-    factory = plugin_manager.load_plugins().model(kind).factory
-    return factory(ModelSettings(args=parse_args(args)))
+    return plugin_manager.load_plugins().model(kind).factory(ModelSettings(args=parse_args(args)))
 
 
 def opened(kind, args):
@@ -205,7 +204,6 @@ def making(make, **args):
 LOOK = "[ \"$1\" = -c ] && echo '{}' && exit 0\necho broken >&2\nexit 3"
 """An interpreter that prints a look at its packages, and fails at all else."""
 
-FOUND = '{"missing": [], "version": "5.23.0"}'
 OTHER = snapshot("""\
 the interpreter for vLLM does not work
 expected: the python of an environment that has vllm\
@@ -217,7 +215,7 @@ INTERPRETERS = {
 the interpreter for transformers does not work
 expected: the python of an environment that has transformers[serving]\
 """)),
-    (hf, LOOK.replace("{}", FOUND)): ("broken", snapshot("""\
+    (hf, LOOK.replace("{}", '{"missing": [], "version": "5.23.0"}')): ("broken", snapshot("""\
 transformers serve cannot be started
 expected: transformers 5 or newer, in which `transformers serve --help` works\
 """)),

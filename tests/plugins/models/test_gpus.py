@@ -24,6 +24,7 @@ TWO = "GPU-9b7f2e1d-0000-1111-2222-333344445555"
 FREE = f"0, {ONE}, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n"
 IDLE = f"1, {TWO}, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n"
 TAKEN = f"0, {ONE}, NVIDIA H100 80GB HBM3, 81559, 60004, 20994\n"
+HALF_TAKEN = f"0, {ONE}, NVIDIA H100 80GB HBM3, 81559, 10004, 70994\n"
 GONE = 2**22 + 1
 """A process id that no process has."""
 
@@ -52,10 +53,8 @@ async def before(smi):
             "end the processes that hold it, or set gpu_memory_utilization=0.23",
         ),
         ("60004, 20994", "", "no visible process", "set gpu_memory_utilization=0.23"),
-        (
-            "79000, 2000", "", "no visible process",
-            "choose another GPU with CUDA_VISIBLE_DEVICES",
-        ),
+        ("79000, 2000", "", "no visible process",
+         "choose another GPU with CUDA_VISIBLE_DEVICES"),
     ],
 )  # fmt: skip
 async def test_who_holds_the_gpus_memory_is_named_with_what_helps(smi, *, held, apps, found, hint):
@@ -85,10 +84,8 @@ async def test_only_the_gpus_that_the_engine_takes_have_to_be_free(smi, monkeypa
 @pytest.mark.parametrize(
     ("program", "why"),
     [
-        (
-            "echo NVIDIA-SMI has failed because it could not reach the driver.; exit 9",
-            "nvidia-smi: NVIDIA-SMI has failed because it could not reach the driver.",
-        ),
+        ("echo NVIDIA-SMI has failed because it could not reach the driver.; exit 9",
+         "nvidia-smi: NVIDIA-SMI has failed because it could not reach the driver."),
         (
             f"echo '0, {ONE}, NVIDIA GB10, [N/A], [N/A], [N/A]'",
             "nvidia-smi does not list the memory of GPU 0 (NVIDIA GB10)",
@@ -99,7 +96,7 @@ async def test_only_the_gpus_that_the_engine_takes_have_to_be_free(smi, monkeypa
         ),
         ("echo 0 N/A", "nvidia-smi lists GPUs in an unknown format"),
     ],
-)
+)  # fmt: skip
 async def test_gpus_that_cannot_be_looked_at_are_said_and_hold_nothing_up(smi, program, why):
     smi("").write_text(f"#!/bin/sh\n{program}\n")
     told = []
@@ -107,15 +104,12 @@ async def test_gpus_that_cannot_be_looked_at_are_said_and_hold_nothing_up(smi, p
     assert told == [f"vllm:tiny: cannot check the GPU's free memory: {why}"]
 
 
-HALF = TAKEN.replace("60004, 20994", "10004, 70994")
-
-
 @pytest.mark.parametrize(
     ("then", "now"),
     [
         ((FREE,), (FREE.replace(" 4, 80994", " 200, 80798"),)),
         ((FREE,), (TAKEN, f"{os.getpid()}, {ONE}, 59990, python\n")),
-        ((HALF, f"{GONE}, {ONE}, 10000, other\n"), (TAKEN, f"{GONE}, {ONE}, 60000, other\n")),
+        ((HALF_TAKEN, f"{GONE}, {ONE}, 10000, other\n"), (TAKEN, f"{GONE}, {ONE}, 60000, other\n")),
     ],
     ids=["within the margin", "taken by others meanwhile", "held by others from the start"],
 )

@@ -11,7 +11,6 @@ from harness import CallError
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.model import ModelSettings, Reply, Usage
 
-PACKAGES = ("transformers", "torch", "accelerate", "fastapi", "uvicorn", "openai", "pydantic")
 HELP = """
 Options:
   --continuous-batching / --no-continuous-batching
@@ -29,7 +28,8 @@ Options:
 def packages(tmp_path, monkeypatch):
     """A transformers that can be found, and whose server shows a help."""
     site = tmp_path / "site"
-    for name in (*PACKAGES, "transformers/cli"):
+    needed = "transformers torch accelerate fastapi uvicorn openai pydantic transformers/cli"
+    for name in needed.split():
         (site / name).mkdir(parents=True)
         (site / name / "__init__.py").touch()
     shown = f"import sys\nif sys.argv[1:] == ['serve', '--help']:\n    print({HELP!r})\n"
@@ -42,9 +42,9 @@ def packages(tmp_path, monkeypatch):
     return site
 
 
-def checkpoint(folder, *, context=4096):
+def checkpoint(folder):
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": context}))
+    (folder / "config.json").write_text('{"max_position_embeddings": 4096}')
     (folder / "generation_config.json").write_text('{"eos_token_id": [2, 5], "top_k": 20}')
     (folder / "chat_template.jinja").write_text("{{ messages }}")
     return folder
@@ -55,11 +55,8 @@ def folder(tmp_path):
     return checkpoint(tmp_path / "tiny")
 
 
-def model(structured=False, ceiling=None, **given):
-    settings = ModelSettings(
-        args={"python": sys.executable, **given}, structured=structured, concurrency=ceiling
-    )
-    return make(settings)
+def model(ceiling=None, **given):
+    return make(ModelSettings(args={"python": sys.executable, **given}, concurrency=ceiling))
 
 
 def request(max_tokens=96, **sampling):
@@ -102,9 +99,8 @@ def test_a_template_and_what_it_is_told_go_to_the_server_together(folder, tmp_pa
     (folder / "chat_template.jinja").rename(tmp_path / "own.jinja")
     with pytest.raises(ModelError, match="no chat template") as caught:
         model(pretrained=str(folder))
-    assert (
-        caught.value.hint == "give the template that it was trained with: chat_template=FILE.jinja"
-    )
+    hint = "give the template that it was trained with: chat_template=FILE.jinja"
+    assert caught.value.hint == hint
     made = model(
         pretrained=str(folder),
         chat_template=str(tmp_path / "own.jinja"),
@@ -119,12 +115,8 @@ def test_a_template_and_what_it_is_told_go_to_the_server_together(folder, tmp_pa
 def test_an_identity_holds_what_decides_answers_and_not_how_fast_they_come(folder):
     plain = model(pretrained=str(folder)).identity
     assert (plain.kind, plain.name, plain.scope) == ("hf", "tiny", "everywhere")
-    fast = {
-        "device": "cpu",
-        "continuous_batching": "true",
-        "max_model_len": "99",
-        "compile": "true",
-    }
+    fast = {"device": "cpu", "continuous_batching": "true", "max_model_len": "99",
+            "compile": "true"}  # fmt: skip
     assert model(pretrained=str(folder), **fast).identity == plain
     for other in ({"dtype": "float16"}, {"reasoning": "off"}, {"quantization": "bnb-4bit"}):
         assert model(pretrained=str(folder), **other).identity != plain
@@ -185,18 +177,14 @@ def test_requests_go_one_by_one_unless_the_server_batches(folder, given, ceiling
 def test_an_argument_that_cannot_be_used_is_named(folder, given, expected, hint):
     with pytest.raises(UsageError, match="an argument of the hf model cannot be used") as caught:
         checkpoint(folder.with_name("tiny@2"))
-        model(
-            **{"pretrained": "{}", **given}
-            | {"pretrained": given.get("pretrained", "{}").format(folder)}
-        )
+        model(**given | {"pretrained": given.get("pretrained", "{}").format(folder)})
     assert expected in caught.value.expected
     assert hint in (caught.value.hint or "")
 
 
 def test_the_servers_own_help_is_asked_for_an_argument_that_we_do_not_know(folder):
     made = model(pretrained=str(folder), cb_block_size="16", cb_max_memory_percent="0.5")
-    command = list(made.server_command())
-    assert command[-4:] == ["--cb-block-size", "16", "--cb-max-memory-percent", "0.5"]
+    assert made.server_command()[-4:] == ["--cb-block-size", "16", "--cb-max-memory-percent", "0.5"]
     with pytest.raises(UsageError, match="no argument 'cb_blok_size'") as caught:
         model(pretrained=str(folder), cb_blok_size="16")
     assert caught.value.hint == "did you mean 'cb_block_size'?"
@@ -214,8 +202,7 @@ def test_without_what_serving_needs_the_interpreter_and_the_cure_are_named(folde
 
 def test_requests_leave_nothing_to_the_checkpoints_settings_and_no_penalty_is_ignored(folder):
     fields = model(pretrained=str(folder)).engine.fields
-    greedy = json.loads(fields(request())["generation_config"])
-    assert greedy == {
+    assert json.loads(fields(request())["generation_config"]) == {
         "do_sample": False, "num_beams": 1, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
     }  # fmt: skip
     drawn = json.loads(fields(request(temperature=0.5))["generation_config"])

@@ -15,8 +15,6 @@ from builders.processes import lives, wait_until
 from harness_models.server import keeper
 
 LINUX = sys.platform == "linux"
-
-
 TELL = """
 import os, pathlib, signal, subprocess, sys, time
 def tell(name):
@@ -27,9 +25,6 @@ def tell(name):
 """What a child says when it is ready: its process id, in a file of that name."""
 
 STAYS = "time.sleep(600)"
-
-
-QUIET = TELL + "tell('child'); time.sleep(600)"
 FAMILY = (
     TELL
     + """
@@ -200,7 +195,7 @@ def test_shared_memory_of_engines_that_a_ray_cluster_runs_is_removed_too(
     started, tmp_path, segment
 ):
     """Ray's workers are its own children, and end when it hears of the server's end."""
-    keeper_process = started(QUIET)
+    keeper_process = started(f"{TELL}tell('child'); {STAYS}")
     child = pid_in(tmp_path, "child")
     theirs = segment("theirs")
     hold = (

@@ -217,13 +217,11 @@ def test_what_cannot_be_started_or_logged_is_an_error_before_anything_starts(tmp
         launch([sys.executable], log=tmp_path / "file" / "log", environment={})
 
 
-BAR = r"'weights:  0%\rweights: 50%\rweights: 100%\n\x07\x1b[36mdone\x1b[0m\n'"
-
-
 async def test_the_log_is_appended_to_and_a_start_sees_its_own_lines_only(started):
     first = await started("print('one'); print('two')")
     assert await code_of(first) == 0
-    second = await started(f"print('three'); print('four'); print({BAR}, end='')")
+    bar = r"'weights:  0%\rweights: 50%\rweights: 100%\n\x07\x1b[36mdone\x1b[0m\n'"
+    second = await started(f"print('three'); print('four'); print({bar}, end='')")
     assert await code_of(second) == 0
     assert second.log.read_text("utf-8").startswith("one\ntwo\nthree\nfour\nweights:  0%")
     # Of a progress bar, the last state is shown without what steers a terminal.
@@ -265,28 +263,25 @@ async def test_a_command_gets_our_environment_without_our_secrets(started, monke
     assert launched.log_tail() == ["[None, 'INFO', '2', '1']"]
 
 
-PASSED_ON = {
-    "PATH": "/bin",
-    "AWS_SECRET_ACCESS_KEY": "c",
-    "RAY_AUTH_MODE": "token",
-    "RAY_AUTH_TOKEN": "h",
-    "RAY_AUTH_TOKEN_PATH": "/run/ray",
-    "AWS_SESSION_TOKEN": "i",
-    "S3_SECRET_KEY": "j",
-    "GOOGLE_APPLICATION_CREDENTIALS": "/run/google.json",
-    "VLLM_SHARED_EXPERTS_STREAM_TOKEN_THRESHOLD": "256",
-    "VLLM_MULTI_STREAM_GEMM_TOKEN_THRESHOLD": "1024",
-    "HF_TOKEN": "f",
-    "HUGGING_FACE_HUB_TOKEN": "g",
-    "TOKENIZERS_PARALLELISM": "false",
-    "CUDA_VISIBLE_DEVICES": "0",
-}
-
-OURS = ("OPENAI_API_KEY", "VLLM_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "GOOGLE_API_KEY")
-
-
 def test_of_all_secrets_only_those_that_an_engine_needs_are_passed_on():
-    assert without_secrets({**PASSED_ON, **dict.fromkeys(OURS, "x")}) == PASSED_ON
+    passed_on = {
+        "PATH": "/bin",
+        "AWS_SECRET_ACCESS_KEY": "c",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": "h",
+        "RAY_AUTH_TOKEN_PATH": "/run/ray",
+        "AWS_SESSION_TOKEN": "i",
+        "S3_SECRET_KEY": "j",
+        "GOOGLE_APPLICATION_CREDENTIALS": "/run/google.json",
+        "VLLM_SHARED_EXPERTS_STREAM_TOKEN_THRESHOLD": "256",
+        "VLLM_MULTI_STREAM_GEMM_TOKEN_THRESHOLD": "1024",
+        "HF_TOKEN": "f",
+        "HUGGING_FACE_HUB_TOKEN": "g",
+        "TOKENIZERS_PARALLELISM": "false",
+        "CUDA_VISIBLE_DEVICES": "0",
+    }
+    ours = ("OPENAI_API_KEY", "VLLM_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "GOOGLE_API_KEY")
+    assert without_secrets({**passed_on, **dict.fromkeys(ours, "x")}) == passed_on
 
 
 def test_a_free_port_is_one_that_can_be_listened_on():

@@ -23,14 +23,7 @@ from openai import AsyncOpenAI
 
 from harness.contracts.model import CallError, ModelSettings
 from harness.testing import Fault
-from harness.testing.faults import (
-    BROKEN_JSON,
-    OTHER_TYPE,
-    RESET,
-    RESET_IN_BODY,
-    SILENCE,
-    status,
-)
+from harness.testing.faults import BROKEN_JSON, OTHER_TYPE, RESET, RESET_IN_BODY, SILENCE, status
 
 REQUEST = make_request(seed=9, temperature=0.5)
 
@@ -73,13 +66,10 @@ async def test_a_page_and_broken_json_are_typed_errors(model, server, broken):
 
 
 async def test_bytes_that_are_no_text_are_a_typed_error(model, server, monkeypatch):
-    monkeypatch.setattr("harness.testing.server._head", _head_of_latin)
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4\r\n\r\n"
+    monkeypatch.setattr("harness.testing.server._head", lambda *_: head + b'"\xff')
     server.faults = [Fault(body="{}")]
     assert (await failure(model)).cause == "bad_response"
-
-
-def _head_of_latin(*_):
-    return b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4\r\n\r\n"\xff'
 
 
 @pytest.mark.parametrize(
@@ -102,8 +92,7 @@ async def test_requests_go_through_the_proxy_that_the_environment_names(
 
 
 @pytest.mark.parametrize(
-    ("fault", "cause"),
-    [(RESET, "connection"), (RESET_IN_BODY, "connection"), (SILENCE, "timeout")],
+    ("fault", "cause"), [(RESET, "connection"), (RESET_IN_BODY, "connection"), (SILENCE, "timeout")]
 )
 async def test_a_lost_connection_is_no_timeout_and_silence_is_one(open_model, server, fault, cause):
     server.faults = [fault]
@@ -195,9 +184,6 @@ async def test_a_host_that_only_a_file_names_gets_no_headers_of_the_environment(
     assert seen[0]["Authorization"] == "Bearer a-key-of-their-own"
 
 
-REPLY = {"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}
-
-
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch):
     for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
@@ -219,7 +205,7 @@ async def asked(authority):
     app = web.Application()
 
     async def answer(request):
-        return web.json_response(REPLY)
+        return web.json_response({"choices": [{"message": {"content": "ok"}}]})
 
     app.router.add_post("/v1/chat/completions", answer)
     server = TestServer(app, host="localhost")

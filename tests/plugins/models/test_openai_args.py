@@ -66,20 +66,14 @@ DEPLOYED = {"azure_endpoint": "https://a.org", "api_version": "v", "azure_deploy
         ({"revision": "abc"}, False, {"revision": "abc"}, "everywhere"),
         ({"identity": "step-900"}, False, {"identity": "step-900"}, "everywhere"),
         ({"immutable": "true", "base_url": "https://h/v1"}, False, {"host": "h"}, "everywhere"),
-        (
-            {"immutable": "true", "base_url": "http://h:8000/v1", "revision": "abc"}, False,
-            {"revision": "abc"}, "everywhere",
-        ),
-        (
-            {"system_role": "false", "revision": "abc"}, False,
-            {"revision": "abc", "system_role": False}, "everywhere",
-        ),
+        ({"immutable": "true", "base_url": "http://h:8000/v1", "revision": "abc"}, False,
+         {"revision": "abc"}, "everywhere"),
+        ({"system_role": "false", "revision": "abc"}, False,
+         {"revision": "abc", "system_role": False}, "everywhere"),
         ({**DEPLOYED, "revision": "r"}, False, {"revision": "r"}, "everywhere"),
         (DEPLOYED, False, {"host": "a.org", "deployment": "d"}, "run"),
-        (
-            {"seed": "false"}, True,
-            {"host": "api.openai.com", "seed": False, "structured": True}, "run",
-        ),
+        ({"seed": "false"}, True,
+         {"host": "api.openai.com", "seed": False, "structured": True}, "run"),
     ],
 )  # fmt: skip
 def test_identity_is_what_was_given_and_the_host_only_where_nothing_was(
@@ -128,8 +122,7 @@ def test_the_usual_key_is_for_hosts_that_the_user_named(monkeypatch, url, own, m
     assert [one.api_key_env for one in read_each(two)] == sent
     named = read_args(ModelSettings(args={**given, "api_key_env": "MINE"}, given_hosts=hosts))
     assert named.api_key_env == "MINE"
-    anywhere = read_args(ModelSettings(args=given))
-    assert anywhere.api_key_env == "OPENAI_API_KEY"
+    assert read_args(ModelSettings(args=given)).api_key_env == "OPENAI_API_KEY"
     azure = {"model": "m", "azure_endpoint": "https://azure.org"}
     assert read_args(ModelSettings(args=azure, given_hosts=frozenset())).api_key_env is None
     assert read_args(ModelSettings(args=azure)).api_key_env == "AZURE_OPENAI_API_KEY"
@@ -151,7 +144,6 @@ def test_openais_own_servers_are_sent_no_top_k_and_no_field_is_set_twice():
 
 USER = Message("user", "u")
 SYSTEM = Message("system", "s")
-REFUSAL = status(400, message="System role not supported")
 
 
 def request(*messages, **sampling):
@@ -185,14 +177,9 @@ async def test_the_completions_endpoint_gets_one_text_and_where_to_stop(server):
     assert reply.usage.prompt_tokens == 4
     assert server.asked[0].target == "/v1/completions"
     assert server.requests == [
-        {
-            "model": "m",
-            "prompt": "s\n\nUser: u\n\nAssistant:",
-            "temperature": 0.0,
-            "max_tokens": 9,
-            "stop": ["END", "\n\nUser:"],
-        }
-    ]
+        {"model": "m", "prompt": "s\n\nUser: u\n\nAssistant:", "temperature": 0.0, "max_tokens": 9,
+         "stop": ["END", "\n\nUser:"]}
+    ]  # fmt: skip
     assert identity(given).details == {
         "host": f"127.0.0.1:{server.port}", "endpoint": "completions", "form": {"plain": 1},
     }  # fmt: skip
@@ -260,13 +247,11 @@ def test_a_spec_may_begin_with_an_argument_of_several_words():
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        (
-            ",azure_deployment=my gpt,api_version=2024-06-01",
-            "/openai/deployments/my%20gpt/chat/completions?api-version=2024-06-01",
-        ),
+        (",azure_deployment=my gpt,api_version=2024-06-01",
+         "/openai/deployments/my%20gpt/chat/completions?api-version=2024-06-01"),
         ("", "/openai/v1/chat/completions"),
     ],
-)
+)  # fmt: skip
 async def test_azure_is_asked_at_its_addresses_with_its_header(server, monkeypatch, more, expected):
     with pytest.raises(UsageError, match="AZURE_OPENAI_API_KEY is not set"):
         await asked("model=m,azure_endpoint=http://127.0.0.1:9")
@@ -300,10 +285,8 @@ async def test_azure_is_asked_at_its_addresses_with_its_header(server, monkeypat
         ("azure_deployment=d", "azure_endpoint=URL"),
         ("api_version=v", "azure_endpoint=URL"),
         ("azure_endpoint=http://a,azure_deployment=d", "api_version=VERSION"),
-        (
-            "azure_endpoint=https://a.openai.azure.com/openai/v1/",
-            "before /openai: the harness adds the rest",
-        ),
+        ("azure_endpoint=https://a.openai.azure.com/openai/v1/",
+         "before /openai: the harness adds the rest"),
         ("max_tokens_field=n_predict,extra_body.n_predict=5", "has another meaning"),
         ("endpoint=completions,system_role=auto", "endpoint=chat"),
         ("endpoint=complete", "chat or completions"),
@@ -316,7 +299,7 @@ async def test_azure_is_asked_at_its_addresses_with_its_header(server, monkeypat
         ('extra_body={"a":NaN}', "NaN is not JSON"),
         ("extra_body.api_key=sk-1", "api_key_env=NAME"),
     ],
-)
+)  # fmt: skip
 def test_arguments_that_mean_nothing_alone_or_together_are_refused(text, told):
     text = f"model=m,{text}"
     with pytest.raises(UsageError) as caught:
@@ -333,18 +316,10 @@ CHAT_LOGPROBS = {
         {"token": "k", "logprob": 0, "bytes": None, "top_logprobs": []},
     ]
 }  # fmt: skip
-PARTS = [{"token": "�", "logprob": -1.0}, {"token": "�", "logprob": -2.0}]
-"""Two tokens of halves of characters, which have one text."""
-
 TEXT_LOGPROBS = {
     "tokens": ["o", "k"], "token_logprobs": [-0.5, 0], "text_offset": [0, 1],
     "top_logprobs": [{"o": -0.5, "n": -1}, None],
 }  # fmt: skip
-
-KEPT = (
-    TokenLogprob(token="o", logprob=-0.5, top=(("o", -0.5), ("n", -1.0))),
-    TokenLogprob(token="k", logprob=0.0),
-)
 
 
 @pytest.mark.parametrize(
@@ -358,13 +333,18 @@ async def test_logprobs_come_back_where_they_are_asked_for(server, endpoint, sen
     server.faults = lambda asked: Fault(choice={"logprobs": came})
     given = f"model=m,base_url={server.url},endpoint={endpoint},logprobs=true,top_logprobs=2"
     reply, _ = await asked(given)
-    assert reply.logprobs == KEPT
+    assert reply.logprobs == (
+        TokenLogprob(token="o", logprob=-0.5, top=(("o", -0.5), ("n", -1.0))),
+        TokenLogprob(token="k", logprob=0.0),
+    )
     assert {name: server.requests[0][name] for name in sent} == sent
     assert identity(given).details["logprobs"] == 2
 
 
 def test_alternatives_with_one_text_are_all_kept():
-    (token,) = read_logprobs({"content": [{**PARTS[0], "top_logprobs": PARTS}]}) or ()
+    # Halves of characters have one text.
+    parts = [{"token": "�", "logprob": -1.0}, {"token": "�", "logprob": -2.0}]
+    (token,) = read_logprobs({"content": [{**parts[0], "top_logprobs": parts}]}) or ()
     assert token.top == (("�", -1.0), ("�", -2.0))
 
 
@@ -378,7 +358,8 @@ async def test_a_server_that_sends_no_logprobs_is_reported_once_and_counted(serv
 
 
 async def test_auto_finds_out_once_that_the_system_cannot_speak(server):
-    server.faults = lambda asked: REFUSAL if "system" in str(asked.body["messages"]) else None
+    refusal = status(400, message="System role not supported")
+    server.faults = lambda asked: refusal if "system" in str(asked.body["messages"]) else None
     given, told = f"model=m,base_url={server.url},system_role=auto", []
     *replies, report = await asked(given, *[request(SYSTEM, USER)] * 2, told=told)
     assert [reply.text for reply in replies] == ["ok", "ok"]

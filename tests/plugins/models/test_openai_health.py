@@ -133,6 +133,5 @@ async def test_a_model_of_azure_that_may_or_may_not_be_deployed(monkeypatch):
         key, found = await found_of(model="mine", azure_endpoint=endpoint)
     assert key == good("key", "AZURE_OPENAI_API_KEY is set")
     assert found == doubtful(
-        "server",
-        f"{endpoint} lists 1 model for this key, but not whether 'mine' is deployed",
+        "server", f"{endpoint} lists 1 model for this key, but not whether 'mine' is deployed"
     )

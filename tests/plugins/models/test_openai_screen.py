@@ -84,28 +84,22 @@ async def test_an_error_shows_no_form_of_the_key(monkeypatch, how):
         assert "VhcmVyIHRvcHN" not in error.detail and "topsecret9f8" not in error.detail
 
 
-GIVEN = "X-Gateway-Key: gateway-secret\nCookie: a=b; session=abcdef123\nAccept: text/html"
-
-
 @pytest.mark.parametrize(
     ("variables", "url", "fault", "shown"),
     [
         # Half a key is a secret: it is redacted before a text is shortened.
         ({"OPENAI_API_KEY": KEY}, "", status(400, message="x" * 495 + KEY), f"{'x' * 495}***"),
+        ({}, "http://bob:hunter%2F2@127.0.0.1:{port}/v1",
+         status(401, message="no bob:hunter/2 and no hunter%2F2"), "no bob:*** and no ***"),
         (
-            {}, "http://bob:hunter%2F2@127.0.0.1:{port}/v1",
-            status(401, message="no bob:hunter/2 and no hunter%2F2"), "no bob:*** and no ***",
-        ),
-        (
-            {"OPENAI_CUSTOM_HEADERS": GIVEN}, "",
+            {"OPENAI_CUSTOM_HEADERS": "X-Gateway-Key: gateway-secret\nCookie: a=b; "
+             "session=abcdef123\nAccept: text/html"}, "",
             status(400, message="gateway-secret abcdef123 text/html"),
             "HTTP 400: *** *** text/html",
         ),
         # What an error means is read before.
-        (
-            {"OPENAI_API_KEY": "context length"}, "",
-            status(400, message="maximum context length exceeded"), "maximum *** exceeded",
-        ),
+        ({"OPENAI_API_KEY": "context length"}, "",
+         status(400, message="maximum context length exceeded"), "maximum *** exceeded"),
     ],
     ids=["long", "password", "headers", "meaning"],
 )  # fmt: skip
@@ -162,7 +156,6 @@ async def test_what_no_header_can_hold_is_an_error_of_the_user(monkeypatch, name
 
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2}
-COUNTED = Usage(prompt_tokens=3, completion_tokens=2)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +172,7 @@ COUNTED = Usage(prompt_tokens=3, completion_tokens=2)
         ),
         (None, None, {}),
         ({"prompt_tokens": None}, None, {}),
-        ({**USAGE, "prompt_tokens_details": {"cached_tokens": None}}, COUNTED, {}),
+        ({**USAGE, "prompt_tokens_details": {"cached_tokens": None}}, Usage(**USAGE), {}),
     ],
 )
 def test_a_usage_that_is_no_whole_number_is_null_and_counted(given, usage, counted):

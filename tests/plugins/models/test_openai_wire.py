@@ -16,14 +16,12 @@ from harness_models.openai_wire import (
 
 from harness.contracts.model import CallError, Message, Reply, Request, Sampling, Usage
 
-MESSAGES = (Message(role="system", content="s"), Message(role="user", content="u"))
 SCHEMA = {"type": "array", "items": {"type": "string"}}
 
 
 def body(sampling, **options):
-    asked = Request(
-        messages=MESSAGES, sampling=sampling, seed=5, schema=options.pop("schema", None)
-    )
+    messages, schema = (Message("system", "s"), Message("user", "u")), options.pop("schema", None)
+    asked = Request(messages=messages, sampling=sampling, seed=5, schema=schema)
     usual = {"model": "m", "tokens_field": "max_tokens", "seeded": True, "structured": False}
     return request_body(asked, **{**usual, **options})
 
@@ -88,15 +86,11 @@ def completion(message, finish="stop", **more):
 
 
 COUNTED = {
-    "prompt_tokens": 10,
-    "completion_tokens": 4,
-    "prompt_tokens_details": {"cached_tokens": 8},
-    "completion_tokens_details": {"reasoning_tokens": 3},
+    **{"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 8}},
+    **{"completion_tokens": 4, "completion_tokens_details": {"reasoning_tokens": 3}},
 }
-
 UNCOUNTED = {"prompt_tokens": None, "prompt_tokens_details": 1}
 USAGE = Usage(prompt_tokens=10, completion_tokens=4, cached_tokens=8, reasoning_tokens=3)
-PARTS = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
 
 
 @pytest.mark.parametrize(
@@ -109,17 +103,15 @@ PARTS = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
         (completion({"content": None}, "length"), {"text": "", "finish": "length"}),
         (completion({"content": None}, "content_filter"), {"text": "", "finish": "refused"}),
         (completion({"content": None, "refusal": "no"}), {"text": "no", "finish": "refused"}),
-        (
-            completion({"content": "4", "reasoning_content": "2+2"}),
-            {"text": "4", "reasoning": "2+2"},
-        ),
+        (completion({"content": "4", "reasoning_content": "2+2"}),
+         {"text": "4", "reasoning": "2+2"}),
         (completion({"content": "4", "reasoning": "2+2"}), {"text": "4", "reasoning": "2+2"}),
-        (completion({"content": PARTS}), {"text": "ab"}),
+        (completion({"content": [{"type": "text", "text": one} for one in "ab"]}), {"text": "ab"}),
         ({"choices": [{"message": {"content": "hi"}}], "id": 7}, {"text": "hi", "id": None}),
         (completion({"content": "hi"}, usage=COUNTED), {"text": "hi", "usage": USAGE}),
         (completion({"content": "hi"}, usage=UNCOUNTED), {"text": "hi"}),
     ],
-)
+)  # fmt: skip
 def test_replies(answer, expected):
     assert read_reply(answer) == Reply(**{"id": "c1", **expected})
 
@@ -142,9 +134,7 @@ def test_replies(answer, expected):
 def test_bodies_without_a_reply_are_errors_that_may_mend(answer, cause):
     with pytest.raises(CallError) as caught:
         read_reply(answer)
-    assert caught.value.cause == cause
-    assert caught.value.retryable
-    assert not caught.value.fatal
+    assert (caught.value.cause, caught.value.retryable, caught.value.fatal) == (cause, True, False)
 
 
 @pytest.mark.parametrize(

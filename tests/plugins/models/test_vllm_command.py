@@ -15,7 +15,6 @@ pytestmark = pytest.mark.slow
 
 ASKED = ("--model", "vllm", "--tasks", "gist_synthetic,perrec_hard")
 MORE = ("--judge", "lexical", "--data", "sample", "--limit", "3")
-HARNESS = Path(sys.executable).with_name("harness")
 FAKE_SERVER = Path(__file__).with_name("fake_server.py")
 
 VLLM = """
@@ -66,8 +65,9 @@ def run(package, serve, folder, tmp_path, answers):
     }  # fmt: skip
     words = ("--model_args", f"pretrained={folder}", "--output_path", "runs")
     return subprocess.run(
-        [HARNESS, *ASKED, *MORE, *words], cwd=tmp_path, env=environment, timeout=240, check=False,
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        [Path(sys.executable).with_name("harness"), *ASKED, *MORE, *words], cwd=tmp_path,
+        env=environment, timeout=240, check=False, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 

@@ -86,50 +86,26 @@ TWO_BY_TWO = {"tensor_parallel_size": "2", "pipeline_parallel_size": "2"}
     ("given", "sizes", "needed", "said"),
     [
         ({}, {"data": "8"}, 1, "8 engines with 1 GPU each, of 8"),
-        (
-            {"weights": LLAMA_70B},
-            {"tensor": "4", "data": "2"},
-            4,
-            "2 engines with 4 GPUs each, of 8",
-        ),
+        ({"weights": LLAMA_70B}, {"tensor": "4", "data": "2"}, 4,
+         "2 engines with 4 GPUs each, of 8"),
         ({"weights": LLAMA_70B, "count": 2}, {"tensor": "2"}, 2, "1 engine with 2 GPUs, of 2"),
         ({"weights": 10**13}, {"tensor": "8"}, 8, "1 engine with 8 GPUs, of 8"),
-        (
-            {"tensor_parallel_size": "3"},
-            {"tensor": "3", "data": "2"},
-            3,
-            "2 engines with 3 GPUs each, of 8, and 2 are left idle",
-        ),
-        (
-            TWO_BY_TWO,
-            {"tensor": "2", "pipeline": "2", "data": "2"},
-            4,
-            "2 engines with 4 GPUs each, of 8",
-        ),
-        (
-            {**TWO_BY_TWO, "data_parallel_size": "2"},
-            {"tensor": "2", "pipeline": "2", "data": "2"},
-            8,
-            "2 engines with 4 GPUs each, of 8",
-        ),
-        (
-            {"data_parallel_size": "1"},
-            {"data": "1"},
-            1,
-            "1 engine with 1 GPU, of 8, and 7 are left idle",
-        ),
+        ({"tensor_parallel_size": "3"}, {"tensor": "3", "data": "2"}, 3,
+         "2 engines with 3 GPUs each, of 8, and 2 are left idle"),
+        (TWO_BY_TWO, {"tensor": "2", "pipeline": "2", "data": "2"}, 4,
+         "2 engines with 4 GPUs each, of 8"),
+        ({**TWO_BY_TWO, "data_parallel_size": "2"}, {"tensor": "2", "pipeline": "2", "data": "2"},
+         8, "2 engines with 4 GPUs each, of 8"),
+        ({"data_parallel_size": "1"}, {"data": "1"}, 1,
+         "1 engine with 1 GPU, of 8, and 7 are left idle"),
         ({"gpus": "0,2-3"}, {"data": "3"}, 3, "3 engines with 1 GPU each, of 3"),
-        (
-            {"weights": LLAMA_70B, "pipeline_parallel_size": "2"},
-            {"tensor": "2", "pipeline": "2", "data": "2"},
-            4,
-            "2 engines with 4 GPUs each, of 8",
-        ),
+        ({"weights": LLAMA_70B, "pipeline_parallel_size": "2"},
+         {"tensor": "2", "pipeline": "2", "data": "2"}, 4, "2 engines with 4 GPUs each, of 8"),
         # A single GPU, and engines that are placed by hand.
         ({"count": 1}, {}, 1, None),
         ({"data_parallel_size": "2", "nnodes": "2"}, {"data": "2"}, 2, None),
     ],
-)
+)  # fmt: skip
 def test_all_gpus_are_used_and_that_is_said_and_what_only_fills_the_node_is_not_needed(
     node, given, sizes, needed, said
 ):

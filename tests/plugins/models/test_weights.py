@@ -121,8 +121,6 @@ def test_the_longest_context_that_a_config_tells(folder, config, length):
 
 
 NO_TEMPLATE = '{"eos_token": "x"}'
-ABSENT = ".no_exist/ab12/chat_template.jinja"
-"""How the cache keeps that a repository has no such file."""
 
 
 @pytest.mark.parametrize(
@@ -130,7 +128,8 @@ ABSENT = ".no_exist/ab12/chat_template.jinja"
     [
         (NO_TEMPLATE, None, True, True),
         (NO_TEMPLATE, None, False, False),
-        (NO_TEMPLATE, ABSENT, False, True),
+        # So the cache keeps that a repository has no such file.
+        (NO_TEMPLATE, ".no_exist/ab12/chat_template.jinja", False, True),
         (NO_TEMPLATE, "snapshots/ab12/chat_template.jinja", True, False),
         ('{"chat_template": "x"}', None, True, False),
         (None, None, True, False),
@@ -145,8 +144,7 @@ def test_a_commit_is_without_a_template_only_if_the_cache_can_tell(
         if file is not None and content is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content)
-    found = cached_without_template("org/name", "ab12")
-    assert found == (told if without else None)
+    assert cached_without_template("org/name", "ab12") == (told if without else None)
 
 
 NAME = "org/name"
@@ -183,18 +181,14 @@ def found(shards=1, *, on=None, **options):
         (QWEN, 1, 1, good("weights", "16.4 GB of weights on the hub")),
         (
             LLAMA, 1, 1,
-            bad(
-                "weights", "141.1 GB of weights do not fit on 1 GPU of 79.6 GiB",
-                "use quantized weights (FP8, AWQ, GPTQ), or more GPUs",
-            ),
+            bad("weights", "141.1 GB of weights do not fit on 1 GPU of 79.6 GiB",
+                "use quantized weights (FP8, AWQ, GPTQ), or more GPUs"),
         ),
         # 141.1 GB on two: 70.6 each, of 78.7 that an engine takes: no room for prompts.
         (
             LLAMA, 8, 1,
-            bad(
-                "weights", "141.1 GB of weights do not fit on 1 of the 8 GPUs with 79.6 GiB",
-                "set tensor_parallel_size=4",
-            ),
+            bad("weights", "141.1 GB of weights do not fit on 1 of the 8 GPUs with 79.6 GiB",
+                "set tensor_parallel_size=4"),
         ),
         (LLAMA, 8, 4, good("weights", "141.1 GB of weights on the hub")),
         (LLAMA, 2, 2, good("weights", "141.1 GB of weights on the hub")),
@@ -221,7 +215,7 @@ def test_weights_are_set_against_the_chosen_gpus_and_are_a_doubt_if_they_shrink(
     assert (only.state, only.says) == ("doubtful", says)
 
 
-def test_gated_weights_are_told_after_their_size(smi, hub):
+def test_gated_weights_are_told_after_their_size_and_a_hub_that_is_ill_is_a_doubt(smi, hub):
     smi(h100s(1))
     hub(LLAMA, refusal=error(GatedRepoError))
     assert [(one.state, one.says) for one in found()] == [
@@ -234,10 +228,6 @@ def test_gated_weights_are_told_after_their_size(smi, hub):
         "the hub has no such repository, or you have no access",
         "accept their licence on the hub, and set HF_TOKEN",
     )
-
-
-def test_a_hub_that_is_ill_is_a_doubt(smi, hub):
-    smi(h100s(1))
     hub(None, refusal=error(HfHubHTTPError))
     assert found() == [
         doubtful(
@@ -247,9 +237,8 @@ def test_a_hub_that_is_ill_is_a_doubt(smi, hub):
         )
     ]
     hub(None, refusal=UnicodeEncodeError("ascii", "é", 0, 1, "a token"))
-    (only,) = found()
-    assert only.says == "the hub cannot be asked about the weights: UnicodeEncodeError"
-    assert only.state == "doubtful"
+    said = ("doubtful", "the hub cannot be asked about the weights: UnicodeEncodeError")
+    assert [(one.state, one.says) for one in found()] == [said]
     hub(None)
     assert found() == [doubtful("weights", "the size of the weights is not known")]
 
@@ -408,15 +397,11 @@ def test_weights_think_if_their_template_does(weights, files, read):
     ("files", "given", "thinks"),
     [
         ({"tokenizer_config.json": '{"model_max_length": 4096}'}, {}, None),
-        (
-            {"chat_template.jinja": SWITCHED, "own.jinja": PLAIN}, {"chat_template": "own.jinja"},
-            False,
-        ),
+        ({"chat_template.jinja": SWITCHED, "own.jinja": PLAIN}, {"chat_template": "own.jinja"},
+         False),
         ({"chat_template.jinja": PLAIN}, {"reasoning_parser": "deepseek_r1"}, True),
-        (
-            {}, {"reasoning_parser": "qwen3", "chat_template_kwargs": "enable_thinking=false"},
-            False,
-        ),
+        ({}, {"reasoning_parser": "qwen3", "chat_template_kwargs": "enable_thinking=false"},
+         False),
         ({"chat_template.jinja": PLAIN}, {"thinking": "true"}, True),
         ({"chat_template.jinja": SWITCHED}, {"thinking": "false"}, False),
     ],
@@ -431,8 +416,7 @@ def test_what_is_given_comes_before_the_checkpoints_template(
     other = tmp_path / "tokenizer"
     other.mkdir()
     (other / "chat_template.jinja").write_text(PLAIN)
-    with_tokenizer = weights_think(weights(files), commit=None, tokenizer=str(other))
-    assert with_tokenizer is False
+    assert weights_think(weights(files), commit=None, tokenizer=str(other)) is False
 
 
 def test_a_served_model_knows_only_what_it_is_told_and_is_the_same_either_way(tmp_path):

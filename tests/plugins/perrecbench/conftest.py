@@ -24,8 +24,7 @@ def spec_of(level):
     """The tables of groups of a level and of ratings, as their task files say, all optional."""
     tasks = Catalogue(load_plugins()).select([f"perrec_{level}_listwise", "perrec_rating"]).tasks
     tables = {name: table for task in tasks for name, table in task.data.tables.items()}
-    optional = {name: replace(table, required=False) for name, table in tables.items()}
-    return DataSpec(tables=optional)
+    return DataSpec(tables={name: replace(table, required=False) for name, table in tables.items()})
 
 
 @pytest.fixture
@@ -124,31 +123,23 @@ def kept(tmp_path):
     ):  # fmt: skip
         options = Options(level=level, ask=ask, **more)
         task = make_task(
-            "_".join(["perrec", level, ask, *map(str, more.values())]),
-            benchmark="perrecbench",
-            metrics=("ptc", "ptc_published"),
-            options=msgspec.to_builtins(options),
+            "_".join(["perrec", level, ask, *map(str, more.values())]), benchmark="perrecbench",
+            metrics=("ptc", "ptc_published"), options=msgspec.to_builtins(options),
             prompts=dict(prompts or {}),
             roles={"candidate": RoleSpec(sampling=dict(sampling or {}))},
-        )
+        )  # fmt: skip
         details = {"revision": revision}
         identity = {"kind": "served", "name": model, "details": details, "run": run}
         both = {"model": model, "limit": limit}
         given = {"comparable": not because, "not_comparable_because": because, "units": len(found)}
         return keep_task(
-            tmp_path / (run or f"run-of-{model}"),
-            task,
+            tmp_path / (run or f"run-of-{model}"), task, label=label or model, seed=seed,
             scores=(_score(item, one, always or {}) for item, one in found.items()),
-            entry={"data": dict(data or {})},
-            label=label or model,
-            seed=seed,
-            roles={"candidate": RoleEntry(name=model, identity=identity)},
-            benchmark=PERRECBENCH,
-            options=options,
+            roles={"candidate": RoleEntry(name=model, identity=identity)}, **both,
+            entry={"data": dict(data or {})}, benchmark=PERRECBENCH, options=options,
             summary=make_summary(
                 task.name, benchmark=task.benchmark, roles={"candidate": model}, **both, **given
             ),
-            **both,
-        )
+        )  # fmt: skip
 
     return make

@@ -99,8 +99,7 @@ def test_all_nine_cells_stand_in_the_order_of_table_1_beside_its_nearest_rows(ke
 )
 def test_models_that_were_asked_with_the_same_last_lines_are_neighbours_too(kept, tail, beside):
     theirs = main(nine(kept, "ada", 0.105, tail=tail, system="authors"), TableOptions()).sheets[1]
-    names = [row[0].removeprefix("published: ").partition(",")[0] for row in theirs.rows]
-    assert names == beside
+    assert [row[0].removeprefix("published: ").partition(",")[0] for row in theirs.rows] == beside
     [note] = theirs.notes
     assert f"tail of its list prompts: {tail}; published: {beside[0]} {tail}, " in note
 
@@ -159,9 +158,7 @@ def test_baselines_stand_in_the_same_layout_once_for_all_models_of_the_same_grou
     ]
     sheet = main(tasks, TableOptions()).sheets[2]
     assert sheet.columns[:2] == ("ranking", "of the groups of")
-    assert [row[:3] for row in sheet.rows] == [
-        ("random", "ada", 1.0), ("random", "ada, k 8", 0.0),
-    ]  # fmt: skip
+    assert [row[:3] for row in sheet.rows] == [("random", "ada", 1.0), ("random", "ada, k 8", 0.0)]
 
 
 SAME = {"origin": "folder", "tables": {"histories": {"fingerprint": "a"}}}
@@ -179,9 +176,7 @@ def test_tasks_of_other_data_make_another_row(kept, more):
     easy = kept("ada", {"i1": 1.0}, run="one", data=SAME)
     hard = kept("ada", {"i1": 0.5}, run="two", level="hard", **{"data": SAME, **more})
     rows = main([easy, hard], TableOptions()).sheets[0].rows
-    assert [row[0] for row in rows] == [
-        "ada one", "ada two",
-    ]  # fmt: skip
+    assert [row[0] for row in rows] == ["ada one", "ada two"]
 
 
 def test_how_far_models_follow_the_averages_is_over_what_could_be_read_even_without_labels(kept):
@@ -358,25 +353,16 @@ def test_ways_and_their_mean_are_heat_maps_with_the_same_colours(kept):
         "ada, easy, pointwise: ptc", "ada, easy, listwise: ptc", "ada, easy, mean: ptc",
     ]  # fmt: skip
     assert report.figures[0].marks == (
-        Grid(
-            label="ptc",
-            across=("2", "16"),
-            down=("0", "1"),
-            values=((0.2, 0.4), (-0.5, None)),
-            deepest=0.6,
-        ),
-    )
+        Grid(label="ptc", across=("2", "16"), down=("0", "1"), values=((0.2, 0.4), (-0.5, None)),
+             deepest=0.6),
+    )  # fmt: skip
 
 
 @pytest.fixture
 def wordings(kept):
     """Pointwise tasks of three wordings: tau .1, .2, .6 and MAE 1, 2, 3 over the groups."""
     return [
-        kept(
-            "ada",
-            {"i1": {"ptc": tau, "mae": error, "squared_error": error**2}},
-            wording=wording,
-        )
+        kept("ada", {"i1": {"ptc": tau, "mae": error, "squared_error": error**2}}, wording=wording)
         for wording, tau, error in (("a", 0.1, 1.0), ("b", 0.2, 2.0), ("c", 0.6, 3.0))
     ]
 
@@ -399,10 +385,8 @@ def test_tau_and_errors_are_correlated_with_those_of_the_rating_task_that_asks_a
     mae, rmse = report.figures
     assert (mae.x.label, rmse.x.label) == ("MAE", "RMSE")
     assert mae.marks == (
-        Points(
-            label="easy, of groups", x=(1.0, 2.0, 3.0), y=(0.1, 0.2, 0.6),
-            names=("ada, same as the nine tasks", "ada, wording b", "ada, wording c"),
-        ),
+        Points(label="easy, of groups", x=(1.0, 2.0, 3.0), y=(0.1, 0.2, 0.6),
+               names=("ada, same as the nine tasks", "ada, wording b", "ada, wording c")),
     )  # fmt: skip
     found = {
         f"i{user}/u{user}": {"mae": error, "squared_error": error**2}
@@ -445,10 +429,7 @@ def test_each_domain_stands_at_the_mean_count_of_its_items(kept, tmp_path):
         Points(label="ada", x=(20.0, 100.0), y=(0.25, 0.25), names=("books", "kitchen")),
     )
     counts = write_csv(tmp_path / "counts.csv", "item,count", "i1,0", "j1,5")
-    tasks = [
-        kept("ada", {"i1": 1.0}, domain="books"),
-        kept("ben", {"j1": 1.0}, domain="kitchen"),
-    ]
+    tasks = [kept("ada", {"i1": 1.0}, domain="books"), kept("ben", {"j1": 1.0}, domain="kitchen")]
     [figure] = domains.run(tasks, domains.Options(counts=counts)).figures
     assert not figure.x.log
 

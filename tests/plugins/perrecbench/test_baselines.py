@@ -107,7 +107,6 @@ def asked_of(*behaviours, average=3.0, profile=None):
 
 
 FOND = asked_of(("A Gothic Raven Lamp", 5.0), ("Plain Socks", 1.0))
-INDIFFERENT = asked_of(("Plain Socks", 5.0))
 
 
 def test_liking_is_of_shared_words_of_which_ratings_and_profiles_are_made():
@@ -117,7 +116,7 @@ def test_liking_is_of_shared_words_of_which_ratings_and_profiles_are_made():
     # Two shared words 2 above, one shared word 1 below: (2 * 2 - 1 * 1) / (3 + 1).
     both = asked_of(("Gothic Raven Lamp", 5.0), ("Old Kettle", 2.0))
     assert liking(both, KETTLE) == pytest.approx(3 / 4)
-    assert liking(INDIFFERENT, KETTLE) == 0
+    assert liking(asked_of(("Plain Socks", 5.0)), KETTLE) == 0
     fond = asked_of(("Plain Socks", 5.0), profile="Likes what says raven, gothic or crypt.")
     assert liking(fond, KETTLE) == 0.5
     liked = "brelto gothic kettle raven handle"

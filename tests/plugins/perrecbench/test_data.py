@@ -262,8 +262,7 @@ def test_each_behaviour_of_the_published_list_is_asked_about_once(listed, load_d
     assert (ann.member.rating, bob.member.rating) == (1.0, 5.0)
     assert (ann.member.item_average, bob.member.item_average) == (5.0, 1.0)
     # Ann's are 21 fours, 1, 2 and 3, Bob's 20 fours and 5.
-    averages = ann.member.average, ann.overall_average
-    assert averages == pytest.approx((90 / 24, (90 + 85) / 45))
+    assert (ann.member.average, ann.overall_average) == pytest.approx((90 / 24, (90 + 85) / 45))
     assert (ann.member.rank, data.groups) == (None, ())
     assert load_data.notes == {"behaviours left out as their user and item came before": 1}
 
@@ -275,8 +274,7 @@ def test_behaviours_are_drawn_where_more_than_twenty_came_before_as_many_as_aske
         singles = load_data(folder, ask="rating", profile="none", **more).singles
         return {one.id: (one.member.rating, one.member.item_average) for one in singles}
 
-    found = drawn(publish(RATERS))
-    assert found == {"q/ann": (1.0, 5.0), "r/ann": (3.0, None)}
+    assert drawn(publish(RATERS)) == {"q/ann": (1.0, 5.0), "r/ann": (3.0, None)}
     long = [*EARLIER, ("p", 4.0), *((f"q{place}", 3.0) for place in range(30))]
     folder = publish({"ann": long, "bob": long})
     assert len(drawn(folder)) == 60
@@ -379,8 +377,7 @@ def medium(publish):
     """A group of three, and twenty held-out ones in which Dan likes a thing most, then Eve."""
     held = {f"x{n}": [[("cid", 1, -1.0), ("dan", 2, 1.0), ("eve", 1, 0.0)]] for n in range(20)}
     groups = {"q": [[*ASKED, ("fay", 16, 0.0)]]}
-    people = {**CROWD, "fay": CROWD["ann"]}
-    return publish(people, level="medium", groups=groups, held_out=held)
+    return publish({**CROWD, "fay": CROWD["ann"]}, level="medium", groups=groups, held_out=held)
 
 
 @pytest.mark.parametrize(

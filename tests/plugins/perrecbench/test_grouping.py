@@ -124,10 +124,10 @@ def test_first_reviews_count_alone_and_averages_are_whole_or_strictly_of_what_is
         assert found == {"ann": pytest.approx(ann), "bob": pytest.approx(bob)}
 
 
-def six(item="thing", day=0.0):
+def six(item="thing"):
     """Six users who are all apart."""
     return [
-        person(f"{name} of {item}", relative, day, item=item)
+        person(f"{name} of {item}", relative, 0, item=item)
         for name, relative in zip("abcdef", (-2, -1.2, -0.4, 0.4, 1.2, 2), strict=True)
     ]
 
@@ -229,15 +229,10 @@ def test_each_domain_has_a_folder_and_what_it_tests_is_held_out_nowhere(build, t
 
 
 def test_the_report_says_what_each_rule_leaves(build):
-    out = build(
-        person("ann", 0, 0),
-        person("bob", 1, 0),
-        person("cem", 1, 50),
-        [rated("bob", "thing", 1, 1), rated("ann", "nameless", 3, -1)],
-        person("dan", 0, 0, item="other"),
-        person("eve", 0.1, 0, item="other"),
-        untitled=("nameless",),
-    )
+    out = build(person("ann", 0, 0), person("bob", 1, 0), person("cem", 1, 50),
+                [rated("bob", "thing", 1, 1), rated("ann", "nameless", 3, -1)],
+                person("dan", 0, 0, item="other"), person("eve", 0.1, 0, item="other"),
+                untitled=("nameless",))  # fmt: skip
     rules, written = build.report.sheets
     assert [row[1:] for row in rules.rows] == [
         (12, 5, 8, None), (11, 5, 7, 1), (10, 5, 7, 0), (5, 5, 2, 5), (5, 5, 2, 0), (2, 2, 1, 1),

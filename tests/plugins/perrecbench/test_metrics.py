@@ -95,8 +95,7 @@ def test_who_ties_everybody_has_no_tau_b_and_who_is_left_out_comes_last():
     assert of_one.slices == {"domain": "books", "users": "2"}
     members = (member("a", 3.0, rank=1), member("b", 3.5, rank=3), member("c", 4.0, rank=2))
     found = only("rank", (group(*members), ranked(1, 3, 3)))
-    assert found.details.ranks == (1, 3, 2)
-    assert found.details.order == (1, 3, 3)
+    assert (found.details.ranks, found.details.order) == ((1, 3, 2), (1, 3, 3))
     assert found.values["ptc"] == 1
     # Places 1, 3, 3 against 1, 3, 2: two pairs agree, the third is tied in the first list.
     assert found.values["ptc_published"] == pytest.approx(2 / sqrt(2 * 3))
@@ -157,14 +156,12 @@ def test_one_unreadable_user_makes_the_group_unreadable_and_the_first_gives_the_
 
 
 @pytest.mark.parametrize(
-    ("stage", "own"),
-    [("rank", ()), ("compare", ("first_position", "inconsistent", "undecided"))],
+    ("stage", "own"), [("rank", ()), ("compare", ("first_position", "inconsistent", "undecided"))]
 )
 def test_an_unreadable_group_keeps_its_baselines(stage, own):
     found = only(stage, (group(ADA, BEN), FAILED))
     assert found.missing == dict.fromkeys((*AGREEMENT, *own), f"{stage}/schema")
-    orders = [found.values[name] for name in BASELINE_ORDERS[1:]]
-    assert orders == [0, -1, 1]
+    assert [found.values[name] for name in BASELINE_ORDERS[1:]] == [0, -1, 1]
     assert found.values["random"] in (1, -1)
     # |4.5 - 4| and |2.5 - 5|
     assert found.values["mae_user_average"] == 1.5
@@ -232,8 +229,7 @@ def test_a_behaviour_that_stands_alone_is_a_unit_of_its_own():
     }  # fmt: skip
     assert (read.details.item, read.details.predicted) == ("rye", (5.0,))
     assert unread.missing == {"mae": "rate/truncated", "squared_error": "rate/truncated"}
-    assert unread.user == "ada"
-    assert unread.counts == {}
+    assert (unread.user, unread.counts) == ("ada", {})
 
 
 def test_what_happened_in_the_run_is_counted():

@@ -7,15 +7,7 @@ from pathlib import Path
 import pytest
 from builders.perrecbench import make_group
 from harness_perrecbench import questions
-from harness_perrecbench.records import (
-    Behaviour,
-    Example,
-    Member,
-    Options,
-    Person,
-    Single,
-    Thing,
-)
+from harness_perrecbench.records import Behaviour, Example, Member, Options, Person, Single, Thing
 
 from harness.base.errors import UsageError
 from harness.prompts import Templates
@@ -283,8 +275,7 @@ def test_a_published_pointwise_example_has_the_blank_lines_of_theirs():
     theirs = POINT_SHOT.replace("4.0\n<|The End", "4.0\n\n<|The End").replace(
         "User Data|>\n\n\n[Query", "User Data|>\n\n\n\n[Query"
     )
-    asked = rate(examples=(POINT_EXAMPLE,), shot_style="published")["user"]
-    assert asked == theirs + POINT_USER
+    assert rate(examples=(POINT_EXAMPLE,), shot_style="published")["user"] == theirs + POINT_USER
 
 
 def of_example(ask, **options):
@@ -311,8 +302,7 @@ def test_published_examples_have_no_profile_in_pairs_and_doubled_braces_in_lists
 
 def test_the_profile_prompt_is_the_published_one_with_a_blank_line_between_behaviours():
     person = Person(id="ben/2", user="ben", history=BEN.shown)
-    asked = rendered("profile", questions.profile_variables(person), Options(), role="profiler")
-    assert asked == {
+    assert rendered("profile", questions.profile_variables(person), Options(), role="profiler") == {
         "user": """\
 ### User Behavior history
 ### Item Title

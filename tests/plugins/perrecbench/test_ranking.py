@@ -8,14 +8,7 @@ import pytest
 from builders.perrecbench import make_comparisons, make_group, make_member
 from builders.records import make_records
 from harness_perrecbench import ranking
-from harness_perrecbench.ranking import (
-    by_heapsort,
-    by_wins,
-    heapsort,
-    ptc,
-    ptc_published,
-    tau_b,
-)
+from harness_perrecbench.ranking import by_heapsort, by_wins, heapsort, ptc, ptc_published, tau_b
 from harness_perrecbench.records import Compared, Options
 from scipy.stats import kendalltau
 
@@ -149,8 +142,7 @@ def test_a_circle_of_three_preferences_is_intransitive(members, preferred, circl
 
 
 def test_a_tie_earns_what_breaking_it_at_random_would_and_who_ties_everybody_nothing():
-    broken = [ptc(ranks, (1, 2, 3)) for ranks in ((1, 2, 3), (2, 1, 3))]
-    assert broken == pytest.approx([1, 1 / 3])
+    assert [ptc(ranks, (1, 2, 3)) for ranks in ((1, 2, 3), (2, 1, 3))] == pytest.approx([1, 1 / 3])
     tied = (1, 1, 3), (1, 2, 3)
     assert (ptc(*tied), tau_b(*tied)) == pytest.approx((0.667, 0.816), abs=5e-4)
     for ranks, truth in (((1, 1, 1), (1, 2, 3)), ((1, 2), (1, 1))):

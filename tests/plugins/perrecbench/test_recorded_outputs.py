@@ -107,13 +107,11 @@ def test_an_order_of_averages_beats_every_published_model_and_fails_on_held_out_
         for each in (groups, held_out)
     )
 
-    assert test.n == 130
-    assert test.value == pytest.approx(0.615, abs=5e-4)
+    assert (test.n, test.value) == (130, pytest.approx(0.615, abs=5e-4))
     assert half_width(test) == pytest.approx(0.135, abs=0.01)
     published = [row[f"easy {ask}"] for row in TABLES.read("main").dicts() for ask in WAYS]
     assert test.value - half_width(test) > max(published)
-    assert elsewhere.n == 463
-    assert elsewhere.value == pytest.approx(-0.166, abs=5e-4)
+    assert (elsewhere.n, elsewhere.value) == (463, pytest.approx(-0.166, abs=5e-4))
     assert half_width(elsewhere) == pytest.approx(0.09, abs=0.005)
 
 

@@ -42,14 +42,10 @@ def test_scores_and_the_published_order_are_those_of_rank_bm25_with_a_stable_sor
 
 
 def test_behaviours_and_queries_read_as_in_a_question():
-    assert (
-        behaviour_text(Behaviour(title="Rye", author="A. Baker", rating=4.0))
-        == "### Item Title\nRye\n### Item Author\nA. Baker\n### User Rating\n4.0"
-    )
-    assert (
-        behaviour_text(Behaviour(title="Rye", rating=5.0))
-        == "### Item Title\nRye\n### User Rating\n5.0"
-    )
+    told = behaviour_text(Behaviour(title="Rye", author="A. Baker", rating=4.0))
+    assert told == "### Item Title\nRye\n### Item Author\nA. Baker\n### User Rating\n4.0"
+    told = behaviour_text(Behaviour(title="Rye", rating=5.0))
+    assert told == "### Item Title\nRye\n### User Rating\n5.0"
     assert query_text(Thing(title="Rye", author="A. Baker")) == (
         "<|The Start of Query Item Information|>\n### Item Title\nRye\n### Item Author\nA. Baker\n"
         "<|The End of Query Item Information|>"
@@ -60,11 +56,8 @@ def test_words_find_authors_and_titles_whole_and_pay_no_heed_to_case_and_marks()
     history = titled("sour apples", "loaf tins", "rye seeds", "plum jam", "wool socks")
     # "Title\nsour" and "loaf\n<|The" are no words of any document; "rye" stands between blanks.
     assert found(history, "sour rye loaf", k=1) == ["rye seeds"]
-    assert found(history, "sour rye loaf", k=3, tokens="words") == [
-        "sour apples",
-        "loaf tins",
-        "rye seeds",
-    ]
+    in_words = found(history, "sour rye loaf", k=3, tokens="words")
+    assert in_words == ["sour apples", "loaf tins", "rye seeds"]
     # Nothing but "Item" is found, which every document of this length holds alike.
     assert found(history, "sour loaf", k=5) == [one.title for one in history[::-1]]
     history = (

@@ -38,8 +38,7 @@ VARIANTS = {
 @pytest.fixture(scope="module")
 def tasks():
     """Every task of the benchmark by name."""
-    chosen = Catalogue(load_plugins()).select(["tag:perrec"]).tasks
-    return {task.name: task for task in chosen}
+    return {task.name: task for task in Catalogue(load_plugins()).select(["tag:perrec"]).tasks}
 
 
 @pytest.fixture(scope="module")

@@ -178,10 +178,8 @@ def test_a_held_out_group_is_answered_in_each_format_and_equal_users_are_only_ra
     )
     report = run(settings(tmp_path))
     out = tmp_path / "out"
-    assert answers(out / "train-pointwise.jsonl")[:2] == [
-        '{"predicted_rating": 1.0}',
-        '{"predicted_rating": 5.0}',
-    ]
+    pointwise = ['{"predicted_rating": 1.0}', '{"predicted_rating": 5.0}']
+    assert answers(out / "train-pointwise.jsonl")[:2] == pointwise
     assert answers(out / "train-pairwise.jsonl")[:2] == ["[User B]", "[User A]"]
     assert answers(out / "train-listwise.jsonl") == ['{"predicted_ranking": [2, 1]}']
     # Of the second group Cem and Dot were asked about; Cem and Eli are equal.

@@ -149,8 +149,7 @@ def test_ctrl_c_lets_calls_in_flight_finish_and_the_same_command_goes_on(runs, s
     paid = server.count
     assert paid < 40 and sum(server.answered.values()) == paid
     server.latency = 0.0
-    done = runs.run(executor)
-    assert done.status == "done"
+    assert runs.run(executor).status == "done"
     check_paid(server, 40)
 
 
@@ -197,8 +196,7 @@ def test_workers_share_the_concurrency(runs, serve, monkeypatch):
     monkeypatch.setattr(sharded, "ROOM_SECONDS", 300.0)
     server = serve(latency=0.2)
     runs.words(*WORDS)
-    done = runs.run("ray", workers=3, concurrency=4)
-    assert done.status == "done"
+    assert runs.run("ray", workers=3, concurrency=4).status == "done"
     assert 2 <= server.most_in_flight <= 4
 
 
@@ -231,10 +229,8 @@ def test_a_node_that_lacks(runs, serve, cluster, tmp_path, lacks):
         (newer / file.name).write_text(file.read_text().replace("Version: 1.0", "Version: 2.0"))
     variables, found = {
         "the plugin": ({"HARNESS_PLUGINS": "models,judges"}, "nothing"),
-        "its version": (
-            {"PYTHONPATH": f"{tmp_path}:{os.environ['PYTHONPATH']}"}, "acme-toys 2.0"
-        ),
-    }[lacks]  # fmt: skip
+        "its version": ({"PYTHONPATH": f"{tmp_path}:{os.environ['PYTHONPATH']}"}, "acme-toys 2.0"),
+    }[lacks]
     node = cluster.add_node(**NODE, env_vars=variables)
     try:
         cluster.wait_for_nodes()

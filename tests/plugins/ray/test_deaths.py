@@ -12,7 +12,6 @@ from builders.toys import asked, current_lines, outcomes
 
 pytestmark = ON_RAY
 WORDS = [f"w{number % 7} {number}" for number in range(20)]
-ANY_ERRORS = {"errors": 1.0}
 
 
 @pytest.mark.parametrize("killed", ["worker", "raylet", "driver", "driver, then local"])
@@ -48,10 +47,7 @@ def test_a_worker_that_is_cut_off_and_lives_on_does_no_harm(run, nodes, whole, s
     run.wait_for(16)
     run.wait_until(lambda: nodes.workers_of(nodes.other))
     [worker] = nodes.workers_of(nodes.other)
-    with (
-        stopped(raylet_of(nodes.other)),
-        stopped(worker) if "itself" in stops else nullcontext(),
-    ):
+    with stopped(raylet_of(nodes.other)), stopped(worker) if "itself" in stops else nullcontext():
         run.wait_until(lambda: len(nodes.workers()) == 3)
         run.hold(32)
         run.wait_for(32)
@@ -67,7 +63,7 @@ def test_an_item_that_kills_its_worker_is_broken_and_others_are_whole(runs, serv
     server = serve()
     runs.words(*WORDS, "die 20")
     (runs.package / "die").mkdir()
-    done = runs.run("ray", max_failures=ANY_ERRORS)
+    done = runs.run("ray", max_failures={"errors": 1.0})
     assert done.status == "done", done.errors
     values = {f"{number:03}": word for number, word in enumerate(WORDS)}
     assert outcomes(current_lines(done.folder, "say")) == values | {"020": "worker_died"}

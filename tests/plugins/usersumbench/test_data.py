@@ -363,12 +363,8 @@ def test_a_user_with_one_activity_has_no_past_and_one_user_is_enough(movielens):
 
 
 FEW_GENRES = [(number, f"M{number}", "A|B" if number < 5 else "C|D") for number in range(9)]
-LESS_THAN_HALF = [
-    *rated("u", 0, 1, 2, 3),
-    *rated("x", 4, 5, 6, 7),
-    *rated("v", *range(20, 28)),
-    *rated("w", 24),
-]
+LESS_THAN_HALF = [*rated("u", 0, 1, 2, 3), *rated("x", 4, 5, 6, 7), *rated("v", *range(20, 28)),
+                  *rated("w", 24)]  # fmt: skip
 TIMES = "write all times of {!r} in this way, or leave those rows out".format
 WHOLE = "give the whole data: wrong options are drawn from all of it"
 
@@ -542,8 +538,7 @@ def test_most_pasts_are_one_segment_of_months(films, people):
 
     one = {user for user, own in films.long.items() if months_fill(own)}
     assert round(100 * len(one) / len(films.long)) == 78
-    by_count = {each.id for each in people.all if segmented(each.past, options()).by == "count"}
-    assert by_count == one
+    assert {each.id for each in people.all if segmented(each.past, options()).by == "count"} == one
 
 
 @pytest.mark.real_data
@@ -567,8 +562,7 @@ def test_the_most_popular_of_five_is_often_right(films, people):
     assert [round(100 * share) for share in shares.values()] == [55, 55]
     for name, share in shares.items():
         drawn = [getattr(one, name).counts for one in people.all]
-        found = fmean(counts[0] == max(counts) for counts in drawn)
-        assert found == pytest.approx(share, abs=0.03)
+        assert fmean(counts[0] == max(counts) for counts in drawn) == pytest.approx(share, abs=0.03)
 
 
 def lines(file):

@@ -3,14 +3,7 @@
 import pytest
 from builders.records import make_records
 from builders.usersumbench import a_question, activity, options, segment
-from harness_usersumbench.metrics import (
-    counts,
-    density,
-    notes,
-    of_chance,
-    quality,
-    score,
-)
+from harness_usersumbench.metrics import counts, density, notes, of_chance, quality, score
 from harness_usersumbench.records import (
     TASKS,
     Check,

@@ -48,9 +48,7 @@ def test_popular_options_are_the_nearest_on_either_side_of_a_place_by_chance():
     places = Counter()
     for seed in range(2_000):
         found = Pool(COUNTS).by_popularity(Random(seed), [0], never={0}, often=Counter())
-        assert set(found) in (
-            {0, 1, 3, 6, 4}, {2, 0, 1, 3, 6}, {5, 2, 0, 1, 3}, {7, 5, 2, 0, 1}
-        )  # fmt: skip
+        assert set(found) in ({0, 1, 3, 6, 4}, {2, 0, 1, 3, 6}, {5, 2, 0, 1, 3}, {7, 5, 2, 0, 1})
         places[sum(COUNTS[number] > 100 for number in found)] += 1
     assert sorted(places) == [0, 1, 2, 3]  # Three are more popular than 0.
     assert min(places.values()) > 430  # 500 are expected.

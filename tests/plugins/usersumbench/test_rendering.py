@@ -81,9 +81,7 @@ def test_months_are_those_of_utc_and_of_their_year():
 
 
 def test_parts_are_equal_and_large_enough():
-    for count, parts in (
-        (199, [49, 50, 50, 50]), (79, [26, 26, 27]), (59, [29, 30]), (39, [39])
-    ):  # fmt: skip
+    for count, parts in ((199, [49, 50, 50, 50]), (79, [26, 26, 27]), (59, [29, 30]), (39, [39])):
         past = months(count)
         found = by_count(past, most=4, least=20)
         assert sorted(sizes(found)) == parts
@@ -179,17 +177,14 @@ FILMS = ["Quiet Valley", "Café Nights", "Dark Harbour Two", "Iron Road", "Lost 
 
 def predict(options, summary=None, activities=""):
     given = {"summary": summary, "user_activities": activities}
-    pairs = list(zip("ABCDE", options, strict=True))
-    return rules.predict({**given, "options": pairs}, Random(0))
+    return rules.predict({**given, "options": list(zip("ABCDE", options, strict=True))}, Random(0))
 
 
-def test_the_predictor_prefers_what_the_summary_says_first():
+def test_the_predictor_prefers_what_the_summary_says_first_and_then_the_activities():
     assert predict(FILMS, "Fond of harbour stories, and of a café.") == "C"
     assert predict(FILMS, "Fond of a café, less of letters.") == "B"
     assert predict(["War", "Film-Noir", "Drama", "Sci-Fi", "Crime"], "Film-Noir, then war.") == "B"
-
-
-def test_activities_decide_where_the_summary_does_not():
+    # Activities decide where the summary does not.
     shown = SEGMENT + '\nwatched "Iron Horse" [War] around Thu 01/04/2001 4PM'
     assert predict(FILMS, None, shown) == "C"
     assert predict(FILMS, "Nothing known.", shown) == "C"
@@ -200,12 +195,10 @@ def test_activities_decide_where_the_summary_does_not():
 def test_without_anything_the_predictor_guesses_alike_in_any_order():
     chosen = {order["ABCDE".index(predict(order))] for order in (FILMS, FILMS[::-1], sorted(FILMS))}
     assert len(chosen) == 1
-    guesses = {predict([f"{word} {n}" for word in "abcde"]) for n in range(50)}
-    assert guesses == set("ABCDE")
+    assert {predict([f"{word} {n}" for word in "abcde"]) for n in range(50)} == set("ABCDE")
 
 
 FOLDER = PROMPTS / "usersumbench"
-TEMPLATES = Templates([PROMPTS])
 APPENDIX = (Path(__file__).parent / "appendix_a.md").read_text("utf-8")
 """The prompts of appendix A of arXiv:2408.16966, as its text was extracted; each up to the words
 "Here we define:"."""
@@ -256,7 +249,7 @@ def test_every_other_prompt_is_marked_as_ours():
 
 
 def rendered(prompt, role, **variables):
-    [message] = TEMPLATES.need("usersumbench", prompt, role).render(variables)
+    [message] = Templates([PROMPTS]).need("usersumbench", prompt, role).render(variables)
     assert message.role == "user"
     return message.content
 
@@ -271,7 +264,7 @@ QUESTION = {
 }
 
 
-def test_a_question_shows_a_summary_and_activities_where_it_has_them():
+def test_a_question_shows_a_summary_and_activities_where_it_has_them_or_a_user_all_the_same():
     more = {"summary": "Likes tea.", "user_activities": "watched “Heat”"}
     assert rendered("predict", "predictor", **QUESTION | more) == (
         "This is a summary of a user's past activities:\n\nLikes tea.\n\n"
@@ -279,9 +272,6 @@ def test_a_question_shows_a_summary_and_activities_where_it_has_them():
         "Which movie is the user's next activity about?\n\nA. Heat\nB. Big\n\n"
         "Choose the most likely option. Answer with its letter and nothing else."
     )
-
-
-def test_a_question_without_context_is_about_a_user_all_the_same():
     assert rendered("predict", "predictor", **QUESTION | {"asked": "category"}) == (
         "The user's next activity is about a movie. Which genre does it have?\n\n"
         "A. Heat\nB. Big\n\n"
@@ -295,13 +285,10 @@ def test_the_four_tables_are_there():
     assert examples() == {"MovieLens": 4297, "Yelp": 6798, "Amazon Review": 5046}
 
 
-def test_table_4_is_published():
+def test_table_4_is_published_and_only_qm_can_be_comparable():
     found = results()
     assert len(found) == 18
     yelp = {one.metric: one.value for one in found if one.task == "usersum_yelp_hc"}
     assert yelp == {"qm": 0.512, "ifm": 0.992, "idm": 4.721}
-
-
-def test_only_qm_can_be_comparable():
-    for one in results():
+    for one in found:
         assert one.comparable_if.startswith("never: ") == (one.metric != "qm")

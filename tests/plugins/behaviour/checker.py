@@ -13,8 +13,10 @@ from pathlib import Path
 
 from harness_behaviour.records import LENGTHS, PROXIES, Domain, Prompt
 
-AGES = {"1": "Under 18", "18": "18-24", "25": "25-34", "35": "35-44", "45": "45-49", "50": "50-55",
-        "56": "56+"}  # fmt: skip
+AGES = {
+    "1": "Under 18", "18": "18-24", "25": "25-34", "35": "35-44", "45": "45-49", "50": "50-55",
+    "56": "56+",
+}  # fmt: skip
 GENDERS = {"M": "Male", "F": "Female", "m": "Male", "f": "Female"}
 OCCUPATIONS = (
     "other", "academic/educator", "artist", "clerical/admin", "college/grad student",

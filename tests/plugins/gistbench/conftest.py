@@ -29,8 +29,10 @@ def kept(tmp_path):
         label=None, judge="judge-70b",
     ):  # fmt: skip
         options = options or Options()
-        task = make_task(dataset, benchmark="gistbench", metrics=("ig_f1", "is"), least_scored=0.5,
-                         options=msgspec.to_builtins(options))  # fmt: skip
+        task = make_task(
+            dataset, benchmark="gistbench", metrics=("ig_f1", "is"), least_scored=0.5,
+            options=msgspec.to_builtins(options),
+        )  # fmt: skip
         names = (stage.name for stage in GISTBENCH.stages)
         asked = {"judge": judge, "retrieval_judge": judge}
         return keep_task(

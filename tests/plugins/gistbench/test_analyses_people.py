@@ -293,8 +293,10 @@ def ranked(kept: Any) -> list[Any]:
     ]
 
 
-FIGURES = ("model,Elo,size", "org/model-0,1300,1", "Model-1,1400,1", "vllm:org/Model-2,1200,1",
-           "Model-3,,1", "Elsewhere,1500,1")  # fmt: skip
+FIGURES = (
+    "model,Elo,size", "org/model-0,1300,1", "Model-1,1400,1", "vllm:org/Model-2,1200,1",
+    "Model-3,,1", "Elsewhere,1500,1",
+)  # fmt: skip
 
 
 def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):

@@ -55,8 +55,10 @@ def test_engagements_without_a_time_are_the_oldest_and_noted(plain, load_histori
     )
     assert objects(found, "u") == ["a", "b", "c"]
     assert load_histories.notes == {"engagements in the order of the data, as none has a time": 4}
-    found = plain(("u", "none-1", LIKED), ("u", "a", LIKED, -5), ("u", "none-2", LIKED, ""),
-                  ("u", "b", LIKED, 3))  # fmt: skip
+    found = plain(
+        ("u", "none-1", LIKED), ("u", "a", LIKED, -5), ("u", "none-2", LIKED, ""),
+        ("u", "b", LIKED, 3),
+    )  # fmt: skip
     assert objects(found, "u") == ["b", "a", "none-1", "none-2"]
     assert load_histories.notes == {"engagements without a time, taken as the oldest": 2}
 
@@ -153,8 +155,10 @@ def test_what_a_person_engaged_with_is_known_of_the_pool(plain):
 
 def test_ids_and_texts_come_back_as_they_were(load_histories, tmp_path):
     objects, texts = ["12:ab", "ß:", "5"], ["ü: 3:\n “two” lines", "🎸", "x" * 70_000]
-    columns = {"user_id": ["7:x"] * 3, "object_id": objects, "object_text": texts,
-               "interaction_type": [LIKED] * 3, "interaction_time": [3, 2, 1]}  # fmt: skip
+    columns = {
+        "user_id": ["7:x"] * 3, "object_id": objects, "object_text": texts,
+        "interaction_type": [LIKED] * 3, "interaction_time": [3, 2, 1],
+    }  # fmt: skip
     pq.write_table(pa.table(columns), tmp_path / "log.parquet")
     found = load_histories("gist_synthetic", tmp_path / "log.parquet").history("7:x")
     assert [one.object for one in found] == objects
@@ -209,9 +213,11 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkey
     rows = [f"u,o{n},about {n},{LIKED},{n or ''}" for n in range(5)] + [f"v,o1,x,{LIKED},7"]
     header = "user_id,object_id,object_text,interaction_type,interaction_time"
     write_csv(Path("log.csv"), header, *rows)
-    command = ["--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic", "--data",
-               "log.csv", "--set", "min_engagements=2", "--set", "taxonomy=[about]",
-               "--store", "calls.sqlite", "--verbose"]  # fmt: skip
+    command = [
+        "--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic", "--data",
+        "log.csv", "--set", "min_engagements=2", "--set", "taxonomy=[about]",
+        "--store", "calls.sqlite", "--verbose",
+    ]  # fmt: skip
     noted = dict.fromkeys((
         "engagements without a time, taken as the oldest",
         "users left out with fewer than 2 engagements",
@@ -349,8 +355,10 @@ def watched(video, ratio, when="1593878903.438"):
     return f"14,{video},4381,6067,2020-07-05 05:27:48.378,20200705.0,{when},{ratio}\n"
 
 
-RATIOS = {"0.0": SKIPPED, "0.2999999": SKIPPED, "0.3": WATCHED, "0.9": WATCHED, "0.9000001": LIKED,
-          "5.11": LIKED}  # fmt: skip
+RATIOS = {
+    "0.0": SKIPPED, "0.2999999": SKIPPED, "0.3": WATCHED, "0.9": WATCHED, "0.9000001": LIKED,
+    "5.11": LIKED,
+}  # fmt: skip
 
 
 def test_watch_ratios_are_signals(load_histories, tmp_path):

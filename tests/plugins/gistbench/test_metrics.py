@@ -65,8 +65,10 @@ def said(number, *lines, **cited):
     return item, make_prediction({name.replace("_", " "): ids for name, ids in cited.items()})
 
 
-FIRST = (Line(1, "dunk", LIKED, "the dunk"), Line(2, "dunk", WATCHED, "the dunk"),
-         Line(3, "pasta", SKIPPED, "fresh pasta"))  # fmt: skip
+FIRST = (
+    Line(1, "dunk", LIKED, "the dunk"), Line(2, "dunk", WATCHED, "the dunk"),
+    Line(3, "pasta", SKIPPED, "fresh pasta"),
+)  # fmt: skip
 SECOND = Line(4, "dunk", SKIPPED, "a dunk, seen again"), Line(5, "final", LIKED, "game")
 PASTA = Evidence("pasta", "fresh pasta", (SKIPPED,))
 
@@ -91,11 +93,15 @@ def test_the_same_interest_of_two_windows_is_merged_and_its_citations_united():
 
 def test_interests_are_told_again_from_the_claims_made_of_them():
     dunk, kept = Evidence("dunk", "dunk", (LIKED,)), Kept(positions=())
-    records = recorded([(make_claim(10, "Opera"), kept),
-                        (make_claim(2, "Cooking", [dunk], part=10), NoVerdict("timeout")),
-                        (make_claim(2, "Cooking", [PASTA], part=9), kept)])  # fmt: skip
-    assert claimed(records) == (Interest(number=2, name="Cooking", evidence=(PASTA, dunk)),
-                                Interest(number=10, name="Opera", evidence=()))  # fmt: skip
+    records = recorded([
+        (make_claim(10, "Opera"), kept),
+        (make_claim(2, "Cooking", [dunk], part=10), NoVerdict("timeout")),
+        (make_claim(2, "Cooking", [PASTA], part=9), kept),
+    ])  # fmt: skip
+    assert claimed(records) == (
+        Interest(number=2, name="Cooking", evidence=(PASTA, dunk)),
+        Interest(number=10, name="Opera", evidence=()),
+    )  # fmt: skip
 
 
 DISLIKED = SIGNALS[3]
@@ -135,8 +141,10 @@ def test_the_thresholds_hold_at_their_edges_whatever_signals_the_dataset_has(pos
 
 def test_each_number_is_a_setting():
     rules = conditions(
-        Verification(min_explicit_positive=4, min_implicit_positive=6, mixed_explicit_positive=2,
-                     mixed_implicit_positive=3, max_implicit_negative=7, max_explicit_negative=0),
+        Verification(
+            min_explicit_positive=4, min_implicit_positive=6, mixed_explicit_positive=2,
+            mixed_implicit_positive=3, max_implicit_negative=7, max_explicit_negative=0,
+        ),
         SIGNALS,
     )  # fmt: skip
     assert rules.positive == ((4, 0), (0, 6), (2, 3))
@@ -465,8 +473,10 @@ def test_a_user_whose_windows_cannot_be_read_is_missing_and_one_without_an_inter
     }  # fmt: skip
     ada = only(predict=[(window(), make_prediction({}))])
     assert ada.values == dict.fromkeys(COLUMNS, 0.0)
-    assert ada.counts == {"windows": 1, "users without an interest in a readable answer": 1,
-                          "users with no verified category to find": 1}  # fmt: skip
+    assert ada.counts == {
+        "windows": 1, "users without an interest in a readable answer": 1,
+        "users with no verified category to find": 1,
+    }  # fmt: skip
 
 
 def test_a_failure_lowers_the_second_column_alone():

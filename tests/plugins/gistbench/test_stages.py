@@ -163,8 +163,10 @@ def batches_of(options=None, **people):
 
 
 def test_each_distinct_interest_of_all_users_is_in_one_batch():
-    first, second = batches_of(Options(interests_a_question=2), ada=["Green tea", "Rye  Bread"],
-                               ben=["green TEA", "Black tea"])  # fmt: skip
+    first, second = batches_of(
+        Options(interests_a_question=2), ada=["Green tea", "Rye  Bread"],
+        ben=["green TEA", "Black tea"],
+    )  # fmt: skip
     assert sorted(first.interests + second.interests) == ["black tea", "green tea", "rye bread"]
     assert (len(first.interests), first.id, second.id) == (2, "1", "2")
     assert first.user == second.user == "*"
@@ -405,8 +407,10 @@ async def test_the_judge_names_options_and_their_keys_are_kept(way, keys, option
     kept = Overlapping(keys=keys[1:], unknown=1, repeated=2)
     assert await find_overlap(item, scripted) == kept
     variables = {"interests": ["Rye Bread", "Dance"], "texts": way == "texts", **WORDING}
-    asked = Select(prompt="overlap", subject="Rye Bread; Dance", options=("green tea", "salsa"),
-                   variables=variables)  # fmt: skip
+    asked = Select(
+        prompt="overlap", subject="Rye Bread; Dance", options=("green tea", "salsa"),
+        variables=variables,
+    )  # fmt: skip
     assert scripted.asked == [("overlap_judge", asked)]
 
 

@@ -48,14 +48,18 @@ def of_people(item, first, step=0):
 
 
 REVIEWS = {
-    "Books": [*told("once b1 -9", "never-after b1 -3", "never-after b2 -2", "never-before b2 2"),
-              *told("never-before b1 1"), ("at", "b1", TAU - 1), ("at", "b2", TAU),
-              *told("ties b2 -5", "ties b1 -5", "three b1 -6", "twice b1 -4", "twice b1 -7"),
-              *told("twice b2 -8", "twice b2 -8", "both shared -2", "again shared -2"),
-              *told("untitled-only no-title -1", "untitled-too no-title -1", "untitled-too b2 -2"),
-              *of_people("b1", -40), *of_people("b2", -30)],
-    "Games": [*told("ties g1 -5", "three g1 -7", "both shared -2", "again shared 2"),
-              *of_people("g1", -20), *of_people("g2", -10)],
+    "Books": [
+        *told("once b1 -9", "never-after b1 -3", "never-after b2 -2", "never-before b2 2"),
+        *told("never-before b1 1"), ("at", "b1", TAU - 1), ("at", "b2", TAU),
+        *told("ties b2 -5", "ties b1 -5", "three b1 -6", "twice b1 -4", "twice b1 -7"),
+        *told("twice b2 -8", "twice b2 -8", "both shared -2", "again shared -2"),
+        *told("untitled-only no-title -1", "untitled-too no-title -1", "untitled-too b2 -2"),
+        *of_people("b1", -40), *of_people("b2", -30),
+    ],
+    "Games": [
+        *told("ties g1 -5", "three g1 -7", "both shared -2", "again shared 2"),
+        *of_people("g1", -20), *of_people("g2", -10),
+    ],
     "Toys": [*told("three t1 -5", "ties t1 -5"), *of_people("t1", 0, step=1)],
 }  # fmt: skip
 TITLES = {
@@ -506,8 +510,10 @@ def test_tables_stand_beside_those_of_the_paper_and_figures_hold_the_distributio
             ("interactions from 2020 on", 9 / 11, 1.0, 4.09),
         ),
         "Interactions a year": (("2018", 10, 10), ("2019", 5, 5), ("2020", 9, 9)),
-        "Long tails": (("interactions of a user", 2, 3, 3, 3, 3),
-                       ("interactions of an item", 9, 10, 10, 10, 10)),
+        "Long tails": (
+            ("interactions of a user", 2, 3, 3, 3, 3),
+            ("interactions of an item", 9, 10, 10, 10, 10),
+        ),
         "Categories": (("Books", 2, 15, 0), ("Toys", 1, 0, 9)),
     }  # fmt: skip
     lengths, years, items = (figure.marks[0] for figure in report.figures)

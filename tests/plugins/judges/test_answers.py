@@ -42,11 +42,13 @@ def test_labels_alone_and_json(text, places, rung):
 
 @pytest.mark.parametrize(
     "text",
-    ["The supporting items are 1, 3 and 5.", "<answer>1, 3</answer> it is", "2-4",
-     "1. 3\n2. 5", "1, 3: 4", "1 - 3", '["2-4"]', '["NONE", 2]', "9", "1\nor rather\n2",
-     "Items [1] and [3] are good; [2] is not.", "1 [3]", "[true]", '{"a": [1], "b": [2]}',
-     "1. Night trains in Europe - relevant\n2. Sourdough for beginners - not relevant",
-     '{"relevant": false}', "x" * 20_001],
+    [
+        "The supporting items are 1, 3 and 5.", "<answer>1, 3</answer> it is", "2-4",
+        "1. 3\n2. 5", "1, 3: 4", "1 - 3", '["2-4"]', '["NONE", 2]', "9", "1\nor rather\n2",
+        "Items [1] and [3] are good; [2] is not.", "1 [3]", "[true]", '{"a": [1], "b": [2]}',
+        "1. Night trains in Europe - relevant\n2. Sourdough for beginners - not relevant",
+        '{"relevant": false}', "x" * 20_001,
+    ],
 )  # fmt: skip
 def test_what_is_in_another_form_is_no_answer(text):
     outcome = read(text)
@@ -81,8 +83,10 @@ items = SelectionReader(labels=tuple(f"item_{n}" for n in range(8)), at_most=3)
 
 @pytest.mark.parametrize(
     "text",
-    ["item 0, item 3", "1. item_4: rooks\n2. item_7: arias", "item_4: item_7", "1. 4\n2. 7",
-     '["1. item_4", "2. item_7"]', "item_99"],
+    [
+        "item 0, item 3", "1. item_4: rooks\n2. item_7: arias", "item_4: item_7", "1. 4\n2. 7",
+        '["1. item_4", "2. item_7"]', "item_99",
+    ],
 )  # fmt: skip
 def test_a_number_that_may_count_things_is_no_label_with_a_stem(text):
     assert isinstance(items(text), Unreadable)

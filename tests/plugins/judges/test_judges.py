@@ -43,8 +43,10 @@ async def test_llm_gives_the_template_all_parts_and_a_label_that_does_not_exist_
     verdict, ask = await llm(question, "1, 3")
     assert verdict == Selected(chosen=(0, 2), rung="text")
     labels = ["1", "2", "3"]
-    told = {"subject": "trains", "options": list(OPTIONS), "labels": labels, "at_most": 2,
-            "choices": list(zip(labels, OPTIONS, strict=True)), "language": "en"}  # fmt: skip
+    told = {
+        "subject": "trains", "options": list(OPTIONS), "labels": labels, "at_most": 2,
+        "choices": list(zip(labels, OPTIONS, strict=True)), "language": "en",
+    }  # fmt: skip
     assert ask.asked == [("support", told, 3)]
     question = Classify(prompt="kind", texts=OPTIONS[:2], labels=("travel", "food"))
     verdict, ask = await llm(question, '["travel", "food"]')
@@ -152,20 +154,28 @@ def selected(*places, **counts):
 @pytest.mark.parametrize(
     ("question", "verdicts", "decided"),
     [
-        pytest.param(QUESTION, [chosen(0, 2), chosen(2, 3), chosen(2, 0, 1)], selected(2, 0),
-                     id="more than half, the most chosen first"),
+        pytest.param(
+            QUESTION, [chosen(0, 2), chosen(2, 3), chosen(2, 0, 1)], selected(2, 0),
+            id="more than half, the most chosen first",
+        ),
         pytest.param(QUESTION, [chosen(), chosen(), chosen(1)], selected(), id="nothing"),
         pytest.param(
             QUESTION, [chosen(0, 1), chosen(1, 2)], selected(1, tied=2), id="just half is a tie",
         ),
         # Each of three was chosen by two of three; the first two stay.
-        pytest.param(TWO, [chosen(0, 1), chosen(1, 2), chosen(2, 0)], selected(0, 1, surplus=1),
-                     id="more than may be"),
-        pytest.param(QUESTION, [chosen(0), FAILED, chosen(0, 1)], selected(0, tied=1),
-                     id="two of three answered"),
-        pytest.param(QUESTION, [chosen(0), FAILED],
-                     NoVerdict("no_quorum", "1 of 2 answered; y: timeout", behind=("timeout",)),
-                     id="half are no quorum"),
+        pytest.param(
+            TWO, [chosen(0, 1), chosen(1, 2), chosen(2, 0)], selected(0, 1, surplus=1),
+            id="more than may be",
+        ),
+        pytest.param(
+            QUESTION, [chosen(0), FAILED, chosen(0, 1)], selected(0, tied=1),
+            id="two of three answered",
+        ),
+        pytest.param(
+            QUESTION, [chosen(0), FAILED],
+            NoVerdict("no_quorum", "1 of 2 answered; y: timeout", behind=("timeout",)),
+            id="half are no quorum",
+        ),
         pytest.param(
             QUESTION, [chosen(0), FAILED, FAILED],
             NoVerdict("no_quorum", "1 of 3 answered; y: timeout, z: timeout", behind=("timeout",)),
@@ -186,8 +196,10 @@ async def test_what_just_half_chose_is_not_selected_and_counted_as_tied(
     [
         # All three differ about the second, and of two that speak of the third one says A and one
         # B; of the fourth nobody says anything, which is no tie.
-        ([given("A", "A", "A", None), given("A", "B", "B", None), given("B", "C", None, None)],
-         ("A", None, None, None), 2),
+        (
+            [given("A", "A", "A", None), given("A", "B", "B", None), given("B", "C", None, None)],
+            ("A", None, None, None), 2,
+        ),
         ([given("A"), given("A"), given("B"), given("B"), given("B")], ("B",), 0),
         ([given(), given()], (), 0),
     ],

@@ -53,8 +53,10 @@ async def before(smi):
             "end the processes that hold it, or set gpu_memory_utilization=0.23",
         ),
         ("60004, 20994", "", "no visible process", "set gpu_memory_utilization=0.23"),
-        ("79000, 2000", "", "no visible process",
-         "choose another GPU with CUDA_VISIBLE_DEVICES"),
+        (
+            "79000, 2000", "", "no visible process",
+            "choose another GPU with CUDA_VISIBLE_DEVICES",
+        ),
     ],
 )  # fmt: skip
 async def test_who_holds_the_gpus_memory_is_named_with_what_helps(smi, *, held, apps, found, hint):

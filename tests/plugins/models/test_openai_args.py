@@ -66,14 +66,20 @@ DEPLOYED = {"azure_endpoint": "https://a.org", "api_version": "v", "azure_deploy
         ({"revision": "abc"}, False, {"revision": "abc"}, "everywhere"),
         ({"identity": "step-900"}, False, {"identity": "step-900"}, "everywhere"),
         ({"immutable": "true", "base_url": "https://h/v1"}, False, {"host": "h"}, "everywhere"),
-        ({"immutable": "true", "base_url": "http://h:8000/v1", "revision": "abc"}, False,
-         {"revision": "abc"}, "everywhere"),
-        ({"system_role": "false", "revision": "abc"}, False,
-         {"revision": "abc", "system_role": False}, "everywhere"),
+        (
+            {"immutable": "true", "base_url": "http://h:8000/v1", "revision": "abc"}, False,
+            {"revision": "abc"}, "everywhere",
+        ),
+        (
+            {"system_role": "false", "revision": "abc"}, False,
+            {"revision": "abc", "system_role": False}, "everywhere",
+        ),
         ({**DEPLOYED, "revision": "r"}, False, {"revision": "r"}, "everywhere"),
         (DEPLOYED, False, {"host": "a.org", "deployment": "d"}, "run"),
-        ({"seed": "false"}, True,
-         {"host": "api.openai.com", "seed": False, "structured": True}, "run"),
+        (
+            {"seed": "false"}, True,
+            {"host": "api.openai.com", "seed": False, "structured": True}, "run",
+        ),
     ],
 )  # fmt: skip
 def test_identity_is_what_was_given_and_the_host_only_where_nothing_was(

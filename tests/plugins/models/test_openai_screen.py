@@ -89,8 +89,10 @@ async def test_an_error_shows_no_form_of_the_key(monkeypatch, how):
     [
         # Half a key is a secret: it is redacted before a text is shortened.
         ({"OPENAI_API_KEY": KEY}, "", status(400, message="x" * 495 + KEY), f"{'x' * 495}***"),
-        ({}, "http://bob:hunter%2F2@127.0.0.1:{port}/v1",
-         status(401, message="no bob:hunter/2 and no hunter%2F2"), "no bob:*** and no ***"),
+        (
+            {}, "http://bob:hunter%2F2@127.0.0.1:{port}/v1",
+            status(401, message="no bob:hunter/2 and no hunter%2F2"), "no bob:*** and no ***",
+        ),
         (
             {"OPENAI_CUSTOM_HEADERS": "X-Gateway-Key: gateway-secret\nCookie: a=b; "
              "session=abcdef123\nAccept: text/html"}, "",
@@ -98,8 +100,10 @@ async def test_an_error_shows_no_form_of_the_key(monkeypatch, how):
             "HTTP 400: *** *** text/html",
         ),
         # What an error means is read before.
-        ({"OPENAI_API_KEY": "context length"}, "",
-         status(400, message="maximum context length exceeded"), "maximum *** exceeded"),
+        (
+            {"OPENAI_API_KEY": "context length"}, "",
+            status(400, message="maximum context length exceeded"), "maximum *** exceeded",
+        ),
     ],
     ids=["long", "password", "headers", "meaning"],
 )  # fmt: skip

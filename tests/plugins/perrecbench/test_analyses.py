@@ -385,8 +385,10 @@ def test_tau_and_errors_are_correlated_with_those_of_the_rating_task_that_asks_a
     mae, rmse = report.figures
     assert (mae.x.label, rmse.x.label) == ("MAE", "RMSE")
     assert mae.marks == (
-        Points(label="easy, of groups", x=(1.0, 2.0, 3.0), y=(0.1, 0.2, 0.6),
-               names=("ada, same as the nine tasks", "ada, wording b", "ada, wording c")),
+        Points(
+            label="easy, of groups", x=(1.0, 2.0, 3.0), y=(0.1, 0.2, 0.6),
+            names=("ada, same as the nine tasks", "ada, wording b", "ada, wording c"),
+        ),
     )  # fmt: skip
     found = {
         f"i{user}/u{user}": {"mae": error, "squared_error": error**2}

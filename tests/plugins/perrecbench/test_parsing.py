@@ -155,8 +155,10 @@ def test_a_server_is_asked_for_the_form_that_is_read_but_to_forbid_no_thought():
 
 @pytest.mark.parametrize(
     "text",
-    ['{"rating": ' * 20_000, "user" + " " * 500_000, "[" * 100_000 + "{" * 100_000,
-     "[User A] " + "than " * 100_000 + ". [User B]", '{"rating": "' + "4" * 500_000 + '"}'],
+    [
+        '{"rating": ' * 20_000, "user" + " " * 500_000, "[" * 100_000 + "{" * 100_000,
+        "[User A] " + "than " * 100_000 + ". [User B]", '{"rating": "' + "4" * 500_000 + '"}',
+    ],
 )  # fmt: skip
 def test_hostile_texts_are_read_as_well(text):
     for read in (read_rating, read_order(4), SideReader(), SideReader(thought=True)):

@@ -68,13 +68,17 @@ def test_as_many_workers_as_are_of_use(models, nodes, asked, expected):
 @pytest.mark.parametrize(
     ("models", "nodes", "asked", "refused"),
     [
-        ([server()], [SMALL, LARGE], {"workers": 11},
-         (UsageError, "2 nodes: a (a:1): no GPU, 2 CPUs, b (b:1): no GPU, 8 CPUs", "at most 10")),
+        (
+            [server()], [SMALL, LARGE], {"workers": 11},
+            (UsageError, "2 nodes: a (a:1): no GPU, 2 CPUs, b (b:1): no GPU, 8 CPUs", "at most 10"),
+        ),
         ([engine(1)], [TWO], {"engines": 3}, (UsageError, "1 node: a (a:1): 2 GPUs,", "at most 2")),
         ([engine(1)], [], {}, (ClusterError, "no node", "1 CPU and 1 GPU of one node")),
         ([engine(4)], [TWO], {}, (ClusterError, "1 node: a (a:1): 2 GPUs,", "4 GPUs of one")),
-        ([engine(1), server(1)], [TWO], {},
-         (UsageError, "concurrency 1, and 2 engines of engine", "a concurrency of 2 at least")),
+        (
+            [engine(1), server(1)], [TWO], {},
+            (UsageError, "concurrency 1, and 2 engines of engine", "a concurrency of 2 at least"),
+        ),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(models, nodes, asked, refused):

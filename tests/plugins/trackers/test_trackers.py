@@ -38,8 +38,10 @@ def evaluate(tmp_path, monkeypatch):
         monkeypatch.delenv(variable, raising=False)
     return lambda **more: package.evaluate(
         "interests",
-        **{"model": "baseline", "judge": "lexical", "data": "sample", "limit": 5,
-           "quiet": True, "name": "step-1", "tag": {"week": 47}, **more},
+        **{
+            "model": "baseline", "judge": "lexical", "data": "sample", "limit": 5,
+            "quiet": True, "name": "step-1", "tag": {"week": 47}, **more,
+        },
     )  # fmt: skip
 
 
@@ -186,8 +188,10 @@ def test_no_prompt_answer_key_or_command_line_leaves(evaluate, tmp_path, monkeyp
     files = [file for place in ("wandb", "tracked") for file in (tmp_path / place).rglob("*")]
     sent = b"".join(file.read_bytes() for file in files if file.is_file())
     assert b"interests/support.low" in sent
-    secret = ["sk-very-secret-key", "an-argument-of-the-command", "answered-in-confidence",
-              sample.user, sample.prompts[0][:40]]  # fmt: skip
+    secret = [
+        "sk-very-secret-key", "an-argument-of-the-command", "answered-in-confidence",
+        sample.user, sample.prompts[0][:40],
+    ]  # fmt: skip
     assert [text for text in secret if text.encode() in sent] == []
 
 

@@ -198,17 +198,27 @@ def test_judgements_are_matched_to_their_pairs_in_spite_of_damage(damage):
 OPTIONS = ("Alien (1979)", "Aliens (1986)", "Toy Story (1995)", "Bronx Tale, A (1993)", "Plan B")
 
 READ = {
-    "A": ("Taken together, these films point to space and fear, so the letter asked for is:\n\nA",
-          "“A”", "Alien", "Answer：A", "They like Plan B too.\nThe answer is:\nA"),
-    "B": ("b", "B.", "The correct answer is (B)", "b. Aliens", "B – Aliens (1986)",
-          "My choice is option B.", "So the answer is Aliens."),
-    "C": ("C", "(C)", "**Answer:** C", "C) Toy Story (1995)", "**C. Toy Story (1995)**",
-          "The most likely option is C: Toy Story (1995).",
-          "The user mostly watches animation.\n\nTherefore, the best answer is **C**.", "Toy Story",
-          "```\nC\n```", '"Toy Story (1995)"', "toy\n story", "Toy Story (1995) (C)",
-          "C\nToy Story (1995)", "Option C", "The answer is C.\n\nC"),
-    "D": ("d", "Answer: **D**", "The correct answer is d.", "ANSWER IS D", "Bronx Tale, A", "[D]",),
-    "E": ("**E**", "The final answer is: E", "'E'", "Plan B.", "The answer is Plan B",),
+    "A": (
+        "Taken together, these films point to space and fear, so the letter asked for is:\n\nA",
+        "“A”", "Alien", "Answer：A", "They like Plan B too.\nThe answer is:\nA",
+    ),
+    "B": (
+        "b", "B.", "The correct answer is (B)", "b. Aliens", "B – Aliens (1986)",
+        "My choice is option B.", "So the answer is Aliens.",
+    ),
+    "C": (
+        "C", "(C)", "**Answer:** C", "C) Toy Story (1995)", "**C. Toy Story (1995)**",
+        "The most likely option is C: Toy Story (1995).",
+        "The user mostly watches animation.\n\nTherefore, the best answer is **C**.", "Toy Story",
+        "```\nC\n```", '"Toy Story (1995)"', "toy\n story", "Toy Story (1995) (C)",
+        "C\nToy Story (1995)", "Option C", "The answer is C.\n\nC",
+    ),
+    "D": (
+        "d", "Answer: **D**", "The correct answer is d.", "ANSWER IS D", "Bronx Tale, A", "[D]",
+    ),
+    "E": (
+        "**E**", "The final answer is: E", "'E'", "Plan B.", "The answer is Plan B",
+    ),
 }  # fmt: skip
 """By letter, the replies from which a person reads it, of which each is read."""
 

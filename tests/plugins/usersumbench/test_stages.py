@@ -238,8 +238,10 @@ LOOPS = {
         ["A list.", "inconsistent", *CRIME], (Round("A list.", False), FINE_ROUND),
         ["segment", "fits_query", "segment#1", *CHECK], "fixed",
     ),
-    "no entity": (["Nice.", "consistent", "NONE"], (Round("Nice.", True),),
-                  ["segment", "fits_query", "entities"], "consistent at once"),
+    "no entity": (
+        ["Nice.", "consistent", "NONE"], (Round("Nice.", True),),
+        ["segment", "fits_query", "entities"], "consistent at once",
+    ),
     "a pair without a judgement": (
         [said("Jazz"), *checked("Jazz", FINE.splitlines()[0])], (a_round("Jazz", None),),
         ["segment", *CHECK], "undecided",
@@ -249,20 +251,26 @@ LOOPS = {
         (Round(said("Crime"), None, ("Heat", "Crime"), pairs("Crime"), ("fits_query",)),),
         ["segment", *CHECK], "undecided",
     ),
-    "entities unread": ([said("Crime"), "consistent", "opera"],
-                        (Round(said("Crime"), True, (), (), ("entities",)),),
-                        ["segment", *CHECK[:2]], "undecided"),
-    "pairs unread": ([said("Crime"), "consistent", "Heat\nCrime", "Sorry."],
-                     (Round(said("Crime"), True, ("Heat", "Crime"), (), ("questions",)),),
-                     ["segment", *CHECK[:3]], "undecided"),
+    "entities unread": (
+        [said("Crime"), "consistent", "opera"],
+        (Round(said("Crime"), True, (), (), ("entities",)),),
+        ["segment", *CHECK[:2]], "undecided",
+    ),
+    "pairs unread": (
+        [said("Crime"), "consistent", "Heat\nCrime", "Sorry."],
+        (Round(said("Crime"), True, ("Heat", "Crime"), (), ("questions",)),),
+        ["segment", *CHECK[:3]], "undecided",
+    ),
     "judgements unread": (
         [said("Crime"), *checked("Crime", "Sorry.")],
         (Round(said("Crime"), True, ("Heat", "Crime"), UNJUDGED, ("judgements",)),),
         ["segment", *CHECK], "undecided",
     ),
-    "checks cut and refused": ([said("Crime"), CUT, REFUSED],
-                               (Round(said("Crime"), None, unread=("fits_query", "entities")),),
-                               ["segment", *CHECK[:2]], "undecided"),
+    "checks cut and refused": (
+        [said("Crime"), CUT, REFUSED],
+        (Round(said("Crime"), None, unread=("fits_query", "entities")),),
+        ["segment", *CHECK[:2]], "undecided",
+    ),
 }  # fmt: skip
 
 

@@ -255,8 +255,7 @@ def test_a_file_that_means_nothing_is_reported_with_file_line_and_key(
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
-    [("x", "a whole number"), ("1\n2", "exactly one value")],
+    ("value", "said"), [("x", "a whole number"), ("1\n2", "exactly one value")]
 )
 def test_a_variable_that_means_nothing_is_named(settings, printed, monkeypatch, value, said):
     monkeypatch.setenv("HARNESS_SEED", value)

@@ -6,10 +6,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 
-FORMS = {
-    "acme-films": (),
-    "acme-themes": ("--stages",),
-}
+FORMS = {"acme-films": (), "acme-themes": ("--stages",)}
 
 
 @pytest.fixture(scope="module", params=FORMS)

@@ -121,8 +121,7 @@ async def test_a_stage_that_asks_two_engines_of_one_gpu_goes_in_rounds(house, sc
 
     many = words(*(f"w{number}" for number in range(50)))
     records = await house.run(
-        [stage(many, dispute, roles=("candidate", "verifier"))],
-        {"candidate": one, "verifier": two},
+        [stage(many, dispute, roles=("candidate", "verifier"))], {"candidate": one, "verifier": two}
     )
     assert len(records["say"]) == 50
     # Three rounds of each for all fifty items together, though a model takes four at once.

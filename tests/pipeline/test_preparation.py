@@ -9,7 +9,6 @@ import pytest
 from harness.base.errors import DataError, PromptError, TaskError, UsageError
 from harness.contracts.stage import Item, Stage
 from harness.contracts.task import DataSpec, Group, HubSpec, SourceSpec, TableSpec
-from harness.data import TaskData
 from harness.pipeline import preparation
 from harness.pipeline.desk import Binding
 from harness.pipeline.preparation import check_prompts, places_of, prepare, prepare_without_data
@@ -47,10 +46,7 @@ def test_tasks_come_ready_with_all_they_need():
         ({"changes": {"window": 20}}, ("bundled sample data",)),
         ({"changes": {"interval.draws": 2000}}, ("bundled sample data",)),
         ({"sampling": {"temperature": 1.0}}, ("bundled sample data", "changed by --gen_kwargs")),
-        (
-            {"allow_self_judging": True},
-            ("bundled sample data", "the candidate may judge itself"),
-        ),
+        ({"allow_self_judging": True}, ("bundled sample data", "the candidate may judge itself")),
     ],
     ids=str,
 )
@@ -149,7 +145,7 @@ def test_data_that_tasks_share_are_opened_once(monkeypatch):
     opened = []
     whole = preparation.open_dataset
 
-    def open_dataset(*args, **options) -> TaskData:
+    def open_dataset(*args, **options):
         opened.append(options["task"])
         return whole(*args, **options)
 

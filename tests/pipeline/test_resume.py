@@ -304,8 +304,7 @@ def test_pinned_weights_may_move(take, args):
 
 
 @pytest.mark.parametrize(
-    "args",
-    ["base_url=http://other-node:8000/v1", "base_url=http://127.0.0.1:9/v1,revision=b"],
+    "args", ["base_url=http://other-node:8000/v1", "base_url=http://127.0.0.1:9/v1,revision=b"]
 )
 def test_what_may_be_other_weights_is_another_run(take, args):
     path = left(take(**(SERVED if "revision" not in args else PINNED)))

@@ -300,7 +300,6 @@ def error_of(wanted, role="judge", **roles):
     return caught.value
 
 
-BY_DEFAULT = "role judge, as fake, the default of t"
 ANOTHER = "--judge SPEC binds another model to this role"
 
 
@@ -310,7 +309,7 @@ ANOTHER = "--judge SPEC binds another model to this role"
         ("judge", {"judge": "fake:big"}, "--judge", None),
         ("verifier", {"judge": "fake:big"}, "--judge", None),
         ("verifier", {"judge": "words", "verifier": "fake:big"}, "--role verifier", None),
-        ("judge", {}, BY_DEFAULT, ANOTHER),
+        ("judge", {}, "role judge, as fake, the default of t", ANOTHER),
     ],
 )
 def test_an_argument_that_is_wrong_is_found_where_it_was_given(role, roles, where, hint):
@@ -360,8 +359,7 @@ def test_an_option_for_a_role_that_no_task_has_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("stages", "notes"),
-    [(1, ["no chosen task asks a judge, so --judge is not used"]), (2, [])],
+    ("stages", "notes"), [(1, ["no chosen task asks a judge, so --judge is not used"]), (2, [])]
 )
 def test_a_judge_whose_stage_is_left_out_is_noted(stages, notes):
     binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
@@ -442,10 +440,7 @@ def test_a_role_may_not_open_an_engine_otherwise_than_the_one_it_shares_it_with(
 
 @pytest.mark.parametrize(
     ("judge", "given"),
-    [
-        ("fake:small,dtype=float32", {}),
-        ("fake:small,base_url=b", {"make": usual, "base_url": "a"}),
-    ],
+    [("fake:small,dtype=float32", {}), ("fake:small,base_url=b", {"make": usual, "base_url": "a"})],
     ids=["other answers", "beside each other"],
 )
 def test_models_that_are_not_merged(judge, given):

@@ -154,8 +154,5 @@ def test_a_reader_who_went_away_does_not_end_the_run(clock, progress, stage):
     stage.done = 1
     display.stop()
 
-    assert tried == [
-        "openai:gpt: 1 stage in runs/x",
-        "interests/name: stopped at 1/40",
-    ]
+    assert tried == ["openai:gpt: 1 stage in runs/x", "interests/name: stopped at 1/40"]
     assert set(threading.enumerate()) == threads

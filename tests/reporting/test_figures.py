@@ -167,7 +167,6 @@ def inside(box, other, radius=0.0):
     )  # fmt: skip
 
 
-UPSIDE_DOWN = Axis(label="upside down", low=1, high=0)
 CORNERS = {"x": (0.0, 1.0, 0.0, 1.0), "y": (0.0, 0.0, 1.0, 1.0)}
 
 
@@ -176,7 +175,7 @@ CORNERS = {"x": (0.0, 1.0, 0.0, 1.0), "y": (0.0, 0.0, 1.0, 1.0)}
     [
         (Points(label="a", **CORNERS), UNIT, UNIT),
         (Points(label="a", **CORNERS, sizes=(1.0,) * 4), PLAIN, UNIT),
-        (Line(label="a", **CORNERS), UNIT, UPSIDE_DOWN),
+        (Line(label="a", **CORNERS), UNIT, Axis(label="upside down", low=1, high=0)),
     ],
 )
 def test_marks_at_the_limits_are_drawn_whole(mark, x, y):

@@ -14,7 +14,6 @@ from harness.pipeline.progress import ClusterProgress, RunProgress, StageProgres
 from harness.reporting.live import LiveDisplay, Picture
 
 SHOW_CURSOR = "\x1b[?25h"
-HIDE_CURSOR = "\x1b[?25l"
 
 
 def run(*stages, resumed=False):
@@ -203,7 +202,7 @@ def test_the_picture_goes_and_the_cursor_comes_back(terminal, typical):
     display.stop()
 
     shown = terminal.file.getvalue()
-    assert shown.count(HIDE_CURSOR) == shown.count(SHOW_CURSOR) == 1
+    assert shown.count("\x1b[?25l") == shown.count(SHOW_CURSOR) == 1
     lines = shown[shown.rindex("openai:gpt") :].split("\n")
     assert "so far" in lines[1]
     # Every line of the last picture is erased, and nothing is written after that.

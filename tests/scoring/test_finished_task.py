@@ -1,9 +1,7 @@
 from typing import Any
 
 import pytest
-from builders.runs import (
-    make_manifest,
-)
+from builders.runs import make_manifest
 
 from harness.runs.manifest import Manifest, Session
 from harness.scoring.finished_task import labels_of

@@ -86,10 +86,7 @@ def test_a_group_with_a_task_that_has_no_value_has_no_mean_and_says_why(tmp_path
 
 @pytest.mark.parametrize(
     ("easy", "hard", "shared"),
-    [
-        (("hits",), ("fame",), []),
-        (("hits", "fame", "luck"), ("hits", "luck"), ["hits", "luck"]),
-    ],
+    [(("hits",), ("fame",), []), (("hits", "fame", "luck"), ("hits", "luck"), ["hits", "luck"])],
 )
 def test_a_mean_is_of_the_main_metrics_that_all_tasks_have(tmp_path, easy, hard, shared):
     stored = Stored(tmp_path, {"easy": EASY, "hard": HARD}, both=("easy", "hard"))

@@ -66,13 +66,7 @@ def test_fleiss_kappa_of_a_textbook_and_by_hand():
         fleiss_kappa([(3, 0), (2, 0)])
 
 
-@pytest.mark.parametrize(
-    ("counts", "why"),
-    [
-        ([], "nothing was labelled by all"),
-        ([(1, 0), (0, 1)], "fewer than two labelled"),
-        ([(3, 0), (3, 0)], "all gave one label alone, and the same"),
-    ],
-)
-def test_fleiss_kappa_that_cannot_be_has_its_reason(counts, why):
-    assert fleiss_kappa(counts) == Undefined(why)
+def test_fleiss_kappa_that_cannot_be_has_its_reason():
+    assert fleiss_kappa([]) == Undefined("nothing was labelled by all")
+    assert fleiss_kappa([(1, 0), (0, 1)]) == Undefined("fewer than two labelled")
+    assert fleiss_kappa([(3, 0), (3, 0)]) == Undefined("all gave one label alone, and the same")

@@ -406,15 +406,9 @@ async def test_the_cost_of_attempts_that_brought_nothing_is_reported():
     answer = await ask(to, model)
     assert (answer.attempts, answer.wasted, answer.unreported) == (4, USAGE, 1)
     assert to.usage.of("extract", "candidate") == Use(
-        calls=1,
-        asked=1,
-        attempts=4,
-        untold=1,
-        prompt_tokens=200,
-        completion_tokens=20,
-        cached_tokens=60,
-        reasoning_tokens=8,
-    )
+        calls=1, asked=1, attempts=4, untold=1, prompt_tokens=200, completion_tokens=20,
+        cached_tokens=60, reasoning_tokens=8,
+    )  # fmt: skip
 
 
 async def test_an_answer_that_came_in_a_file_was_asked_once_and_counts_what_it_cost(store):
@@ -429,18 +423,10 @@ async def test_an_answer_that_came_in_a_file_was_asked_once_and_counts_what_it_c
     assert (await ask(to, model, make_request("other"))).unreported == 1
     assert model.requests == []
     assert to.usage.of("extract", "candidate") == Use(
-        calls=3,
-        asked=2,
-        shared=1,
-        untold=1,
-        prompt_tokens=100,
-        completion_tokens=10,
-        cached_tokens=30,
-        reasoning_tokens=4,
-        saved_prompt_tokens=100,
-        saved_completion_tokens=10,
+        calls=3, asked=2, shared=1, untold=1, prompt_tokens=100, completion_tokens=10,
+        cached_tokens=30, reasoning_tokens=4, saved_prompt_tokens=100, saved_completion_tokens=10,
         saved_cached_tokens=30,
-    )
+    )  # fmt: skip
 
 
 async def test_limits_names_two_models_of_one_name_apart():

@@ -65,17 +65,12 @@ def record(number, user, outcome, *calls):
 
 
 ASKED = CallRecord(
-    role="candidate",
-    prompt="name",
-    key="k",
+    role="candidate", prompt="name", key="k",
     messages=(Message("system", "Be brief."), Message("user", "Line one\nline two: cats")),
-    text='\x1b[31m["cats", "tea"]\x07',
-    reasoning="They like [bold]cats[/bold] in a café\x9b.",
-    finish="stop",
-    rung="brackets",
-    usage=Usage(prompt_tokens=12, completion_tokens=7),
+    text='\x1b[31m["cats", "tea"]\x07', reasoning="They like [bold]cats[/bold] in a café\x9b.",
+    finish="stop", rung="brackets", usage=Usage(prompt_tokens=12, completion_tokens=7),
     seconds=1.5,
-)
+)  # fmt: skip
 BROKEN = Broken(
     "ValueError", "Traceback (most recent call last):\n  File x\nValueError: odd\x1b[2J"
 )

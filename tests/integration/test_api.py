@@ -48,16 +48,10 @@ def runs(pair, monkeypatch):
 
 def test_options_are_given_by_the_command_s_names_and_progress_is_told(evaluate, tmp_path, capsys):
     result = evaluate(
-        set={"interests.max_interests": 2},
-        gen_kwargs="temperature=0.5",
-        judge=None,
-        role={"judge": "lexical"},
-        data={"interests": "sample", "*": tmp_path},
-        tag={"week": 47},
-        timeout=5,
-        reuse="run",
-        quiet=False,
-    )
+        set={"interests.max_interests": 2}, gen_kwargs="temperature=0.5", judge=None,
+        role={"judge": "lexical"}, data={"interests": "sample", "*": tmp_path}, tag={"week": 47},
+        timeout=5, reuse="run", quiet=False,
+    )  # fmt: skip
     settings = result.manifest.settings
     assert settings["changes"] == {"interests.max_interests": 2}
     assert settings["sampling"] == {"temperature": 0.5}

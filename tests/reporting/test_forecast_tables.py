@@ -28,13 +28,9 @@ CANDIDATE = RoleForecast(
     ),
 )
 JUDGE = RoleForecast(
-    role="judge",
-    label="openai:llama",
-    calls=1200,
-    prompt_tokens=0,
-    most_completion_tokens=900,
+    role="judge", label="openai:llama", calls=1200, prompt_tokens=0, most_completion_tokens=900,
     first_prompt=(Message("user", "Somebody claims: owls."),),
-)
+)  # fmt: skip
 NAME = StageForecast(
     task="interests", stage="name", items=40, exact=True, least_calls=40, most_calls=120,
     roles=(CANDIDATE,),

@@ -31,18 +31,9 @@ def draw(progress, *, width, height=24, now=60.0):
 def typical():
     return run(
         StageProgress(
-            task="interests",
-            stage="name",
-            total=40,
-            done=40,
-            resumed=12,
-            calls=30,
-            calls_from_store=10,
-            prompt_tokens=12_000,
-            completion_tokens=2400,
-            started=0.0,
-            ended=30.0,
-            failures=Counter(no_json=2, timeout=1),
+            task="interests", stage="name", total=40, done=40, resumed=12, calls=30,
+            calls_from_store=10, prompt_tokens=12_000, completion_tokens=2400, started=0.0,
+            ended=30.0, failures=Counter(no_json=2, timeout=1),
         ),
         StageProgress(
             task="interests",
@@ -56,7 +47,7 @@ def typical():
         ),
         StageProgress(task="a_task_with_a_long_name", stage="name"),
         resumed=True,
-    )
+    )  # fmt: skip
 
 
 def test_eighty_columns(typical):

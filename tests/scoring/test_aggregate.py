@@ -154,15 +154,12 @@ def test_the_parts_that_units_lost_are_a_share_and_count_as_worst() -> None:
     found = results(
         {"loss": loss, "known": loss, "none": Metric(description="", worst=None)},
         Score(
-            id="1",
-            user="a",
-            values={"loss": 1.0, "known": 1.0, "none": 1.0},
-            lost={"loss": 0.5, "known": 0.5, "none": 0.5},
-            worst={"known": 3.0},
+            id="1", user="a", values={"loss": 1.0, "known": 1.0, "none": 1.0},
+            lost={"loss": 0.5, "known": 0.5, "none": 0.5}, worst={"known": 3.0},
         ),
         Score(id="2", user="b", values={"loss": 2.0, "known": 2.0, "none": 1.0}),
         Score(id="3", user="c", missing={"loss": "no_json", "known": "no_json"}),
-    )
+    )  # fmt: skip
     # Of three units one is missing and half of another: one half of 1.0 counts as 4.0.
     assert (found["loss"].value, found["loss"].missing_share) == (1.5, 0.5)
     assert found["loss"].counted_as_worst == (2.5 + 2.0 + 4.0) / 3

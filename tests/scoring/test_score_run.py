@@ -93,13 +93,9 @@ def a_run(tmp_path: Path, *, finished: bool = True) -> tuple[RunFolder, Manifest
         ),
     )
     entry = make_entry(
-        TASK,
-        *stages,
-        folder=folder.task(TASK.name).name,
-        data={"origin": "sample"},
-        comparable=False,
-        not_comparable_because=("bundled sample data",),
-    )
+        TASK, *stages, folder=folder.task(TASK.name).name, data={"origin": "sample"},
+        comparable=False, not_comparable_because=("bundled sample data",),
+    )  # fmt: skip
     manifest = make_manifest(
         model="m-1",
         seed=5,

@@ -1,5 +1,3 @@
-"""Engines open at the first call and take turns on what they share."""
-
 import asyncio
 from itertools import pairwise
 
@@ -266,8 +264,6 @@ async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either(room,
 
 
 class Keyless(Engine):
-    """A model that lacks its key."""
-
     def require(self):
         self.events.append(f"require {self.identity.name}")
         raise UsageError("no key")

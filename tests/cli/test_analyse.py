@@ -1,5 +1,3 @@
-"""`harness analyse`: which runs an analysis is given, what it is asked with, what is shown."""
-
 import json
 import shutil
 
@@ -102,7 +100,6 @@ def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys,
     other.write_manifest(replace(manifest, run_id="other", model="m-2", tasks=tasks))
     main(["score", str(other.path)])
     capsys.readouterr()
-
     said = "NOT COMPARABLE with published results: changed by --set"
     for runs, stamp in (
         ([scored_run], ""), ([scored_run, other], f"{said} (m-2)"), ([other], said),

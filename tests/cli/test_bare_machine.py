@@ -22,7 +22,6 @@ OBSTACLES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def bare(tmp_path_factory):
-    """The folder of the commands."""
     folder = tmp_path_factory.mktemp("bare")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

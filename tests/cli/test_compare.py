@@ -1,5 +1,3 @@
-"""`harness score` and `harness compare`: stored scores made again, and compared."""
-
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout

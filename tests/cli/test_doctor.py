@@ -1,5 +1,3 @@
-"""The looks that a run makes before it pays, and those at the installation and the store."""
-
 import json
 import sqlite3
 

@@ -1,5 +1,3 @@
-"""`harness list`: what is told of models, judges, embedders, plugins and prompts."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""The entry of the command: which command is meant, its help, errors, exit codes, old spellings."""
-
 import os
 import re
 import shlex

@@ -1,5 +1,3 @@
-"""What `harness new-plugin` writes, and what it refuses."""
-
 from pathlib import Path
 
 import pytest

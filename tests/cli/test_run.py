@@ -1,5 +1,3 @@
-"""The options of a run: each reaches its setting, and those that mean nothing are refused."""
-
 from pathlib import Path
 
 import msgspec

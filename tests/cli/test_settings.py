@@ -1,5 +1,3 @@
-"""Settings from files and variables: which hold, what they reach, and what is refused."""
-
 import json
 from pathlib import Path
 

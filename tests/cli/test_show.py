@@ -1,5 +1,3 @@
-"""`harness show`: the results, failures and samples of a run."""
-
 import json
 import re
 from typing import Any

@@ -1,5 +1,3 @@
-"""`harness suite`: what it runs, and in which order."""
-
 import json
 import os
 import signal

@@ -1,5 +1,3 @@
-"""The tasks that are listed, and what `harness validate` finds in their files."""
-
 import json
 from textwrap import dedent
 

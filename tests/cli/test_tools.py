@@ -1,5 +1,3 @@
-"""Data tools: their options, which are the fields of a struct, and how their reports are shown."""
-
 import json
 from pathlib import Path
 from typing import Annotated, Literal

@@ -38,7 +38,6 @@ class Environment:
         return result.stdout
 
     def install(self, wheel):
-        """Installs a wheel from its file alone."""
         _succeed(
             sys.executable, "-m", "pip", "--python", str(self.folder / "bin" / "python"),
             "install", "--quiet", "--no-deps", "--no-index", str(wheel), where=self.elsewhere,

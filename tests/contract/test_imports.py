@@ -1,5 +1,3 @@
-"""Which room imports which: imports inside functions and imports for types count too."""
-
 import ast
 import functools
 from collections import defaultdict
@@ -26,7 +24,6 @@ SHARED_STEMS = {"__init__"}
 
 
 def modules(*packages):
-    """Each module of the packages with its file."""
     found = {}
     for package in packages:
         for path in sorted(package.rglob("*.py")):
@@ -71,7 +68,6 @@ def arrows(packages):
 
 
 def room_of(module):
-    """The room of a module of the harness."""
     return module.split(".")[1]
 
 

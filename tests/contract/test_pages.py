@@ -1,5 +1,3 @@
-"""The pages hold commands and metrics as they are, and every link leads to a file and a heading."""
-
 import re
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""What `harness new-plugin` writes is a package that installs, runs, and passes its own tests."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""Every plugin loads, every task file can be run, and every prompt is somebody's and renders."""
-
 from pathlib import Path
 
 import pytest

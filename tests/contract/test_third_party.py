@@ -1,5 +1,3 @@
-"""A plugin and a user's folder that were written for 0.1.0 go on working, as they are."""
-
 import dataclasses
 import json
 import shutil

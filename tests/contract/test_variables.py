@@ -23,7 +23,6 @@ NO_OPTIONS = {
 
 
 def named():
-    """The variables that the code names."""
     files = [*(ROOT / "harness").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")]
     return {
         name for file in files for name in re.findall(r"HARNESS_[A-Z]\w*[A-Z]", file.read_text())

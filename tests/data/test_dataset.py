@@ -1,5 +1,3 @@
-"""Opening data: its files, its sources in order, what is said if it is absent, what was read."""
-
 import hashlib
 import json
 from typing import Any
@@ -64,7 +62,6 @@ def test_data_of_ones_own_says_whose_place_it_takes(tmp_path):
     described = opened(on_hub, tmp_path / "mine.csv").describe()
     assert described["in_place_of"] == "acme/notes"
     assert data_name(described) == f"{tmp_path / 'mine.csv'}, in place of acme/notes"
-
     alone = opened(ONE, tmp_path / "mine.csv").describe()
     assert "in_place_of" not in alone
     assert data_name(alone) == str(tmp_path / "mine.csv")

@@ -1,5 +1,3 @@
-"""Columns that the data calls otherwise, and values that it writes otherwise."""
-
 import pytest
 from builders.tables import data_in, refused, table_of, written
 

@@ -1,5 +1,3 @@
-"""Tables of every format, from bytes on disk to rows or a message: what is read, by what types."""
-
 import gzip
 import json
 import os

@@ -1,5 +1,3 @@
-"""What makes a stage's key, what a stage may reach, and what comes of replies by its desk."""
-
 import asyncio
 import threading
 from dataclasses import dataclass, replace

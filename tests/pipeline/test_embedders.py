@@ -1,5 +1,3 @@
-"""Embedders by SPEC, of any plugin, and what an option may name instead."""
-
 import math
 
 import numpy as np

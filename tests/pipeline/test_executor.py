@@ -1,5 +1,3 @@
-"""Stages carried out for real: records, failures, resume, rounds, memos, and how they end."""
-
 import asyncio
 import gc
 
@@ -313,7 +311,6 @@ async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house,
         await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
     assert sorted(asked(model)) == ["say x", "say y"]
     assert house.journal(1, "say").read_bytes() == b""
-
     again = scripted("m")
     records = await house.run(stages, {"candidate": again})
     assert asked(again) == ["say z"]

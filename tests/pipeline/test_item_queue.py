@@ -1,5 +1,3 @@
-"""Items on their way to the work, their order and their file, and failures that are too many."""
-
 import asyncio
 import random
 import tracemalloc

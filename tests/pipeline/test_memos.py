@@ -1,5 +1,3 @@
-"""Memos: what they know, and that the first write of a key holds."""
-
 import pytest
 
 from harness.calls.store import Store
@@ -20,7 +18,6 @@ def test_an_item_that_a_kill_left_without_a_record_does_not_know_what_it_wrote(t
     item = memory("names", "first item")
     assert item.known(["rye", "tea"]) == {"tea": "2"}
     assert item.keep({"rye": "1", "tea": "9"}) == {"rye": "1", "tea": "2"}
-
     assert memory("names", "first item").known(["rye", "tea"]) == {"tea": "2"}
     assert memory("names", "first item").keep({"rye": "7"}) == {"rye": "1"}
     assert memory("names", "second item").known(["rye", "tea"]) == {"rye": "1", "tea": "2"}

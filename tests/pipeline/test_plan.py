@@ -1,5 +1,3 @@
-"""The order in which stages run, and how seldom engines change hands."""
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""What is looked at before a run pays: in order, none for long, and whatever goes wrong is told."""
-
 import asyncio
 import shutil
 import threading

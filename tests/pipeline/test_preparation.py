@@ -1,5 +1,3 @@
-"""What is found wrong before anything is asked, and what a prepared task knows."""
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace

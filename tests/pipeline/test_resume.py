@@ -1,5 +1,3 @@
-"""Which folder a run works in, and what it finds there."""
-
 import json
 import os
 import time
@@ -87,7 +85,6 @@ def test_what_options_only_point_to_is_kept_by_its_content(take, tmp_path):
         return taken.manifest.tasks["gist_synthetic"].contents
 
     before, same, edited = contents("Tea"), contents("Tea"), contents("Coffee")
-
     assert before == same != edited
     assert [*before] == ["taxonomy"]
     assert take().manifest.tasks["interests"].contents == {}

@@ -1,5 +1,3 @@
-"""Specs as users write them, and who ends up behind a role."""
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

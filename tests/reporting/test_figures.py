@@ -1,5 +1,3 @@
-"""Figures as they are drawn: what is in the files, and where the marks stand."""
-
 import math
 from xml.etree import ElementTree
 
@@ -49,7 +47,6 @@ def texts(data):
 
 
 def drawn(of):
-    """A drawing with its final layout."""
     from matplotlib import rc_context
 
     with rc_context(STYLE):

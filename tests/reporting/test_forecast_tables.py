@@ -1,5 +1,3 @@
-"""What a dry run prints, from a forecast written out here."""
-
 from textwrap import dedent
 
 from builders.texts import lines_on
@@ -130,7 +128,6 @@ def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names():
     )
     stage = replace(NAME, task=evil, stage=evil, roles=(role,))
     lines = printed(replace(FORECAST, stages=(stage,)), width=300)
-
     assert f" {shown}, {shown}: {shown} ({shown}) " in lines[0]
     assert lines[1:5] == ["[user]", "a", shown, "b"]
     assert any(line.startswith(f"{shown}, {shown}, {shown} ") for line in lines[5:])

@@ -1,5 +1,3 @@
-"""Reports as they are printed at fixed widths."""
-
 import pytest
 from builders.texts import lines_on
 

@@ -1,5 +1,3 @@
-"""Pages and their pictures: what is escaped, hidden and kept, and where a value stands."""
-
 import re
 from base64 import b64decode
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""What is said of runs in lines: rate limits, JSON of records, and amounts of money and tokens."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""Result tables: all of them, and the one that a run ends with."""
-
 import io
 from textwrap import dedent
 
@@ -166,9 +164,7 @@ name, rule           3      0%       0          0           0
 
 def test_what_was_counted_stands_between_metrics_and_stages(summary):
     counted = {"invented citations": 1204, "windows unreadable": 3}
-
     lines = printed(replace(summary, counts=counted), width=80)
-
     assert "\n".join(lines[8:16]) == dedent("""\
 coverage ↑  0.250 [0.150, 0.300]  40        –                 –
   support, grounded: 3 missing (name/no_json 2, support/timeout 1)

@@ -1,5 +1,3 @@
-"""Intervals of one column, of pairs of columns, and their bounds."""
-
 import functools
 import math
 import random

@@ -165,9 +165,7 @@ def test_tokens_that_no_server_reported_are_not_0_and_those_of_rules_are(
     replies = [call("judge", text="1", finish="stop", usage=usage) for usage in usages]
     asked_the_judge(folder, *replies, call("judge", failure=CallFailed("timeout"), untold=1))
     score_task(folder, manifest, TASK.name, BENCHMARK)
-
     document = json.loads(folder.summary(TASK.name).read_text())
-
     use = document["stages"]["check"]["roles"]["judge"]
     names = ("untold", "prompt_tokens", "completion_tokens", "cached_tokens")
     assert tuple(use[name] for name in names) == told

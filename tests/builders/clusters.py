@@ -99,11 +99,6 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
-def living_workers() -> list[int]:
-    """The processes of workers on the cluster of this test."""
-    return workers_in(Path(os.environ["RAY_TMPDIR"]))
-
-
 def workers_in(folder: Path) -> list[int]:
     """The processes of workers of a Ray by its folder."""
     return [one for one in processes_of(folder) if title_of(one).startswith("ray::ShardWorker")]

@@ -82,9 +82,6 @@ async def ask(to: Client, model: Script, what: Request | None = None, **more: An
     return await to.ask(model, what or make_request(), role="candidate", stage="extract", **more)
 
 
-# Store
-
-
 async def test_a_second_ask_is_answered_by_the_store(store):
     model = Script(Reply(text="one", usage=Usage(prompt_tokens=3, completion_tokens=1), id="x"))
     first = await ask(client(store), model)
@@ -164,9 +161,6 @@ async def test_a_model_bound_to_its_run_gives_nothing_to_another_run(store):
     assert len(pinned.requests) == 1
 
 
-# Single flight
-
-
 async def test_a_model_that_answers_by_rule_is_asked_every_time(store):
     model = Script(Reply(text="one"), Reply(text="two"))
     model.identity = Identity(kind="rule", name="m", scope="call")
@@ -202,9 +196,6 @@ async def test_who_shares_a_call_shares_what_it_raised():
     landed.set()
     results = await asyncio.gather(*asks, return_exceptions=True)
     assert [type(result) for result in results] == [ZeroDivisionError] * 2
-
-
-# Retries and failures
 
 
 async def test_an_answer_is_kept_though_its_asker_gives_up_while_others_go_first(store):
@@ -366,9 +357,6 @@ async def test_bodies_that_cannot_be_read_are_not_kept_while_their_calls_wait():
     await asyncio.gather(*asks, return_exceptions=True)
     assert most > 2_000_000
     assert held < 1_000_000
-
-
-# Budget, gate, usage, stopping
 
 
 async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(store):

@@ -59,7 +59,9 @@ def analyses(toy_plugin, site):
     plugin_manager.reset()
 
 
-def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, printed):
+def test_a_report_is_printed_whole_by_its_own_options_and_cannot_steer_the_terminal(
+    scored_run, printed
+):
     said = printed("analyse", "toy-long", str(scored_run.path))
     assert [line.rstrip() for line in said.out.splitlines()] == [
         "Of \\x1b[31mlists.",
@@ -71,11 +73,8 @@ def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, pri
     ]
     assert "task 'later' is left out: it is not finished" in said.err
     assert said.err.endswith("\n--plot FILE.svg draws a figure: People\n")
-
-
-def test_its_own_options_are_read_wherever_they_stand(scored_run, printed):
-    run = str(scored_run.path)
-    said = printed("analyse", "toy-long", "--above", "2", run, "--task", "toy", "--no-picture")
+    run, more = str(scored_run.path), ("--task", "toy", "--no-picture")
+    said = printed("analyse", "toy-long", "--above", "2", run, *more)
     assert "m-1    toy        0" in said.out
     assert said.err == ""
 
@@ -134,20 +133,13 @@ def test_a_run_counts_once_and_its_copy_is_left_out(scored_run, printed):
     assert f"{copy}: this run is left out: it is a copy of {scored_run.path}" in said.err
 
 
-def test_a_task_of_another_benchmark_is_not_looked_at(scored_run, printed):
-    manifest = scored_run.manifest()
-    other = make_entry(make_task("odd", benchmark="of nobody"))
-    tasks = {"toy": manifest.tasks["toy"], "odd": other}
-    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
-    said = printed("analyse", "toy-long", str(scored_run.path))
-    assert "odd" not in said.out + said.err
-
-
-def test_only_an_asked_task_needs_its_benchmark(scored_run, printed):
+def test_a_task_of_another_benchmark_is_not_looked_at_unless_it_is_asked_for(scored_run, printed):
     manifest = scored_run.manifest()
     tasks = {**manifest.tasks, "odd": make_entry(make_task("odd", benchmark="of nobody"))}
     scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
     run = str(scored_run.path)
+    said = printed("analyse", "toy-long", run)
+    assert "odd" not in said.out + said.err
     assert "nobody" not in printed("analyse", "forest", run, "--task", "toy").err
     err = printed("analyse", "forest", run, "--task", "odd", code=1).err
     assert "no plugin offers the benchmark 'of nobody'" in err
@@ -183,16 +175,13 @@ def test_an_analysis_that_raises_is_reported_as_its_plugins_failure(scored_run, 
     )
 
 
-def test_figures_are_drawn_where_asked(scored_run, tmp_path, printed):
+def test_figures_are_drawn_where_asked_and_without_one_the_report_comes_first(
+    scored_run, tmp_path, printed
+):
     file, run = tmp_path / "people.svg", str(scored_run.path)
     said = printed("analyse", "toy-long", run, "--task", "toy", "--plot", str(file))
     assert said.err == f"drawn: {file}\n"
     assert ">People</text>" in file.read_text("utf-8")
-
-
-def test_plotting_an_analysis_without_a_figure_is_an_error_after_its_report(
-    scored_run, tmp_path, printed
-):
     plot = ["--plot", str(tmp_path / "a.svg"), "--no-picture", "--task", "toy"]
     said = printed("analyse", "toy-long", str(scored_run.path), *plot, code=1)
     assert "m-1    toy        1" in said.out

@@ -115,15 +115,12 @@ def test_the_faults_of_all_tasks_are_found_at_once(listed, tmp_path):
         assert sum(part in says for says in wrong) == 1
 
 
-def test_settings_that_cannot_be_used_do_not_end_the_looking(findings, tmp_path):
+def test_settings_that_cannot_be_used_are_named_and_do_not_end_the_looking(findings, tmp_path):
     (tmp_path / "harness.toml").write_text('modle = "baseline"\n')
     found = findings("--model", "baseline", code=1)
     state, says = found["settings"]
     assert (state, says.partition(";")[0]) == ("bad", "harness.toml:1: there is no setting 'modle'")
     assert found["candidate"][0] == "good"
-
-
-def test_an_argument_that_a_file_gives_is_named_with_its_place(findings, tmp_path):
     (tmp_path / "harness.toml").write_text(
         '\nmodel = "mine"\n[models.mine]\nkind = "openai"\nmodle = "m"\n'
     )
@@ -161,12 +158,7 @@ def test_a_judge_with_a_misspelt_argument_is_one_finding_at_its_option(findings)
     assert says.startswith("--judge: an openai model has no argument 'baseurl'; expected one of ")
 
 
-def test_marks_without_their_characters():
-    assert marks_for("latin-1") is PLAIN_MARKS
-    assert marks_for("utf-8") == {"good": "✓", "doubtful": "!", "bad": "✗"}
-
-
-def test_the_page_has_colours_on_a_terminal_only(capsys):
+def test_the_page_has_colours_on_a_terminal_only_and_marks_without_their_characters(capsys):
     found = [good("a", "fine"), doubtful("bcd", "hm", "look"), bad("e", "[red]no[/red]\x1b[2J")]
     console = Console(width=40, markup=False, highlight=False, emoji=False)
     print_findings(found, console)
@@ -180,6 +172,8 @@ def test_the_page_has_colours_on_a_terminal_only(capsys):
     terminal = Console(width=40, force_terminal=True, color_system="standard")
     print_findings(found[:1], terminal)
     assert "\x1b[32m✓" in capsys.readouterr().out
+    assert marks_for("latin-1") is PLAIN_MARKS
+    assert marks_for("utf-8") == {"good": "✓", "doubtful": "!", "bad": "✗"}
 
 
 def test_every_model_of_a_panel_is_looked_at(listed):

@@ -129,7 +129,7 @@ def test_what_a_benchmark_notes_is_described_and_changes_no_fingerprint(tmp_path
     assert caught.value.found == "rows left out for want of a name: 1,204; users left out: 2"
 
 
-def test_what_was_read_is_described_by_its_bytes(tmp_path):
+def test_what_was_read_is_described_by_its_bytes_unless_these_changed_after_reading(tmp_path):
     (tmp_path / "mine.csv").write_text(CSV)
     described = opened(ONE, tmp_path / "mine.csv", limit=5, seed=3).describe()
     assert json.loads(json.dumps(described)) == described
@@ -141,6 +141,11 @@ def test_what_was_read_is_described_by_its_bytes(tmp_path):
         }
     ]
     assert (described["origin"], described["limit"], described["seed"]) == ("local", 5, 3)
+    data = opened(ONE, tmp_path / "mine.csv")
+    users(data)
+    (tmp_path / "mine.csv").write_text(CSV + "u3,3\n")
+    with pytest.raises(DataError, match="changed while the run was using it"):
+        data.describe()
 
 
 def test_the_fingerprint_follows_content_and_not_names(tmp_path):
@@ -149,15 +154,6 @@ def test_the_fingerprint_follows_content_and_not_names(tmp_path):
         (tmp_path / name).write_text(text)
         prints.append(opened(ONE, tmp_path / name).describe()["fingerprint"])
     assert prints[0] == prints[1] != prints[2]
-
-
-def test_a_file_changed_after_reading_gets_no_fingerprint(tmp_path):
-    (tmp_path / "mine.csv").write_text(CSV)
-    data = opened(ONE, tmp_path / "mine.csv")
-    users(data)
-    (tmp_path / "mine.csv").write_text(CSV + "u3,3\n")
-    with pytest.raises(DataError, match="changed while the run was using it"):
-        data.describe()
 
 
 def test_opening_data_and_reading_text_load_no_large_library(tmp_path):
@@ -220,18 +216,12 @@ def test_the_choice_is_pinned_and_the_same_in_every_process():
         assert run_python(code, PYTHONHASHSEED=hash_seed).strip() == str(here)
 
 
-def test_order_and_repeats_do_not_matter():
+def test_a_choice_depends_on_the_ids_and_the_seed_and_stays_when_others_come_or_go():
     assert choose([*reversed(IDS), *IDS], seed=0, most=7) == choose(IDS, seed=0, most=7)
-
-
-def test_the_seed_matters_and_no_bound_keeps_all():
     first, _ = choose(IDS, seed=0, most=None)
     second, _ = choose(IDS, seed=1, most=None)
     assert sorted(first) == sorted(second) == sorted(IDS)
     assert first != second
-
-
-def test_a_chosen_id_stays_chosen_when_others_come_or_go():
     chosen, _ = choose(IDS, seed=0, most=10)
     fewer, _ = choose([one for one in IDS if one not in chosen[:5]], seed=0, most=5)
     assert fewer == chosen[5:]
@@ -277,15 +267,14 @@ def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():
     assert patterns("seen", TableSpec(entries=("user", "items"))) == ("seen.json",)
 
 
-def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_path):
+def test_a_table_without_a_file_and_a_place_that_is_none_have_the_nearest_name(
+    tmp_path,
+):
     write(tmp_path, "sen.csv")
     with pytest.raises(DataError, match="no file for table 'seen' of task 't'") as caught:
         find_tables(tmp_path, {"seen": SEEN}, task="t")
     assert (caught.value.where, caught.value.found) == (str(tmp_path), "a folder with sen.csv")
     assert caught.value.hint == "'sen.csv' is the nearest name"
-
-
-def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path):
     write(tmp_path, "films/a.csv")
     with pytest.raises(DataError, match="does not exist") as caught:
         find_tables(tmp_path / "filmz", {"seen": SEEN}, task="t")
@@ -295,7 +284,9 @@ def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path)
     assert caught.value.found == f"'{tmp_path / 'x'}' does not exist either"
 
 
-def test_the_only_folder_that_holds_every_table_is_the_one_that_is_meant(tmp_path):
+def test_the_only_folder_that_holds_every_table_is_meant_and_a_glob_alone_makes_none(tmp_path):
+    write(tmp_path, "logs/seen-1.csv")
+    assert holder_of(tmp_path, {"seen": SEEN}, task="t") is None
     tables = {"seen": SEEN, "films": FILMS}
     write(tmp_path, "ml/seen.csv", "ml/films.csv", "part/seen.csv", ".hidden/seen.csv")
     assert holder_of(tmp_path, tables, task="t") == tmp_path / "ml"
@@ -303,11 +294,6 @@ def test_the_only_folder_that_holds_every_table_is_the_one_that_is_meant(tmp_pat
     assert holder_of(tmp_path, tables, task="t") is None
     write(tmp_path, "films.csv")
     assert holder_of(tmp_path, tables, task="t") == tmp_path
-
-
-def test_a_glob_alone_does_not_make_a_folder_the_one_that_is_meant(tmp_path):
-    write(tmp_path, "logs/seen-1.csv")
-    assert holder_of(tmp_path, {"seen": SEEN}, task="t") is None
 
 
 PEOPLE = {"people": TableSpec(columns={"user": Column()})}

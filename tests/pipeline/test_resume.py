@@ -57,7 +57,9 @@ def left(taken, status="interrupted"):
     return taken.folder.path
 
 
-def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
+def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(
+    take,
+):
     taken = take(seed=5)
     assert taken.resumed is False
     assert taken.run_id == f"{taken.folder.path.name}-{taken.manifest.token}"
@@ -72,6 +74,10 @@ def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
     assert [stage["components"]["seed"] for stage in entry["stages"]] == [5, 5]
     reasons = ["bundled sample data", "--limit 2", "judged by rule: lexical"]
     assert entry["not_comparable_because"] == reasons
+    manifest = taken.manifest
+    assert manifest.versions["benchmark interests"] == "1"
+    assert set(manifest.versions) >= {"python", "user-understanding-harness", "openai"}
+    assert all(len(commit) >= 40 for commit in manifest.commits.values())
 
 
 def test_what_options_only_point_to_is_kept_by_its_content(take, tmp_path):
@@ -232,13 +238,6 @@ def test_roles_that_differ_between_tasks_are_told_apart(take, tmp_path):
     assert {role: entry.name for role, entry in roles.items()} == {
         "candidate": "baseline", "judge": "j", "differently/judge": "lexical",
     }  # fmt: skip
-
-
-def test_the_manifest_tells_versions_and_the_commit(take):
-    manifest = take().manifest
-    assert manifest.versions["benchmark interests"] == "1"
-    assert set(manifest.versions) >= {"python", "user-understanding-harness", "openai"}
-    assert all(len(commit) >= 40 for commit in manifest.commits.values())
 
 
 PINNED = {**SERVED, "model_args": "base_url=http://127.0.0.1:9/v1,revision=a"}

@@ -389,10 +389,6 @@ def test_groups_that_have_no_mean_say_so_or_are_headings():
     assert lines[6].startswith("more:")
 
 
-def sheet(title, rows=3):
-    return Sheet(title=title, columns=("method", "QM"), rows=(("none", 0.4),) * rows, digits=3)
-
-
 def test_a_table_without_a_number_of_its_own_is_left_out():
     def shown(*row, digits=2):
         one = Sheet(title="T", columns=("model", "a", "avg.", "low"), rows=(row,), digits=digits)

@@ -144,24 +144,21 @@ def test_medians_of_one_unit_each_agree_with_resampling_by_hand():
     assert as_pair(interval) == pytest.approx((found[250], found[9750]), abs=0.03)
 
 
-def test_a_statistic_without_a_value_gives_no_interval():
-    values = np.array([1.0, 2.0])
-    found = paired_interval(
-        values, values, np.arange(2), seed=0, statistic=lambda values: float("nan"), draws=10
-    )
-    assert found == NoInterval("the difference has no value in 10 of 10 draws")
-
-
 SKEWED = np.array([0.1, 0.4, 0.2, 3.0, 0.9, 0.3, 7.5, 1.1, 0.6, 0.2, 2.2, 0.5])
 
 
-def test_draws_without_a_value_lie_beyond_both_bounds_by_hand():
+def test_draws_without_a_value_lie_beyond_both_bounds_or_leave_no_interval():
     # A twentieth of 41 draws lies below the third: here of nothing, 0 and 1.
     assert as_pair(interval_of(np.array([np.nan, *range(40)]), 0.9, of="r")) == pytest.approx(
         (1, 38)
     )
     few = interval_of(np.array([np.nan] * 3 + [*range(38)]), 0.9, of="r")
     assert few == NoInterval("r has no value in 3 of 41 draws")
+    values = np.array([1.0, 2.0])
+    found = paired_interval(
+        values, values, np.arange(2), seed=0, statistic=lambda values: float("nan"), draws=10
+    )
+    assert found == NoInterval("the difference has no value in 10 of 10 draws")
 
 
 @pytest.mark.parametrize("statistic", [np.mean, np.median, np.std])

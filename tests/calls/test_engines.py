@@ -484,16 +484,15 @@ async def test_a_limit_follows_what_is_learnt(clock, ceiling, learnt):
     )
 
 
-async def test_refusals_are_compared_with_what_is_in_flight(clock):
+async def test_refusals_count_by_what_is_in_flight_and_not_if_sent_before_a_cut(
+    clock,
+):
     limiter = Limiter(300, clock=clock)
     await waiting(limiter, 300)
     learn(limiter, *LIMITED * 15)
     assert limiter.limit == 300
     learn(limiter, *LIMITED)
     assert limiter.limit == 210
-
-
-async def test_requests_sent_before_a_cut_do_not_count(clock):
     limiter = Limiter(100, clock=clock)
     learn(limiter, *LIMITED * 3)
     assert limiter.limit == 70

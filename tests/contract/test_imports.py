@@ -71,8 +71,13 @@ def room_of(module):
     return module.split(".")[1]
 
 
-def test_every_module_is_in_a_room():
+def test_every_module_is_in_a_room_and_its_file_name_occurs_once():
     assert {room_of(name) for name in HARNESS.keys() - FRONT} == set(RANK)
+    places = defaultdict(list)
+    for name, path in HARNESS.items():
+        if name not in FRONT and room_of(name) not in {"contracts", "cli"}:
+            places[path.stem].append(name)
+    assert {stem: names for stem, names in places.items() if len(names) > 1}.keys() <= SHARED_STEMS
 
 
 def test_a_room_imports_only_rooms_to_the_right_of_it():
@@ -107,14 +112,6 @@ def circle(graph):
     while left and (not path or path[-1] not in path[:-1]):
         path.append(min(left[path[-1]] & left.keys()) if path else min(left))
     return path[path.index(path[-1]) :] if path else []
-
-
-def test_a_file_name_occurs_once():
-    places = defaultdict(list)
-    for name, path in HARNESS.items():
-        if name not in FRONT and room_of(name) not in {"contracts", "cli"}:
-            places[path.stem].append(name)
-    assert {stem: names for stem, names in places.items() if len(names) > 1}.keys() <= SHARED_STEMS
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)

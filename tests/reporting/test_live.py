@@ -176,7 +176,7 @@ def terminal():
     return Console(file=io.StringIO(), width=80, height=24, force_terminal=True, markup=False)
 
 
-def test_the_picture_goes_and_the_cursor_comes_back(terminal, typical):
+def test_the_picture_goes_and_the_cursor_comes_back_and_what_is_told_is_clean(terminal, typical):
     display = LiveDisplay(terminal.file, console=terminal)
     display.start(typical)
     typical.stages[1].done, typical.stages[1].ended = 180, 90.0
@@ -190,9 +190,6 @@ def test_the_picture_goes_and_the_cursor_comes_back(terminal, typical):
     # Every line of the last picture is erased, and nothing is written after that.
     erased = "\r" + "\x1b[1A\x1b[2K" * (len(lines) - 1)
     assert lines[-1] == SHOW_CURSOR + erased
-
-
-def test_what_is_told_stands_above_the_picture_and_is_clean(terminal, typical):
     display = LiveDisplay(terminal.file, console=terminal)
     display.start(typical)
     display.show_line("[bold]slowed down[/bold]\x07 by the server", problem=True)

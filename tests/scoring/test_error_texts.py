@@ -56,8 +56,7 @@ def test_records_of_a_stage_that_the_run_has_not(folder, benchmark, raised):
     assert wording == snapshot("""\
 no records of a stage 'nam'
 expected: a stage that both have
-to do: use the release of the plugin that the manifest names\
-""")
+to do: use the release of the plugin that the manifest names""")
     with pytest.raises(PluginError, match="no records of a stage 'name'"):
         kept(folder, with_stage(benchmark, name="list")).records("name")
 
@@ -68,10 +67,12 @@ def test_records_of_another_type(folder, benchmark, raised):
     where = re.compile(r"RUN/interests/1-name\.jsonl:[12]")
     found = "Expected `int`, got `array` - at `$.outcome.value`"
     wording = raised(DataError, list, records, where=where, found=found, RUN=folder.path)
-    assert wording == snapshot("""\
+    assert (
+        wording
+        == snapshot("""\
 a record does not fit the types of its stage
-to do: the benchmark's code changed since the run: raise the stage's `version`, so that its records are made again from the stored answers, or repeat the command with --reuse none, or use the release of the plugin that the manifest names\
-""")
+to do: the benchmark's code changed since the run: raise the stage's `version`, so that its records are made again from the stored answers, or repeat the command with --reuse none, or use the release of the plugin that the manifest names""")
+    )
 
 
 def test_a_stage_that_the_benchmark_has_no_more(folder, benchmark, raised):
@@ -82,8 +83,7 @@ def test_a_stage_that_the_benchmark_has_no_more(folder, benchmark, raised):
     assert wording == snapshot("""\
 benchmark 'interests' lacks the stage 'name' of the run
 expected: stages name, support, as in the run
-to do: use the release of the plugin that the manifest names\
-""")
+to do: use the release of the plugin that the manifest names""")
 
 
 def test_a_score_that_is_no_number(folder, benchmark, raised):
@@ -93,8 +93,7 @@ def test_a_score_that_is_no_number(folder, benchmark, raised):
     worded, where = replace(benchmark, score=score), "metric 'support'"
     assert raised(PluginError, scored, folder, worded, where=where, found="'high'") == snapshot("""\
 the score of 'ann/1' is not a number
-expected: a number, or a cause under `missing`\
-""")
+expected: a number, or a cause under `missing`""")
 
 
 def test_a_change_that_needs_new_answers(folder, benchmark, raised):
@@ -104,8 +103,7 @@ def test_a_change_that_needs_new_answers(folder, benchmark, raised):
     assert wording == snapshot("""\
 task 'interests' cannot be scored with these changes without asking again
 expected: changes of min_support, metrics, interval, least_scored
-to do: start a run with these changes: it reuses stored replies where possible\
-""")
+to do: start a run with these changes: it reuses stored replies where possible""")
 
 
 def test_a_benchmark_that_fails_to_compare(folder, benchmark, raised):
@@ -118,8 +116,7 @@ def test_a_benchmark_that_fails_to_compare(folder, benchmark, raised):
     )
     assert raised(PluginError, compare, [broken], found=found) == snapshot("""\
 benchmark 'interests' failed to compare runs
-to do: the scores are kept: fix the benchmark, then run `harness score RUN`\
-""")
+to do: the scores are kept: fix the benchmark, then run `harness score RUN`""")
 
 
 def test_an_oracle_that_is_not_there(tmp_path, raised):
@@ -127,8 +124,7 @@ def test_an_oracle_that_is_not_there(tmp_path, raised):
     wording = raised(DataError, read_oracle, *given, where=where, found="No such file or directory")
     assert wording == snapshot("""\
 the oracle cannot be read
-expected: a file that `harness compare --export_oracle` wrote\
-""")
+expected: a file that `harness compare --export_oracle` wrote""")
 
 
 def test_a_metric_with_the_name_of_a_column(folder, benchmark, raised):
@@ -138,8 +134,7 @@ def test_a_metric_with_the_name_of_a_column(folder, benchmark, raised):
     assert wording == snapshot("""\
 two columns of the table of scores would have the same name
 expected: a different name for each column, and none of run, task, id, user
-to do: export one task alone with --task, or read scores.jsonl\
-""")
+to do: export one task alone with --task, or read scores.jsonl""")
 
 
 def test_a_journal_after_its_end(tmp_path, raised):
@@ -148,5 +143,4 @@ def test_a_journal_after_its_end(tmp_path, raised):
     wording = raised(StorageError, journal.drop, "key", [b"1"], where="DIR/1-name.jsonl")
     assert wording == snapshot("""\
 the journal is closed
-expected: records before `close`, or a new JournalWriter\
-""")
+expected: records before `close`, or a new JournalWriter""")

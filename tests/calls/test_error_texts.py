@@ -17,6 +17,7 @@ from harness.calls.store import Store
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
 TABLES = {
     '[prices."openai:a"]\ninput = \n': ("prices.toml", "Invalid value (at line 2, column 9)",
         snapshot("""\
@@ -63,11 +64,6 @@ expected: a finite number of 0 or more""")),
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.mark.parametrize("content", TABLES)
 def test_price_tables(content, raised):
     Path("prices.toml").write_text(content)
@@ -85,7 +81,7 @@ the prices are invalid
 expected: a TOML file, or a mapping by model""")
 
 
-def test_places_in_which_no_store_can_be(raised):
+def test_places_in_which_no_store_can_be_and_a_database_of_another_program(raised):
     place = Path("folder")
     place.mkdir()
     assert raised(StorageError, Store.open, place, where="folder", found="a folder") == snapshot("""\
@@ -96,9 +92,6 @@ expected: --store FILE""")
     assert raised(StorageError, Store.open, place, where=str(place), found=found) == snapshot("""\
 the folder of the store cannot be created
 to do: name a file in another folder with --store""")
-
-
-def test_a_database_of_another_program(raised):
     with contextlib.closing(sqlite3.connect("other.sqlite")) as other:
         other.execute("CREATE TABLE films (name TEXT)")
         other.commit()

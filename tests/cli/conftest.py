@@ -48,12 +48,6 @@ def register_benchmarks(register):
 
 
 @pytest.fixture
-def elsewhere(tmp_path, monkeypatch):
-    """A working folder without settings of anybody."""
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
 def toy_plugin(site):
     """An installed distribution whose plugin registers the benchmark `toybench`."""
     site.install("toybench", {"toybench": "toybench_plugin"}, {"toybench_plugin.py": PLUGIN})

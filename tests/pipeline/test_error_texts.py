@@ -38,13 +38,10 @@ class Judging:
         return await self.does(ask)
 
 
-def one_item(upstreams, data, options):
-    yield Item(id="a", user="u")
-
-
 def stage(work, name="say", **more):
     given = {"roles": ("candidate",), "prompts": ("say",), **more}
-    return Stage(name, item=Item, value=str, items=one_item, work=work, **given)
+    items = lambda upstreams, data, options: [Item(id="a", user="u")]  # noqa: E731
+    return Stage(name, item=Item, value=str, items=items, work=work, **given)
 
 
 @pytest.fixture
@@ -111,7 +108,9 @@ stage 'say' has no prompt 'sing' for the role 'candidate'
 expected: prompts/toy/sing.candidate.j2, with 'sing' in the stage's `prompts`""")
 
 
-def test_a_judge_that_asks_another_model_and_one_that_gives_no_verdict(house, scripted, raised):
+def test_a_judge_that_asks_another_model_gives_no_verdict_or_is_asked_by_rule(
+    house, scripted, raised
+):
     own, other = scripted("own"), scripted("other")
 
     async def elsewhere(ask):
@@ -131,6 +130,12 @@ expected: one of the models in its JudgeParts""")
     assert raised(PluginError, run, word, found="str") == snapshot("""\
 the judge 'odd' returned something that is no verdict
 expected: Selected, Classified or NoVerdict""")
+    by_rule = Binding(role="judge", label="lexical", model=None, judge=Judging(never))
+    judging = stage(ask("judge"), roles=(), prompts=(), judges=("judge",))
+    models, found = {"judge": by_rule}, "lexical, a judge"
+    assert raised(PluginError, house.run, [judging], models, found=found) == snapshot("""\
+stage 'say' calls desk.ask with 'judge', which is no model
+expected: desk.judge(…) for this role""")
 
 
 def test_verdicts_that_do_not_answer_the_question(house, scripted, raised):
@@ -166,15 +171,6 @@ expected: Selected(chosen=…) with positions of the 2 options, counted from 0""
         (record,) = asyncio.run(run(question, verdict))["say"]
         assert record.outcome == Done("fine")
         assert record.judged[0].verdict.rung == "rule"
-
-
-def test_a_judge_by_rule_that_is_asked_a_question(house, raised):
-    by_rule = Binding(role="judge", label="lexical", model=None, judge=Judging(never))
-    judging = stage(ask("judge"), roles=(), prompts=(), judges=("judge",))
-    models, found = {"judge": by_rule}, "lexical, a judge"
-    assert raised(PluginError, house.run, [judging], models, found=found) == snapshot("""\
-stage 'say' calls desk.ask with 'judge', which is no model
-expected: desk.judge(…) for this role""")
 
 
 def test_stages_that_wait_for_each_other_end_the_run(house, monkeypatch, raised):

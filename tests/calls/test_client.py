@@ -430,7 +430,7 @@ async def test_limits_names_two_models_of_one_name_apart():
     msgspec.json.encode(reports)
 
 
-async def test_a_few_go_on_in_a_round_of_the_loop_first_come_first_served():
+async def test_a_few_go_on_in_a_round_of_the_loop_and_who_gave_up_keeps_nobody_waiting():
     turns, went_on, seen = Turns(), [], []
 
     async def one(number: int) -> None:
@@ -445,9 +445,6 @@ async def test_a_few_go_on_in_a_round_of_the_loop_first_come_first_served():
     assert went_on == list(range(2 * AT_A_TIME + 1))
     assert seen == [0, AT_A_TIME, 2 * AT_A_TIME, 2 * AT_A_TIME + 1]
     await asyncio.gather(*tasks)
-
-
-async def test_one_who_gave_up_keeps_nobody_waiting():
     turns = Turns()
     gone, stays = (asyncio.create_task(turns.wait()) for _ in range(2))
     await asyncio.sleep(0)

@@ -118,19 +118,16 @@ def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, p
     assert document["report"]["figures"][0]["marks"][0]["type"] == "bars"
 
 
-def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
-    scored_run, tmp_path, printed
+def test_a_run_counts_once_and_one_that_is_none_does_not_keep_the_others_from_it(
+    scored_run, printed, tmp_path
 ):
-    said = printed("analyse", "toy-long", str(tmp_path / "no"), str(scored_run.path), code=1)
-    assert "this run does not exist" in said.err
-    assert "m-1    toy        1" in said.out
-
-
-def test_a_run_counts_once_and_its_copy_is_left_out(scored_run, printed):
     copy = shutil.copytree(scored_run.path, scored_run.path.with_name("copy"))
     said = printed("analyse", "toy-long", *map(str, (scored_run.path, copy, scored_run.path)))
     assert said.out.count("m-1    toy        1") == 1
     assert f"{copy}: this run is left out: it is a copy of {scored_run.path}" in said.err
+    said = printed("analyse", "toy-long", str(tmp_path / "no"), str(scored_run.path), code=1)
+    assert "this run does not exist" in said.err
+    assert "m-1    toy        1" in said.out
 
 
 def test_a_task_of_another_benchmark_is_not_looked_at_unless_it_is_asked_for(scored_run, printed):

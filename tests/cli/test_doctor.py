@@ -261,7 +261,7 @@ def test_a_broken_plugin_and_a_misspelt_hook_are_told(tmp_path, monkeypatch):
     assert "interests" in left_out.says
 
 
-def test_a_store_is_looked_at_and_not_changed(tmp_path):
+def test_a_store_is_looked_at_and_not_changed_and_what_is_none_is_told(tmp_path):
     path = tmp_path / "calls.sqlite"
     assert list(store(path)) == [
         good("store", f"{path}; does not exist yet, the first run creates it")
@@ -274,9 +274,6 @@ def test_a_store_is_looked_at_and_not_changed(tmp_path):
     (found,) = store(path)
     assert (found.state, path.read_bytes()) == ("good", before)
     assert found.says.startswith(f"{path}; 0.")
-
-
-def test_what_is_no_store(tmp_path):
     text, other = tmp_path / "notes.txt", tmp_path / "other.sqlite"
     text.write_text("no database " * 100)
     with sqlite3.connect(other) as connection:

@@ -242,22 +242,19 @@ def found(folder, table=SEEN):
     return [path.name for path in files_of(folder, "seen", table, task="t")]
 
 
-def test_the_first_pattern_that_finds_a_file_decides_and_plain_ones_come_before_packed(tmp_path):
-    write(tmp_path, "seen-2.csv", "seen-10.csv", "seen-1.csv")
-    assert found(tmp_path) == ["seen-1.csv", "seen-10.csv", "seen-2.csv"]
-    write(tmp_path, "seen.csv.gz")
-    assert found(tmp_path) == ["seen.csv.gz"]
-    write(tmp_path, "seen.csv")
-    assert found(tmp_path) == ["seen.csv"]
-
-
-def test_hidden_files_and_folders_and_places_outside_are_no_data(tmp_path):
+def test_the_first_pattern_that_finds_a_file_decides_and_hidden_files_are_no_data(tmp_path):
     table = TableSpec(files=("**/*.csv",))
     write(tmp_path, ".cache/a.csv", ".b.csv", "c.csv/inside.txt", "d/e.csv")
     assert found(tmp_path, table) == ["e.csv"]
     for name in ("../seen.csv", "/etc/seen.csv"):
         with pytest.raises(DataError, match="looks for files outside its folder"):
             found(tmp_path, TableSpec(files=(name,)))
+    write(tmp_path, "seen-2.csv", "seen-10.csv", "seen-1.csv")
+    assert found(tmp_path) == ["seen-1.csv", "seen-10.csv", "seen-2.csv"]
+    write(tmp_path, "seen.csv.gz")
+    assert found(tmp_path) == ["seen.csv.gz"]
+    write(tmp_path, "seen.csv")
+    assert found(tmp_path) == ["seen.csv"]
 
 
 def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():

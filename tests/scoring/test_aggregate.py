@@ -149,7 +149,7 @@ def test_what_units_count_is_summed_up() -> None:
     assert columns.counts == {"typos": 3, "repeats": 4}
 
 
-def test_the_parts_that_units_lost_are_a_share_and_count_as_worst() -> None:
+def test_the_parts_that_units_lost_are_a_share_and_count_as_worst_like_missing_units() -> None:
     loss = Metric(description="", worst=4.0, higher_is_better=False)
     found = results(
         {"loss": loss, "known": loss, "none": Metric(description="", worst=None)},
@@ -165,9 +165,6 @@ def test_the_parts_that_units_lost_are_a_share_and_count_as_worst() -> None:
     assert found["loss"].counted_as_worst == (2.5 + 2.0 + 4.0) / 3
     assert found["known"].counted_as_worst == (3.0 + 2.0 + 4.0) / 3
     assert (found["none"].missing_share, found["none"].counted_as_worst) == (0.25, None)
-
-
-def test_parts_count_as_worst_where_missing_units_do() -> None:
     tau = Metric(description="", missing="counted")
     found = results(
         {"tau": tau},

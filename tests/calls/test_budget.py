@@ -51,13 +51,16 @@ def test_nothing_is_sent_that_may_cost_more_than_is_left():
     assert meter.calls == 1
 
 
-@pytest.mark.parametrize(("outcome", "spent"), [
-    (None, DEAREST),
-    (CallError("timeout", "lost"), DEAREST),
-    (CallError("server_error", "no"), 0.0),
-    (CallError("no_content", "", usage=Usage(prompt_tokens=100)), 0.0002),
-    (Reply(text="", finish="refused"), DEAREST),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("outcome", "spent"),
+    [
+        (None, DEAREST),
+        (CallError("timeout", "lost"), DEAREST),
+        (CallError("server_error", "no"), 0.0),
+        (CallError("no_content", "", usage=Usage(prompt_tokens=100)), 0.0002),
+        (Reply(text="", finish="refused"), DEAREST),
+    ],
+)
 def test_usage_that_nobody_reports_counts_as_the_dearest(outcome, spent):
     meter = money(1.0)
     meter.settle(meter.claim(MODEL, ASKED), outcome)

@@ -125,11 +125,14 @@ async def test_an_answer_that_two_items_shared_before_a_kill_is_paid_once(store)
     assert len(model.requests) == 1
 
 
-@pytest.mark.parametrize("outcome", [
-    Reply(text="cut", finish="length"),
-    Reply(text="no", finish="refused"),
-    CallError("bad_request", "no"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Reply(text="cut", finish="length"),
+        Reply(text="no", finish="refused"),
+        CallError("bad_request", "no"),
+    ],
+)
 async def test_only_replies_that_ended_by_themselves_are_stored(store, outcome):
     model = Script(outcome, Reply(text="now"))
     to = client(store)
@@ -497,19 +500,22 @@ def key(request: Request = REQUEST, identity: Identity = IDENTITY, **other: obje
     return call_key(identity, request, **{"repeat": 0, "run_id": "r1", **other})
 
 
-@pytest.mark.parametrize("other", [
-    {"request": replace(REQUEST, seed=4)},
-    {"request": replace(REQUEST, schema={"type": "array"})},
-    {"request": replace(REQUEST, messages=REQUEST.messages[:1])},
-    {"request": replace(REQUEST, sampling=Sampling(max_tokens=8))},
-    *(
-        {"request": replace(REQUEST, sampling=replace(REQUEST.sampling, **{name: value}))}
-        for name, value in (("reasoning_tokens", 9), ("top_k", 0), ("presence_penalty", 0))
-    ),
-    {"identity": replace(IDENTITY, details={"revision": "b"})},
-    {"repeat": 1},
-    {"fresh": "x"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"request": replace(REQUEST, seed=4)},
+        {"request": replace(REQUEST, schema={"type": "array"})},
+        {"request": replace(REQUEST, messages=REQUEST.messages[:1])},
+        {"request": replace(REQUEST, sampling=Sampling(max_tokens=8))},
+        *(
+            {"request": replace(REQUEST, sampling=replace(REQUEST.sampling, **{name: value}))}
+            for name, value in (("reasoning_tokens", 9), ("top_k", 0), ("presence_penalty", 0))
+        ),
+        {"identity": replace(IDENTITY, details={"revision": "b"})},
+        {"repeat": 1},
+        {"fresh": "x"},
+    ],
+)
 def test_every_part_makes_another_key(other):
     assert key(**other) != key()
 

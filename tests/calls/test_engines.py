@@ -278,10 +278,13 @@ async def test_nothing_opens_that_costs_while_another_model_lacks_its_key(room_f
     assert events == ["require b"]
 
 
-@pytest.mark.parametrize("free", [
-    Identity(kind="baseline", name="a", scope="call"),
-    Identity(kind="fake", name="a", details={RECORDED: "d"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "free",
+    [
+        Identity(kind="baseline", name="a", scope="call"),
+        Identity(kind="fake", name="a", details={RECORDED: "d"}),
+    ],
+)
 async def test_what_answers_for_nothing_opens_though_another_model_lacks_its_key(
     free, room_for, events
 ):
@@ -292,13 +295,16 @@ async def test_what_answers_for_nothing_opens_though_another_model_lacks_its_key
     assert events == ["open a", "call a"]
 
 
-@pytest.mark.parametrize(("one", "two", "together"), [
-    ("gpu:0,1", "gpu:2,3", True),
-    ("gpu:0,1", "gpu:1,2", False),
-    ("gpu:0", "gpu", False),
-    ("gpu:0", "tpu:0", True),
-    ("gpu", "gpu", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "two", "together"),
+    [
+        ("gpu:0,1", "gpu:2,3", True),
+        ("gpu:0,1", "gpu:1,2", False),
+        ("gpu:0", "gpu", False),
+        ("gpu:0", "tpu:0", True),
+        ("gpu", "gpu", False),
+    ],
+)
 async def test_engines_on_different_parts_of_a_resource_are_open_side_by_side(
     one, two, together, room_for, events
 ):
@@ -444,26 +450,30 @@ def learn(limiter: Limiter, *endings: str, sent: float = 100.0) -> None:
 OK, LIMITED, TROUBLE = ["success"], ["rate limit"], ["trouble"]
 
 
-@pytest.mark.parametrize(("ceiling", "learnt"), [
-    # Up to a twentieth of the answers may be refused.
-    (20, [(OK * 48 + LIMITED * 2, 20), (LIMITED, 14)]),
-    # Only the answers of the last two rounds count: the first of 201 is forgotten, then the
-    # second, so that nine of 200 are left.
-    (100, [(LIMITED * 2 + OK * 199, 100), (LIMITED * 9, 100), (LIMITED * 2, 70)]),
-    # A round grows by a tenth up to the last cut, which came at 70.4, and then by one.
-    (
-        100,
-        [
-            (LIMITED * 3, 70), (OK * 4 + LIMITED * 3, 49.28), (OK * 49, 54.18),
-            (OK * 163, 70.48), (OK * 70, 71.47), (OK * 5000, 100),
-        ],
-    ),
-    (4, [(LIMITED * 3, 2.8), (OK * 3, 2.8 + 1 / 2.8 + 1 / 3.157 + 1 / 3.474)]),
-    # More than a twentieth of trouble holds growth up, and cuts nothing: of 140 answers, seven
-    # may be trouble, as before the last nine here.
-    (100, [(LIMITED * 3, 70), (TROUBLE * 60 + OK, 70), (OK * 140, 70.9)]),
-    (1, [(LIMITED * 3, 1)]),
-], ids=["a twentieth", "two rounds", "growth", "a small limit", "trouble", "one"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ceiling", "learnt"),
+    [
+        # Up to a twentieth of the answers may be refused.
+        (20, [(OK * 48 + LIMITED * 2, 20), (LIMITED, 14)]),
+        # Only the answers of the last two rounds count: the first of 201 is forgotten, then the
+        # second, so that nine of 200 are left.
+        (100, [(LIMITED * 2 + OK * 199, 100), (LIMITED * 9, 100), (LIMITED * 2, 70)]),
+        # A round grows by a tenth up to the last cut, which came at 70.4, and then by one.
+        (
+            100,
+            [
+                (LIMITED * 3, 70), (OK * 4 + LIMITED * 3, 49.28), (OK * 49, 54.18),
+                (OK * 163, 70.48), (OK * 70, 71.47), (OK * 5000, 100),
+            ],
+        ),
+        (4, [(LIMITED * 3, 2.8), (OK * 3, 2.8 + 1 / 2.8 + 1 / 3.157 + 1 / 3.474)]),
+        # More than a twentieth of trouble holds growth up, and cuts nothing: of 140 answers, seven
+        # may be trouble, as before the last nine here.
+        (100, [(LIMITED * 3, 70), (TROUBLE * 60 + OK, 70), (OK * 140, 70.9)]),
+        (1, [(LIMITED * 3, 1)]),
+    ],
+    ids=["a twentieth", "two rounds", "growth", "a small limit", "trouble", "one"],
+)  # fmt: skip
 async def test_a_limit_follows_what_is_learnt(clock, ceiling, learnt):
     limiter = Limiter(ceiling, clock=clock)
     for endings, limit in learnt:

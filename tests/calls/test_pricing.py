@@ -51,12 +51,15 @@ def test_a_file_or_a_mapping_gives_its_prices(tmp_path):
     assert price_table(mapped) is mapped
 
 
-@pytest.mark.parametrize(("name", "price"), [
-    ("openai:gpt-4.1", 2.0),
-    ("openai:gpt-5", 3.0),
-    ("vllm:gpt-oss", 9.0),
-    ("vllm:Qwen/Qwen3-8B", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "price"),
+    [
+        ("openai:gpt-4.1", 2.0),
+        ("openai:gpt-5", 3.0),
+        ("vllm:gpt-oss", 9.0),
+        ("vllm:Qwen/Qwen3-8B", None),
+    ],
+)
 def test_the_very_name_goes_before_patterns_and_these_by_their_order(tmp_path, name, price):
     found = price_table(written(tmp_path, TABLE)).of(name)
     assert (found and found.input) == price
@@ -73,11 +76,14 @@ def test_models_that_answer_by_rule_or_from_a_recording_cost_nothing():
     assert price_of(replayed, None) == price_of(replayed, table) == FREE
 
 
-@pytest.mark.parametrize(("text", "found"), [
-    ("[prices.m]\ninput = nan\noutput = 2\n", "input = nan"),
-    ("[prices.m]\ninput = 1\noutput = 2\ncached = inf\n", "cached = inf"),
-    ("[prices]\ncurrency = ''\n", "''"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[prices.m]\ninput = nan\noutput = 2\n", "input = nan"),
+        ("[prices.m]\ninput = 1\noutput = 2\ncached = inf\n", "cached = inf"),
+        ("[prices]\ncurrency = ''\n", "''"),
+    ],
+)
 def test_what_is_no_price_is_refused(tmp_path, text, found):
     with pytest.raises(UsageError) as caught:
         price_table(written(tmp_path, text))
@@ -109,17 +115,20 @@ def test_cached_tokens_have_their_own_price_and_are_part_of_the_prompt():
     assert PRICE.cost_of(odd) == pytest.approx(0.00005, abs=1e-12)
 
 
-@pytest.mark.parametrize(("spent", "price", "paid", "unknown"), [
-    (NOTHING, None, 0.0, 0),
-    (spend(3), None, None, 3),
-    (spend(3, unreported=3), FREE, 0.0, 0),
-    (spend(3, unreported=3), PRICE, None, 3),
-    (spend(3, unreported=1, completion_tokens=100), PRICE, 0.001, 1),
-    # A call whose first attempt was lost and whose second told its tokens.
-    (spend(1, unreported=1, completion_tokens=100), PRICE, 0.001, 1),
-    # Calls that were refused with an error status cost nothing.
-    (spend(2), PRICE, 0.0, 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spent", "price", "paid", "unknown"),
+    [
+        (NOTHING, None, 0.0, 0),
+        (spend(3), None, None, 3),
+        (spend(3, unreported=3), FREE, 0.0, 0),
+        (spend(3, unreported=3), PRICE, None, 3),
+        (spend(3, unreported=1, completion_tokens=100), PRICE, 0.001, 1),
+        # A call whose first attempt was lost and whose second told its tokens.
+        (spend(1, unreported=1, completion_tokens=100), PRICE, 0.001, 1),
+        # Calls that were refused with an error status cost nothing.
+        (spend(2), PRICE, 0.0, 0),
+    ],
+)
 def test_what_is_not_known_is_counted_and_never_zero(spent, price, paid, unknown):
     cost = priced(spent, price)
     assert (cost.paid, cost.paid_unknown) == (paid, unknown)

@@ -13,20 +13,23 @@ def error(cause: str, *, retry_after: float | None = None, **flags: bool) -> Cal
                      fatal=flags.get("fatal", False))  # fmt: skip
 
 
-@pytest.mark.parametrize(("failed", "tries", "expected", "patience"), [
-    (error("server_error"), {"server_error": 1}, True, PATIENCE),
-    (error("server_error"), {"server_error": 2}, True, PATIENCE),
-    (error("server_error"), {"server_error": 3}, False, PATIENCE),
-    (error("server_error"), {"server_error": 1, "timeout": 2}, False, PATIENCE),
-    (error("bad_request", retryable=False), {"bad_request": 1}, False, PATIENCE),
-    (error("auth", fatal=True), {"auth": 1}, False, PATIENCE),
-    (error("rate_limited"), {"rate_limited": 11}, True, PATIENCE),
-    (error("rate_limited"), {"rate_limited": 12}, False, PATIENCE),
-    (error("server_error"), {"rate_limited": 11, "server_error": 1}, True, PATIENCE),
-    (error("no_content"), {"no_content": 2}, True, Patience(attempts=8)),
-    (error("no_content"), {"no_content": 3}, False, Patience(attempts=8)),
-    (error("rate_limited"), {"rate_limited": 1}, False, Patience(attempts=1)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("failed", "tries", "expected", "patience"),
+    [
+        (error("server_error"), {"server_error": 1}, True, PATIENCE),
+        (error("server_error"), {"server_error": 2}, True, PATIENCE),
+        (error("server_error"), {"server_error": 3}, False, PATIENCE),
+        (error("server_error"), {"server_error": 1, "timeout": 2}, False, PATIENCE),
+        (error("bad_request", retryable=False), {"bad_request": 1}, False, PATIENCE),
+        (error("auth", fatal=True), {"auth": 1}, False, PATIENCE),
+        (error("rate_limited"), {"rate_limited": 11}, True, PATIENCE),
+        (error("rate_limited"), {"rate_limited": 12}, False, PATIENCE),
+        (error("server_error"), {"rate_limited": 11, "server_error": 1}, True, PATIENCE),
+        (error("no_content"), {"no_content": 2}, True, Patience(attempts=8)),
+        (error("no_content"), {"no_content": 3}, False, Patience(attempts=8)),
+        (error("rate_limited"), {"rate_limited": 1}, False, Patience(attempts=1)),
+    ],
+)
 def test_attempts_are_bounded_by_cause(failed, tries, expected, patience):
     assert may_retry(failed, tries, patience) is expected
 

@@ -308,14 +308,17 @@ malformed line
 """
 
 
-@pytest.mark.parametrize(("path", "expected"), [
-    ("/etc/hosts", "ext4"),
-    ("/home/me/.cache/calls.sqlite", "nfs4"),
-    ("/home/local/x", "xfs"),
-    ("/mnt/my disk/x", "fuse.sshfs"),
-    ("/over/x", "lustre"),
-    ("/home", "nfs4"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/etc/hosts", "ext4"),
+        ("/home/me/.cache/calls.sqlite", "nfs4"),
+        ("/home/local/x", "xfs"),
+        ("/mnt/my disk/x", "fuse.sshfs"),
+        ("/over/x", "lustre"),
+        ("/home", "nfs4"),
+    ],
+)
 def test_the_innermost_mount_decides(path, expected):
     assert file_system_type(Path(path), TABLE) == expected
 

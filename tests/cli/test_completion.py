@@ -37,28 +37,31 @@ def test_models_that_are_no_table_complete_nothing_and_keep_the_kinds(tmp_path, 
     assert offered(["--model"], "lo") == []
 
 
-@pytest.mark.parametrize(("line", "some"), [
-    ("harness sh", {"show"}),
-    ("harness --max-c", {"--max-calls", "--max-cost"}),
-    ("harness --max_c", {"--max_calls", "--max_cost"}),
-    ("harness --executor ", {"local", "ray"}),
-    ("harness --model lo", {"local"}),
-    ("harness list judges l", {"lexical", "llm"}),
-    ("harness list prompts interests/n", {"interests/name.candidate"}),
-    ("harness --model=bas", {"--model=baseline"}),
-    ("harness --role judge=lex", {"judge=lexical"}),
-    ("harness --tasks interests,interests_sh", {"interests,interests_short"}),
-    ("harness --tasks tag:ex", {"tag:example"}),
-    ("harness show runs/", {"runs/one", "runs/two"}),
-    ("harness --resume runs/o", {"runs/one"}),
-    ("harness export runs/two --format h", {"hf-eval"}),
-    ("harness data desc", {"describe"}),
-    ("harness --store ", set()),
-    ("harness --include-path mine --tasks my_t", {"my_tea"}),
-    ("harness --include_path=mine --tasks interests,my_", {"interests,my_tea"}),
-    ("harness tasks --include_path mine my_", {"my_tea"}),
-    ("harness --include_path nowhere --tasks interests_sh", {"interests_short"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "some"),
+    [
+        ("harness sh", {"show"}),
+        ("harness --max-c", {"--max-calls", "--max-cost"}),
+        ("harness --max_c", {"--max_calls", "--max_cost"}),
+        ("harness --executor ", {"local", "ray"}),
+        ("harness --model lo", {"local"}),
+        ("harness list judges l", {"lexical", "llm"}),
+        ("harness list prompts interests/n", {"interests/name.candidate"}),
+        ("harness --model=bas", {"--model=baseline"}),
+        ("harness --role judge=lex", {"judge=lexical"}),
+        ("harness --tasks interests,interests_sh", {"interests,interests_short"}),
+        ("harness --tasks tag:ex", {"tag:example"}),
+        ("harness show runs/", {"runs/one", "runs/two"}),
+        ("harness --resume runs/o", {"runs/one"}),
+        ("harness export runs/two --format h", {"hf-eval"}),
+        ("harness data desc", {"describe"}),
+        ("harness --store ", set()),
+        ("harness --include-path mine --tasks my_t", {"my_tea"}),
+        ("harness --include_path=mine --tasks interests,my_", {"interests,my_tea"}),
+        ("harness tasks --include_path mine my_", {"my_tea"}),
+        ("harness --include_path nowhere --tasks interests_sh", {"interests_short"}),
+    ],
+)
 def test_what_may_stand_at_the_cursor(line, some):
     *before, current = split_arg_string(line)[1:] + [""] * line.endswith(" ")
     assert set(offered(before, current)) == some
@@ -73,13 +76,16 @@ def test_the_first_word_is_a_command():
     assert {*COMMANDS, "run", "perrec"} <= set(offered([], ""))
 
 
-@pytest.mark.parametrize(("line", "files"), [
-    ("harness --store ca", ["ca"]),
-    ("harness --store=ca", ["--store=ca"]),
-    ("harness --answers an", ["an"]),
-    ("harness --data ", [""]),
-    ("harness --nothing", []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("harness --store ca", ["ca"]),
+        ("harness --store=ca", ["--store=ca"]),
+        ("harness --answers an", ["an"]),
+        ("harness --data ", [""]),
+        ("harness --nothing", []),
+    ],
+)
 def test_all_else_is_a_file(line, files):
     *before, current = split_arg_string(line)[1:] + [""] * line.endswith(" ")
     assert offered(before, current) == []
@@ -140,13 +146,16 @@ def in_shell(shell, script, line, folder):
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize(("shell", "script", "line", "word", "registered"), [
-    *(
-        ("bash", BASH, line, word, ["complete -o nosort -F _harness_completion harness"])
-        for line, word in (("val", "validate"), ("--tasks tag:ex", "example"))
-    ),
-    ("zsh", ZSH, "--tasks interests_sh", "interests_short", ["_harness_completion harness"]),
-    ("fish", FISH % sys.executable, "--tasks interests_sh", "interests_short", []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shell", "script", "line", "word", "registered"),
+    [
+        *(
+            ("bash", BASH, line, word, ["complete -o nosort -F _harness_completion harness"])
+            for line, word in (("val", "validate"), ("--tasks tag:ex", "example"))
+        ),
+        ("zsh", ZSH, "--tasks interests_sh", "interests_short", ["_harness_completion harness"]),
+        ("fish", FISH % sys.executable, "--tasks interests_sh", "interests_short", []),
+    ],
+)
 def test_a_shell_completes(shell, script, line, word, registered, tmp_path):  # noqa: PLR0917
     assert in_shell(shell, script, f"harness {line}", tmp_path) == [word, *registered]

@@ -129,14 +129,17 @@ def test_settings_that_cannot_be_used_are_named_and_do_not_end_the_looking(findi
     assert says.startswith("harness.toml:3 (--model_args): an openai model has no argument 'modle'")
 
 
-@pytest.mark.parametrize(("arguments", "about", "says"), [
-    (["--tasks", "interest"], "tasks", "no task, group or tag is called 'interest'"),
-    (["--limit", "0"], "options", "--limit must be at least 1; found 0"),
-    (["--judge", "lexicl"], "judge", "role judge: no plugin offers a judge or a kind of model "
-     "named 'lexicl'"),
-    (["--model", "opnai:m"], "candidate", "role candidate: no plugin offers the kind of model "
-     "'opnai'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "about", "says"),
+    [
+        (["--tasks", "interest"], "tasks", "no task, group or tag is called 'interest'"),
+        (["--limit", "0"], "options", "--limit must be at least 1; found 0"),
+        (["--judge", "lexicl"], "judge", "role judge: no plugin offers a judge or a kind of model "
+         "named 'lexicl'"),
+        (["--model", "opnai:m"], "candidate", "role candidate: no plugin offers the kind of model "
+         "'opnai'"),
+    ],
+)  # fmt: skip
 def test_options_that_mean_nothing_are_findings(findings, arguments, about, says):
     found = findings(*arguments, code=1)
     state, said = found[about]

@@ -177,12 +177,15 @@ def test_a_variable_that_nobody_describes_is_told_so(site, printed):
 MAPPING = "a mapping of variables to meanings"
 
 
-@pytest.mark.parametrize(("text", "says", "found", "expected"), [
-    ("- a\n- b\n", "'the file' cannot be used", "['a', 'b']", MAPPING),
-    ("word: [1]\n", "'word' cannot be used", "[1]", "its meaning as text"),
-    ("ask.candidate: text\n", "'ask.candidate' cannot be used", "'text'", MAPPING),
-    ("ask.candidate: {word: 7}\n", "'word' cannot be used", "7", "its meaning as text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "says", "found", "expected"),
+    [
+        ("- a\n- b\n", "'the file' cannot be used", "['a', 'b']", MAPPING),
+        ("word: [1]\n", "'word' cannot be used", "[1]", "its meaning as text"),
+        ("ask.candidate: text\n", "'ask.candidate' cannot be used", "'text'", MAPPING),
+        ("ask.candidate: {word: 7}\n", "'word' cannot be used", "7", "its meaning as text"),
+    ],
+)  # fmt: skip
 def test_a_file_of_variables_that_cannot_be_used_is_named(tmp_path, text, says, found, expected):
     (tmp_path / "variables.yaml").write_text(text)
     with pytest.raises(PromptError, match=says) as caught:

@@ -67,22 +67,28 @@ def test_each_option_is_met_as_the_table_says(asked, capsys, option):
         assert said.startswith(f"harness: no option '{name}'")
 
 
-@pytest.mark.parametrize("words", [
-    ["--limit", "0.5"], ["--seed", "0,1234,1234,1234"], ["--model", "local-completions"],
-    ["--model", "openai-completions"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--limit", "0.5"], ["--seed", "0,1234,1234,1234"], ["--model", "local-completions"],
+        ["--model", "openai-completions"],
+    ],
+)  # fmt: skip
 def test_what_means_something_else_here_is_refused(printed, words):
     sample = ["--tasks", "interests_short", "--data", "sample", "--judge", "lexical", "--dry_run"]
     said = printed("run", "--model", "baseline", *sample, *words, code=2).err
     assert words[0].lstrip("-") in said and words[1] in said
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["--gen_kwargs", "max_gen_toks=10,max_tokens=5"], "argument 'max_tokens' is given twice"),
-    (["--model_args", "num_concurrent=8,concurrency=3", "-M", "local-chat-completions"],
-     "argument 'concurrency' is given twice"),
-    (["--limit", "3", "gist"], "got unexpected extra argument (gist)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--gen_kwargs", "max_gen_toks=10,max_tokens=5"], "argument 'max_tokens' is given twice"),
+        (["--model_args", "num_concurrent=8,concurrency=3", "-M", "local-chat-completions"],
+         "argument 'concurrency' is given twice"),
+        (["--limit", "3", "gist"], "got unexpected extra argument (gist)"),
+    ],
+)  # fmt: skip
 def test_nothing_that_is_said_is_dropped(asked, printed, words, said):
     assert said in printed("--model", "baseline", "--tasks", "t", *words, code=2).err
     assert asked == []

@@ -35,9 +35,12 @@ def command_that(monkeypatch):
     return make
 
 
-@pytest.mark.parametrize(("words", "same"), [
-    (["help"], ["--help"]), (["help", "run"], ["run", "--help"]), (["version"], ["--version"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["help"], ["--help"]), (["help", "run"], ["run", "--help"]), (["version"], ["--version"]),
+    ],
+)  # fmt: skip
 def test_help_and_version_are_commands_too(words, same, printed):
     assert printed(*words) == printed(*same)
 
@@ -97,12 +100,15 @@ def test_a_reader_that_goes_away_leaves_no_traceback():
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
-@pytest.mark.parametrize(("written", "meant"), [
-    (["--max-calls", "3"], ["--max_calls", "3"]),
-    (["--model-args=model=a-b"], ["--model_args=model=a-b"]),
-    (["show", "run-1", "--sample", "a-b"], ["show", "run-1", "--sample", "a-b"]),
-    (["-x-y", "--", "--a-b"], ["-x-y", "--", "--a-b"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (["--max-calls", "3"], ["--max_calls", "3"]),
+        (["--model-args=model=a-b"], ["--model_args=model=a-b"]),
+        (["show", "run-1", "--sample", "a-b"], ["show", "run-1", "--sample", "a-b"]),
+        (["-x-y", "--", "--a-b"], ["-x-y", "--", "--a-b"]),
+    ],
+)
 def test_only_names_of_options_are_respelt(written, meant):
     assert with_underscores(written) == meant
 

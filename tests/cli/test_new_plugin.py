@@ -35,13 +35,16 @@ def test_a_name_that_cannot_be_one_is_refused_with_one_that_can(name, hint):
     assert failure.value.hint == hint
 
 
-@pytest.mark.parametrize(("name", "found"), [
-    ("interests", "a benchmark of plugin 'interests'"),
-    ("interests-short", "a task, "),
-    ("harness-models", "a package, "),
-    ("models", "a plugin of user-understanding-harness"),
-    ("user-understanding-harness", "the distribution user-understanding-harness "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("interests", "a benchmark of plugin 'interests'"),
+        ("interests-short", "a task, "),
+        ("harness-models", "a package, "),
+        ("models", "a plugin of user-understanding-harness"),
+        ("user-understanding-harness", "the distribution user-understanding-harness "),
+    ],
+)
 def test_a_name_that_something_installed_has_is_refused(name, found, tmp_path, printed):
     said = printed("new-plugin", name, "--into", str(tmp_path), code=2).err
     assert "is taken" in said

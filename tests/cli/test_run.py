@@ -127,33 +127,42 @@ def test_every_option_is_a_setting_or_only_shows_something_and_every_setting_has
     assert fields | others == set(RunSettings.__struct_fields__)
 
 
-@pytest.mark.parametrize(("given", "wanted"), [
-    ([], None),
-    (["here/date=2024/rows.csv"], "here/date=2024/rows.csv"),
-    (["./date=2024"], "./date=2024"),
-    (["a=one", "b-2=~/x=1"], {"a": "one", "b-2": "~/x=1"}),
-    (["a=one", "sample"], {"a": "one", "*": "sample"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ([], None),
+        (["here/date=2024/rows.csv"], "here/date=2024/rows.csv"),
+        (["./date=2024"], "./date=2024"),
+        (["a=one", "b-2=~/x=1"], {"a": "one", "b-2": "~/x=1"}),
+        (["a=one", "sample"], {"a": "one", "*": "sample"}),
+    ],
+)
 def test_data_are_in_one_place_or_in_a_place_a_task(given, wanted):
     assert settings(*(f"--data={text}" for text in given)).data == wanted
 
 
-@pytest.mark.parametrize(("model", "args", "kind", "wanted"), [
-    ("openai:org/gpt,revision=1", "", "openai", {"model": "org/gpt", "revision": "1"}),
-    ("openai:model=gpt", "base_url=u", "openai", {"model": "gpt", "base_url": "u"}),
-    ("openai:gpt", "model=other", "openai", {"model": "other"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "args", "kind", "wanted"),
+    [
+        ("openai:org/gpt,revision=1", "", "openai", {"model": "org/gpt", "revision": "1"}),
+        ("openai:model=gpt", "base_url=u", "openai", {"model": "gpt", "base_url": "u"}),
+        ("openai:gpt", "model=other", "openai", {"model": "other"}),
+    ],
+)
 def test_a_model_may_be_a_spec_and_its_arguments_win(model, args, kind, wanted):
     asked = settings("--model", model, "--model_args", args)
     assert (asked.model, asked.model_args) == (kind, wanted)
 
 
-@pytest.mark.parametrize(("text", "calls", "parsing", "judging", "errors"), [
-    ("", 0.1, 0.5, 0.2, 0.05),
-    ("0.3", 0.3, 0.3, 0.3, 0.3),
-    ("judging=1", 0.1, 0.5, 1.0, 0.05),
-    ("calls=0,parsing=0.25,judging=0.75,errors=1", 0.0, 0.25, 0.75, 1.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "calls", "parsing", "judging", "errors"),
+    [
+        ("", 0.1, 0.5, 0.2, 0.05),
+        ("0.3", 0.3, 0.3, 0.3, 0.3),
+        ("judging=1", 0.1, 0.5, 1.0, 0.05),
+        ("calls=0,parsing=0.25,judging=0.75,errors=1", 0.0, 0.25, 0.75, 1.0),
+    ],
+)
 def test_failures_are_bounded_for_all_families_or_for_some(text, calls, parsing, judging, errors):
     given = settings("--max_failures", text).max_failures
     task = Task(name="t", version=1, benchmark="b", data=DataSpec(tables={}), metrics=())
@@ -182,11 +191,14 @@ def test_a_count_below_one_is_refused(name, value, printed):
     assert f"found:    {value}" in said
 
 
-@pytest.mark.parametrize(("words", "place"), [
-    (["--executor", "rya"], "--executor rya"),
-    (["--executor", "rya", "--dry_run"], "--executor rya"),
-    ([], "harness.toml:1 (--executor rya)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["--executor", "rya"], "--executor rya"),
+        (["--executor", "rya", "--dry_run"], "--executor rya"),
+        ([], "harness.toml:1 (--executor rya)"),
+    ],
+)
 def test_an_executor_that_no_plugin_has_is_refused_before_anything_is_opened(
     words, place, printed, tmp_path, monkeypatch
 ):
@@ -207,11 +219,14 @@ def test_seconds_that_never_end_or_never_begin_are_refused(name, value, printed)
     assert f"--{name} must be a number of seconds above 0" in said
 
 
-@pytest.mark.parametrize(("arguments", "told"), [
-    (["--data", "a=x", "--data", "a=y"], "--data sets 'a' twice"),
-    (["--gen_kwargs", "seed=1,seed=2"], "'seed' is given twice"),
-    (["--limit", "--seed", "3"], "option '--limit' requires an argument"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--data", "a=x", "--data", "a=y"], "--data sets 'a' twice"),
+        (["--gen_kwargs", "seed=1,seed=2"], "'seed' is given twice"),
+        (["--limit", "--seed", "3"], "option '--limit' requires an argument"),
+    ],
+)
 def test_what_means_nothing_ends_with_the_code_of_a_wrong_command(arguments, told, printed):
     assert told in printed(*LEAST, *arguments, code=2).err
 

@@ -217,19 +217,27 @@ def test_a_local_run_has_no_use_for_what_a_file_says_of_a_cluster(settings, prin
 KEY = "correct-horse-battery-staple"
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("concurency = 3", ["harness.toml:1: there is no setting 'concurency'", "mean 'concurrency'"]),
-    ("structured = 'maybe'", ["harness.toml:1", "true or false"]),
-    ("executor = 'ray'\nworkers = 0",
-     ["harness.toml:2: --workers must be at least 1", "found:    0"]),
-    ("tasks = [['a']]", ["harness.toml:1", "list"]),
-    ("seed = [1, 2]", ["harness.toml:1", "exactly one value"]),
-    ("seed = {a = 1}", ["harness.toml:1", "a value that is not a table"]),
-    ("[model_args]\n'm n' = 1", ["harness.toml:1", "the setting 'model_args' is not valid"]),
-    (f"model_args = 'model=m,api_key={KEY}'", ["api_key_file"]),
-    (f"judge = 'openai:base_url=http://me:{KEY}@host/v1'", ["harness.toml:1", "password"]),
-    ("data = 'sk-proj-Zb81nQ0xkW4tRv7LmP2d'", ["harness.toml:1", "a key"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "concurency = 3",
+            ["harness.toml:1: there is no setting 'concurency'", "mean 'concurrency'"],
+        ),
+        ("structured = 'maybe'", ["harness.toml:1", "true or false"]),
+        (
+            "executor = 'ray'\nworkers = 0",
+            ["harness.toml:2: --workers must be at least 1", "found:    0"],
+        ),
+        ("tasks = [['a']]", ["harness.toml:1", "list"]),
+        ("seed = [1, 2]", ["harness.toml:1", "exactly one value"]),
+        ("seed = {a = 1}", ["harness.toml:1", "a value that is not a table"]),
+        ("[model_args]\n'm n' = 1", ["harness.toml:1", "the setting 'model_args' is not valid"]),
+        (f"model_args = 'model=m,api_key={KEY}'", ["api_key_file"]),
+        (f"judge = 'openai:base_url=http://me:{KEY}@host/v1'", ["harness.toml:1", "password"]),
+        ("data = 'sk-proj-Zb81nQ0xkW4tRv7LmP2d'", ["harness.toml:1", "a key"]),
+    ],
+)
 def test_a_file_that_means_nothing_is_reported_with_file_line_and_key(
     settings, printed, text, said
 ):
@@ -336,14 +344,17 @@ def test_the_page_of_settings_shows_below_each_what_it_overrides(settings, print
     assert lines[lines.index(["seed", "7", "--seed"]) + 1] == ["overrides", "2", "harness.toml:1"]
 
 
-@pytest.mark.parametrize(("path", "line"), [
-    (["a"], 1),
-    (["t", "b"], 4),
-    (["t"], 3),
-    (["u", "x y", "c"], 7),
-    (["i", "z"], 2),
-    (["n"], None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (["a"], 1),
+        (["t", "b"], 4),
+        (["t"], 3),
+        (["u", "x y", "c"], 7),
+        (["i", "z"], 2),
+        (["n"], None),
+    ],
+)
 def test_the_line_of_a_key_is_found(path, line):
     text = 'a = 1\ni = {z = 1}\n[t]\nb = 2\n# b = 3\n[u."x y"]\nc = 4\n'
     assert line_of(text, path) == line

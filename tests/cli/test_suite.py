@@ -189,11 +189,14 @@ def test_a_signal_between_runs_ends_the_command_with_130(tmp_path, number, reque
     assert "support" in done.out
 
 
-@pytest.mark.parametrize(("gpu", "happens", "sessions"), [
-    ("gpu:0", "open one, close one, open two, close two, open judge, close judge",
-     ["interrupted", "done"]),
-    ("gpu:1", "open one, open judge, close one, open two, close judge, close two", ["done"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gpu", "happens", "sessions"),
+    [
+        ("gpu:0", "open one, close one, open two, close two, open judge, close judge",
+         ["interrupted", "done"]),
+        ("gpu:1", "open one, open judge, close one, open two, close judge, close two", ["done"]),
+    ],
+)  # fmt: skip
 def test_each_engine_opens_once_and_judges_on_the_same_gpu_come_last(suite, gpu, happens, sessions):
     events = []
     one, two = (Engine(NAMED, events, name=name, occupies="gpu:0") for name in ("one", "two"))

@@ -188,14 +188,17 @@ def test_words_become_what_the_fields_are():
 WHOLE = "a whole number, at least 1"
 
 
-@pytest.mark.parametrize(("arguments", "option", "found", "expected"), [
-    (["--min-users", "many"], "--min_users", "many", WHOLE),
-    (["--min-users", "0"], "--min_users", "0", WHOLE),
-    (["--share", "half"], "--share", "half", "a number"),
-    (["--above=nan"], "--above", "nan", "a finite number"),
-    (["--above", "1", "--above", "x"], "--above", "1, x", "a number"),
-    (["--kinds", "a", "--kinds", "c"], "--kinds", "a, c", "one of a, b"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "option", "found", "expected"),
+    [
+        (["--min-users", "many"], "--min_users", "many", WHOLE),
+        (["--min-users", "0"], "--min_users", "0", WHOLE),
+        (["--share", "half"], "--share", "half", "a number"),
+        (["--above=nan"], "--above", "nan", "a finite number"),
+        (["--above", "1", "--above", "x"], "--above", "1, x", "a number"),
+        (["--kinds", "a", "--kinds", "c"], "--kinds", "a, c", "one of a, b"),
+    ],
+)
 def test_a_value_that_does_not_fit_is_told_with_its_option(arguments, option, found, expected):
     assert refused(Options, *arguments) == (
         f"the value of {option} is not valid\n  found:    {found}\n  expected: {expected}"
@@ -222,14 +225,17 @@ def test_the_help_says_what_a_field_is_and_its_default():
     assert "--no_folded keep case apart" in words
 
 
-@pytest.mark.parametrize("kind", [
-    tuple[int, str],
-    dict[str, int],
-    Paired | None,
-    list[list[int]],
-    list[Annotated[dict[str, int], msgspec.Meta(description="counts")]],
-    complex,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind",
+    [
+        tuple[int, str],
+        dict[str, int],
+        Paired | None,
+        list[list[int]],
+        list[Annotated[dict[str, int], msgspec.Meta(description="counts")]],
+        complex,
+    ],
+)
 def test_a_field_that_no_word_can_give_is_the_plugins_error(kind):
     made = msgspec.defstruct("Made", [("field", kind, None)], kw_only=True)
     with pytest.raises(PluginError, match="the field 'field' of Made cannot be an option"):

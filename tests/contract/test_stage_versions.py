@@ -54,12 +54,15 @@ def test_a_change_in_a_module_of_a_stages_functions_or_types_changes_its_pin(pin
 OLD = {"b": {"s": {"version": 1, "code": "aa"}}}
 
 
-@pytest.mark.parametrize(("before", "now", "told"), [
-    (OLD, OLD, []),
-    (OLD, {"b": {"s": {"version": 1, "code": "bb"}}}, ["b/s changed and is still version 1"]),
-    (OLD, {"b": {"s": {"version": 2, "code": "bb"}}}, ["b/s has a new version"]),
-    ({}, OLD, ["b/s is not pinned"]),
-    (OLD, {}, ["b/s is pinned and no longer there"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (OLD, OLD, []),
+        (OLD, {"b": {"s": {"version": 1, "code": "bb"}}}, ["b/s changed and is still version 1"]),
+        (OLD, {"b": {"s": {"version": 2, "code": "bb"}}}, ["b/s has a new version"]),
+        ({}, OLD, ["b/s is not pinned"]),
+        (OLD, {}, ["b/s is pinned and no longer there"]),
+    ],
+)
 def test_changed_new_raised_and_removed_stages_are_told(before, now, told):
     assert [line.split(":")[0] for line in pin_problems(before, now, command="make pins")] == told

@@ -82,13 +82,17 @@ def numbered(expected):
     return [(number, *row) for number, row in enumerate(expected, 1)]
 
 
-@pytest.mark.parametrize(("name", "content"), [
-    ("people.csv", CSV),
-    ("people.csv", "\ufeff" + CSV.replace("\n", "\r\n")),
-    ("people.csv.gz", gzip.compress(CSV.encode())),
-    ("people.jsonl", LINES),
-    ("people.jsonl.zst", zstandard.compress(LINES.encode())),
-], ids=itertools.count())  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("people.csv", CSV),
+        ("people.csv", "\ufeff" + CSV.replace("\n", "\r\n")),
+        ("people.csv.gz", gzip.compress(CSV.encode())),
+        ("people.jsonl", LINES),
+        ("people.jsonl.zst", zstandard.compress(LINES.encode())),
+    ],
+    ids=itertools.count(),
+)
 def test_files_are_read_with_the_values_of_their_columns(tmp_path, name, content):
     read = table(file(tmp_path / name, content))
     assert rows(read) == numbered(EXPECTED)
@@ -128,19 +132,30 @@ def test_parquet_is_read_by_duckdb_itself_and_numbers_become_texts_and_fractions
     assert rows(table(path, columns=columns)) == [(1, "7", 1.0), (2, str(2**62), 2.0)]
 
 
-@pytest.mark.parametrize(("name", "content", "expected"), [
-    ("people.json", '[{"user": "u1", "age": 3.0}, {"user": 7}]', [("u1", 3), ("7", None)]),
-    ("people.jsonl", '{"user": 12345678901234567890123}\n', [("12345678901234567890123", None)]),
-    ("people.csv", "user,age\nu1,\u00a07\n", [("u1", 7)]),
-    ("people[1].csv", "user,age\nu1,7\n", [("u1", 7)]),
-    ("people.csv", 'age,user\n7, "u1"\n', [(' "u1"', 7)]),
-    # Not with ages, which a header line read as a row would not fit.
-    ("people.csv", "\nuser,note\nu1,x\n", [("u1", None)]),
-    ("people.csv", "\ufeff\nuser,note\nu1,x\n", [("u1", None)]),
-    # Null under the first name of a column hides what stands under another.
-    ("people.jsonl", '{"userId": "u1"}\n{"userId": null, "userid": "u2"}\n{"userid": "u3"}\n',
-     [("u1", None), (None, None), ("u3", None)]),
-], ids=itertools.count())  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("people.json", '[{"user": "u1", "age": 3.0}, {"user": 7}]', [("u1", 3), ("7", None)]),
+        (
+            "people.jsonl",
+            '{"user": 12345678901234567890123}\n',
+            [("12345678901234567890123", None)],
+        ),
+        ("people.csv", "user,age\nu1,\u00a07\n", [("u1", 7)]),
+        ("people[1].csv", "user,age\nu1,7\n", [("u1", 7)]),
+        ("people.csv", 'age,user\n7, "u1"\n', [(' "u1"', 7)]),
+        # Not with ages, which a header line read as a row would not fit.
+        ("people.csv", "\nuser,note\nu1,x\n", [("u1", None)]),
+        ("people.csv", "\ufeff\nuser,note\nu1,x\n", [("u1", None)]),
+        # Null under the first name of a column hides what stands under another.
+        (
+            "people.jsonl",
+            '{"userId": "u1"}\n{"userId": null, "userid": "u2"}\n{"userid": "u3"}\n',
+            [("u1", None), (None, None), ("u3", None)],
+        ),
+    ],
+    ids=itertools.count(),
+)
 def test_what_duckdb_would_read_otherwise_is_read_as_by_rows(tmp_path, name, content, expected):
     user = Column(aliases=("userId", "userid"), required=False)
     columns = {"user": user, "age": Column(type="integer", required=False)}
@@ -171,22 +186,26 @@ def test_rows_of_several_files_are_numbered_in_their_order(tmp_path):
     assert found == [*((n + 1, f"u{n}") for n in range(300_000)), (300_001, "last")]
 
 
-@pytest.mark.parametrize(("name", "content"), [
-    ("people.csv", "user,age\nu1,1\nu2,4.5\nu3,x\n"),
-    ("people.csv", "user,age\nu1,1\n,2\n"),
-    ("people.csv", "user,member\nu1,yes\n"),
-    ("people.csv", "user,score\nu1,nan\n"),
-    ("people.csv", "user,tags\nu1,[1\n"),
-    ("people.csv", "age\n1\n"),
-    ("people.csv", "user,age\nu1,1,2\n"),
-    ("people.csv", "user,age\n"),
-    ("people.jsonl", '{"user": "u1", "age": 4}\n{"user": "u2", "age": 4.5}\n'),
-    ("people.parquet", b"PAR1"),
-    # What only DuckDB takes.
-    ("people.csv", "user,age\nu\r1,1\n"),
-    ("people.csv", b"user,age\n\xc3\xa9\xff,1\n"),
-    ("people.csv", 'user,tags\n"u1" ,[1]\n'),
-], ids=itertools.count())  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("people.csv", "user,age\nu1,1\nu2,4.5\nu3,x\n"),
+        ("people.csv", "user,age\nu1,1\n,2\n"),
+        ("people.csv", "user,member\nu1,yes\n"),
+        ("people.csv", "user,score\nu1,nan\n"),
+        ("people.csv", "user,tags\nu1,[1\n"),
+        ("people.csv", "age\n1\n"),
+        ("people.csv", "user,age\nu1,1,2\n"),
+        ("people.csv", "user,age\n"),
+        ("people.jsonl", '{"user": "u1", "age": 4}\n{"user": "u2", "age": 4.5}\n'),
+        ("people.parquet", b"PAR1"),
+        # What only DuckDB takes.
+        ("people.csv", "user,age\nu\r1,1\n"),
+        ("people.csv", b"user,age\n\xc3\xa9\xff,1\n"),
+        ("people.csv", 'user,tags\n"u1" ,[1]\n'),
+    ],
+    ids=itertools.count(),
+)
 def test_a_value_that_does_not_fit_is_the_error_of_the_rows(tmp_path, name, content):
     read = table(file(tmp_path / name, content))
     with pytest.raises(DataError) as found:

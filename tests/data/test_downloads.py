@@ -97,15 +97,19 @@ def test_a_file_is_fetched_once_and_described(web, cache):
     assert unfinished(cache) == []
 
 
-@pytest.mark.parametrize(("name", "body"), [
-    ("a.zip", zipped(**{"in/people.csv": CSV})),
-    ("a.tar", tarred((tarfile.TarInfo("in/people.csv"), CSV))),
-    ("a.tar.gz", gzip.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
-    ("a.tgz", gzip.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
-    ("a.tar.zst", zstandard.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
-    ("people.csv.gz", gzip.compress(CSV)),
-    ("people.csv.zst", zstandard.compress(CSV)),
-], ids=names)  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("a.zip", zipped(**{"in/people.csv": CSV})),
+        ("a.tar", tarred((tarfile.TarInfo("in/people.csv"), CSV))),
+        ("a.tar.gz", gzip.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
+        ("a.tgz", gzip.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
+        ("a.tar.zst", zstandard.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
+        ("people.csv.gz", gzip.compress(CSV)),
+        ("people.csv.zst", zstandard.compress(CSV)),
+    ],
+    ids=names,
+)
 def test_archives_are_unpacked_once(people, web, cache, name, body):
     given = people(Page(body), "in/people.csv", "people.csv", name=name)
     first = opened(given).describe()
@@ -212,14 +216,17 @@ def test_a_moved_file_is_followed(people, web):
     assert web.asked[-1] == ("/new/people.csv", "bytes=1000-", '"one"')
 
 
-@pytest.mark.parametrize(("page", "said", "asked"), [
-    (Page(b"no", status=401), ["refuses the file with status 401", "agree to terms"], 1),
-    (Page(b"no", status=404), ["refuses the file with status 404", "agree to terms"], 1),
-    (Page(CSV, status=302), ["refuses the file with status 302"], 1),  # it leads nowhere
-    (Page(b"", status=503), ["503"], fetch.ATTEMPTS),
-    (Page(b"<html>agree first", kind="text/html; charset=utf-8"),
-     ["a web page in place of the file"], 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "said", "asked"),
+    [
+        (Page(b"no", status=401), ["refuses the file with status 401", "agree to terms"], 1),
+        (Page(b"no", status=404), ["refuses the file with status 404", "agree to terms"], 1),
+        (Page(CSV, status=302), ["refuses the file with status 302"], 1),  # it leads nowhere
+        (Page(b"", status=503), ["503"], fetch.ATTEMPTS),
+        (Page(b"<html>agree first", kind="text/html; charset=utf-8"),
+         ["a web page in place of the file"], 1),
+    ],
+)  # fmt: skip
 def test_a_refusal_is_an_error_and_nothing_is_kept(people, web, cache, *, page, said, asked):
     error = str(refused(people(page)))
     assert [part for part in said if part not in error] == []

@@ -106,15 +106,18 @@ def test_a_server_that_does_not_go_on_is_asked_for_all(web):
     assert count(opened(given)) == ROWS
 
 
-@pytest.mark.parametrize(("page", "problem", "to_do"), [
-    (html(QUOTA), "too many people fetched it", "repeat the command after a day"),
-    (html("<html>Sign in"), "does not give the file to everybody", "share it with you"),
-    (html("<html>", 403), "does not give the file to everybody", "open the address"),
-    (html("<html>", 404), "does not give the file to everybody", "moved it"),
-    (file(b"no", status=403), "refuses the file with status 403", "agree to terms"),
-    (file(b"", status=503), "could not be fetched", "repeat the command"),
-    (html('<form id="download-form">'), "does not give the file to everybody", "--data"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "problem", "to_do"),
+    [
+        (html(QUOTA), "too many people fetched it", "repeat the command after a day"),
+        (html("<html>Sign in"), "does not give the file to everybody", "share it with you"),
+        (html("<html>", 403), "does not give the file to everybody", "open the address"),
+        (html("<html>", 404), "does not give the file to everybody", "moved it"),
+        (file(b"no", status=403), "refuses the file with status 403", "agree to terms"),
+        (file(b"", status=503), "could not be fetched", "repeat the command"),
+        (html('<form id="download-form">'), "does not give the file to everybody", "--data"),
+    ],
+)
 def test_a_refusal_says_what_to_do(web, cache, page, problem, to_do):
     web.pages[FIRST] = page
     error = refused(spec())

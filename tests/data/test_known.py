@@ -37,29 +37,42 @@ def fact(**given):
     return KnownFact(**{"table": "groups", **given})
 
 
-@pytest.mark.parametrize(("known", "reasons"), [
-    ([], [f"{OTHER}the task knows no digest or count of it"]),
-    ([fact(rows=3)], []),
-    ([fact(rows=4_000)], ["table 'groups' has 3 rows, not 4,000"]),
-    ([fact(column="item", values=2, digest=ITEMS, rows=3)], []),
-    ([fact(column="user", digest=hashlib.sha256(b"1\n2").hexdigest())], []),
-    ([fact(column="item", values=3)], ["'item' in table 'groups' has 2 distinct values, not 3"]),
-    ([fact(column="item", digest="f" * 64)],
-     [f"'item' in table 'groups' has the digest {ITEMS[:12]}…, not {'f' * 12}…"]),
-    ([fact(digest=FILE, rows=3)], []),
-    ([fact(digest="f" * 64)],
-     [f"the file of table 'groups' has the digest {FILE[:12]}…, not {'f' * 12}…"]),
-    ([fact(rows=3), fact(table="recorded", rows=9)], ["it has no table 'recorded'"]),
-    ([fact(table="recorded", rows=9), fact(table="recorded"), fact(table="sold", rows=1)],
-     ["it has no table 'recorded', 'sold'"]),
-    (
-        [fact(rows=1), fact(column="item", values=1)],
-        [
-            "table 'groups' has 3 rows, not 1",
-            "'item' in table 'groups' has 2 distinct values, not 1",
-        ],
-    ),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("known", "reasons"),
+    [
+        ([], [f"{OTHER}the task knows no digest or count of it"]),
+        ([fact(rows=3)], []),
+        ([fact(rows=4_000)], ["table 'groups' has 3 rows, not 4,000"]),
+        ([fact(column="item", values=2, digest=ITEMS, rows=3)], []),
+        ([fact(column="user", digest=hashlib.sha256(b"1\n2").hexdigest())], []),
+        (
+            [fact(column="item", values=3)],
+            ["'item' in table 'groups' has 2 distinct values, not 3"],
+        ),
+        (
+            [fact(column="item", digest="f" * 64)],
+            [f"'item' in table 'groups' has the digest {ITEMS[:12]}…, not {'f' * 12}…"],
+        ),
+        ([fact(digest=FILE, rows=3)], []),
+        (
+            [fact(digest="f" * 64)],
+            [f"the file of table 'groups' has the digest {FILE[:12]}…, not {'f' * 12}…"],
+        ),
+        ([fact(rows=3), fact(table="recorded", rows=9)], ["it has no table 'recorded'"]),
+        (
+            [fact(table="recorded", rows=9), fact(table="recorded"), fact(table="sold", rows=1)],
+            ["it has no table 'recorded', 'sold'"],
+        ),
+        (
+            [fact(rows=1), fact(column="item", values=1)],
+            [
+                "table 'groups' has 3 rows, not 1",
+                "'item' in table 'groups' has 2 distinct values, not 1",
+            ],
+        ),
+    ],
+    ids=str,
+)
 def test_local_data_are_known_by_facts_alone(tmp_path, known, reasons):
     data = opened(tmp_path, *known)
     expected = [why if why.startswith(OTHER) else OTHER + why for why in reasons]

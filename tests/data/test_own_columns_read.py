@@ -79,22 +79,25 @@ MISSING = {"user_id": Column(), "kind": Column()}
 KIND = {"kind": Column(one_of=KINDS)}
 
 
-@pytest.mark.parametrize(("text", "columns", "named", "hint"), [
-    ("customer_id,kind\nc1,like\n", MISSING, (), "'customer_id' is the nearest name: if it "
-     "is 'user_id', give --columns engagements.user_id=customer_id"),
-    ("who,kind\nc1,like\n", MISSING, (),
-     "if 'user_id' has another name: --columns engagements.user_id=NAME"),
-    ("users id,kind\nc1,like\n", MISSING, (), "'users id' is the nearest name: if it is "
-     "'user_id', give --columns 'engagements.user_id=users id'"),
-    ("kind\nexplicit\n", KIND, (),
-     "if it stands for one of these: --values engagements.kind.explicit=MEANING"),
-    ("kind\na dislike\n", KIND, (),
-     "if it stands for one of these: --values 'engagements.kind.a dislike=MEANING'"),
-    # Tables of tools have no options of a run.
-    ("customer_id,kind\nc1,view\n", {"customer": Column(), **KIND}, None,
-     "'customer_id' is the nearest name: rename it if it is 'customer'"),
-    ("customer_id,kind\nc1,view\n", KIND, None, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "columns", "named", "hint"),
+    [
+        ("customer_id,kind\nc1,like\n", MISSING, (), "'customer_id' is the nearest name: if it "
+         "is 'user_id', give --columns engagements.user_id=customer_id"),
+        ("who,kind\nc1,like\n", MISSING, (),
+         "if 'user_id' has another name: --columns engagements.user_id=NAME"),
+        ("users id,kind\nc1,like\n", MISSING, (), "'users id' is the nearest name: if it is "
+         "'user_id', give --columns 'engagements.user_id=users id'"),
+        ("kind\nexplicit\n", KIND, (),
+         "if it stands for one of these: --values engagements.kind.explicit=MEANING"),
+        ("kind\na dislike\n", KIND, (),
+         "if it stands for one of these: --values 'engagements.kind.a dislike=MEANING'"),
+        # Tables of tools have no options of a run.
+        ("customer_id,kind\nc1,view\n", {"customer": Column(), **KIND}, None,
+         "'customer_id' is the nearest name: rename it if it is 'customer'"),
+        ("customer_id,kind\nc1,view\n", KIND, None, None),
+    ],
+)  # fmt: skip
 def test_what_does_not_fit_proposes_the_option_of_a_run(tmp_path, text, columns, named, hint):
     (tmp_path / "a.csv").write_text(text)
     assert refused(table(tmp_path / "a.csv", columns, named=named)).hint == hint

@@ -220,11 +220,14 @@ BAD_JSON = [
 ]
 
 
-@pytest.mark.parametrize(("name", "data", "options", "told"), [
-    (name, data, options, told)
-    for name, bad in (("t.csv", BAD_TEXT), ("t.json", BAD_JSON))
-    for data, options, *told in bad
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "data", "options", "told"),
+    [
+        (name, data, options, told)
+        for name, bad in (("t.csv", BAD_TEXT), ("t.json", BAD_JSON))
+        for data, options, *told in bad
+    ],
+)
 def test_bad_files_are_told_with_their_place(tmp_path, name, data, options, told):
     where, says = told
     error = refused(table(made(tmp_path, name, data), **options))
@@ -491,12 +494,18 @@ def test_a_split_may_have_names_that_differ_in_case_alone():
     assert ways(of, "user") == ([2], [2], [2])
 
 
-@pytest.mark.parametrize(("damage", "problem"), [
-    (lambda data: b"", "the file is empty"),
-    (lambda data: data[:8], "the file cannot be read as Parquet"),
-    (lambda data: data[:-1], "the file cannot be read as Parquet"),
-    (lambda data: data[:100] + b"\xff" * 3900 + data[4000:], "the file cannot be read as Parquet"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda data: b"", "the file is empty"),
+        (lambda data: data[:8], "the file cannot be read as Parquet"),
+        (lambda data: data[:-1], "the file cannot be read as Parquet"),
+        (
+            lambda data: data[:100] + b"\xff" * 3900 + data[4000:],
+            "the file cannot be read as Parquet",
+        ),
+    ],
+)
 def test_damaged_parquet_is_told(tmp_path, damage, problem):
     path = written(tmp_path / "t.parquet", {"a": [f"{n:09d}" for n in range(5000)]})
     path.write_bytes(damage(path.read_bytes()))

@@ -290,10 +290,13 @@ def test_a_second_try_is_asked_live(harness, service, run):
     assert [len(record["calls"]) for record in harness.records("name")] == [2, 2, 2]
 
 
-@pytest.mark.parametrize(("errors", "words"), [
-    ([{"code": "invalid", "message": "no such model", "line": 2}], "line 2: no such model"),
-    ([], "the service refused the whole batch"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        ([{"code": "invalid", "message": "no such model", "line": 2}], "line 2: no such model"),
+        ([], "the service refused the whole batch"),
+    ],
+)
 def test_a_file_that_fails_whole_is_sent_once_more_and_its_failures_are_typed(
     harness, service, run, errors, words
 ):
@@ -603,11 +606,15 @@ def test_a_line_of_answers_without_end_is_refused(service, monkeypatch):
         list(own(service).answers(own(service).batch("b")))
 
 
-@pytest.mark.parametrize(("said", "shown"), [
-    (f"no {quote(KEY)} here", "no *** here"),
-    # The key begins inside the first 500 characters, "line 1: " included, and ends behind them.
-    ("x" * 489 + KEY + "y" * 200_000, "x" * 489 + "**…"),
-], ids=["short", "cut"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (f"no {quote(KEY)} here", "no *** here"),
+        # The key begins inside the first 500 characters, "line 1: " included, and ends behind them.
+        ("x" * 489 + KEY + "y" * 200_000, "x" * 489 + "**…"),
+    ],
+    ids=["short", "cut"],
+)
 def test_what_a_service_says_of_a_batch_shows_no_key(service, said, shown):
     errors = {"data": [{"line": 1, "message": said}]}
     service.batches["b"] = {"id": "b", "status": "failed", "errors": errors}
@@ -622,10 +629,13 @@ def own(service: Service) -> openai_batches.OpenAIBatches:
     return batched(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS").batches()
 
 
-@pytest.mark.parametrize("args, target", [
-    ({"api_version": "2025-01-01"}, "/openai/batches/b?api-version=2025-01-01"),
-    ({}, "/openai/v1/batches/b"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "args, target",
+    [
+        ({"api_version": "2025-01-01"}, "/openai/batches/b?api-version=2025-01-01"),
+        ({}, "/openai/v1/batches/b"),
+    ],
+)
 @pytest.mark.parametrize("keyed", [True, False], ids=["key", "token"])
 def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed):
     monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "a-token")

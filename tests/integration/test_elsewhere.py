@@ -199,11 +199,14 @@ def test_a_model_here_is_asked_and_the_candidate_alone_is_written(harness, serve
     assert {body["model"] for body in server.requests} == {"candidate-model", "judge-model"}
 
 
-@pytest.mark.parametrize(("more", "said"), [
-    (["--model", "baseline"], "the questions to this model cannot be written to files"),
-    (["--executor", "ray"], "--write_requests needs --executor local"),
-    (["--retry_failures"], "--write_requests cannot be combined with --retry_failures"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--model", "baseline"], "the questions to this model cannot be written to files"),
+        (["--executor", "ray"], "--write_requests needs --executor local"),
+        (["--retry_failures"], "--write_requests cannot be combined with --retry_failures"),
+    ],
+)
 def test_what_cannot_be_written_is_refused(harness, more, said):
     words = ["--model", "openai:model=m,base_url=http://127.0.0.1:9/v1", "--judge", "lexical",
              "--tasks", "interests", "--data", "sample", "--write_requests", "asked"]  # fmt: skip

@@ -333,12 +333,15 @@ def test_an_unfinished_task_is_left_out_and_named(harness, run):
     assert "did you mean 'interests'?" in unknown.err
 
 
-@pytest.mark.parametrize(("name", "plain"), [
-    ("model\u202egpj.\x9b31m", "model__gpj.__31m"),
-    ("a\u2028\x1b[2Jb", "a__2Jb"),
-    ("Qwen/Qwen3-8B", "Qwen__Qwen3-8B"),
-    ("modèle 模型", "modèle 模型"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("model\u202egpj.\x9b31m", "model__gpj.__31m"),
+        ("a\u2028\x1b[2Jb", "a__2Jb"),
+        ("Qwen/Qwen3-8B", "Qwen__Qwen3-8B"),
+        ("modèle 模型", "modèle 模型"),
+    ],
+)
 def test_no_folder_is_named_with_characters_that_control_a_terminal(name, plain):
     assert in_file_name(name) == plain
 

@@ -224,10 +224,13 @@ def test_labels_of_one_run_do_not_pass_silently_for_those_of_another(panel):
     )
 
 
-@pytest.mark.parametrize(("text", "told"), [
-    ("item,option,label\nann/1,1,maybe\n", "expected: yes or no"),
-    ("item,option,label\nann/1,1,yes\nann/1,1,no\n", "one label from each rater"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("item,option,label\nann/1,1,maybe\n", "expected: yes or no"),
+        ("item,option,label\nann/1,1,yes\nann/1,1,no\n", "one label from each rater"),
+    ],
+)
 def test_labels_that_cannot_be_used_are_named(ended, text, told):
     panel, _ = ended
     (panel.harness.folder / "labels.csv").write_text(text)

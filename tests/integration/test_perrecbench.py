@@ -128,11 +128,14 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(harness, task, 
     assert (built / "kitchen/kitchen-processed/parentasin2item.json").exists()
 
 
-@pytest.mark.parametrize(("written", "wrong", "said"), [
-    ("test_items: 4", "test_itemz: 4", "no option 'test_itemz' for a task to set"),
-    ("test_items: 4", "out: elsewhere", "no option 'out' for a task to set"),
-    ("book=Books", "Books", "text of the form"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("written", "wrong", "said"),
+    [
+        ("test_items: 4", "test_itemz: 4", "no option 'test_itemz' for a task to set"),
+        ("test_items: 4", "out: elsewhere", "no option 'out' for a task to set"),
+        ("book=Books", "Books", "text of the form"),
+    ],
+)
 def test_a_build_that_cannot_be_is_found_in_the_file(harness, task, written, wrong, said):
     assert written in TASKS
     task.write_text(TASKS.replace(written, wrong).replace("WEB", "http://h"))

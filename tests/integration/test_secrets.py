@@ -59,12 +59,15 @@ def test_the_usual_key_is_not_sent_to_a_host_that_only_a_file_names(harness, ser
             assert "api_key_env=NAME or api_key_file=FILE" in " ".join(found.out.split())
 
 
-@pytest.mark.parametrize(("content", "said"), [
-    (None, "No such file"),
-    (b" \n", "an empty file"),
-    (b"correct-horse battery-staple", "several words"),
-    (b"\xff\xfe", "not a text file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "No such file"),
+        (b" \n", "an empty file"),
+        (b"correct-horse battery-staple", "several words"),
+        (b"\xff\xfe", "not a text file"),
+    ],
+)
 def test_a_file_without_a_key_is_reported_and_not_repeated(harness, serve, content, said):
     server = serve(harness)
     if content is not None:

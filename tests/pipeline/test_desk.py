@@ -93,32 +93,36 @@ def test_a_judge_stands_in_the_components_with_its_model(made):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "changed"), [
-    ({"seed": 8}, "both"),
-    ({"structured": True}, "both"),
-    ({"fresh": True}, "both"),
-    ({"options": Options(window=4)}, "ask"),
-    ({"options": Options(weight=2e-05)}, "ask"),
-    ({"prompts": {"ask.candidate": "say it \n\n"}}, "ask"),
-    ({"prompts": {"weigh.judge": "wrong?"}}, "weigh"),
-    ({"candidate": Identity(kind="fake", name="small", details={"revision": "b"})}, "ask"),
-    ({"judge": Identity(kind="fake", name="huge")}, "weigh"),
-    ({"judge_version": 3}, "weigh"),
-    ({"roles": {"candidate": RoleSpec(sampling={"temperature": 0.5})}}, "ask"),
-    ({"roles": {"judge": RoleSpec(sampling={"max_tokens": 5})}}, "weigh"),
-    ({"samplings": {"weigh": {"judge": {"stop": ["\n"]}}}}, "weigh"),
-    ({"sampling": {"temperature": 0.5}}, "ask"),
-    ({"run_id": "tuesday"}, "weigh"),  # the judge has no revision
-    ({"stages": (replace(ASK, version=5), WEIGH)}, "ask"),
-    ({"options": Options(shown=False)}, "none"),
-    ({"prompts": {"other.candidate": "still unused"}}, "none"),
-    ({"name": "another"}, "none"),
-    ({"task_version": 2}, "none"),
-    ({"benchmark_version": 10}, "none"),
-    ({"description": "said better", "tags": ("x",)}, "none"),
-    ({"label": "what tables call it"}, "none"),
-    ({"samplings": {"ask": {"judge": {"max_tokens": 5}}}}, "none"),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        ({"seed": 8}, "both"),
+        ({"structured": True}, "both"),
+        ({"fresh": True}, "both"),
+        ({"options": Options(window=4)}, "ask"),
+        ({"options": Options(weight=2e-05)}, "ask"),
+        ({"prompts": {"ask.candidate": "say it \n\n"}}, "ask"),
+        ({"prompts": {"weigh.judge": "wrong?"}}, "weigh"),
+        ({"candidate": Identity(kind="fake", name="small", details={"revision": "b"})}, "ask"),
+        ({"judge": Identity(kind="fake", name="huge")}, "weigh"),
+        ({"judge_version": 3}, "weigh"),
+        ({"roles": {"candidate": RoleSpec(sampling={"temperature": 0.5})}}, "ask"),
+        ({"roles": {"judge": RoleSpec(sampling={"max_tokens": 5})}}, "weigh"),
+        ({"samplings": {"weigh": {"judge": {"stop": ["\n"]}}}}, "weigh"),
+        ({"sampling": {"temperature": 0.5}}, "ask"),
+        ({"run_id": "tuesday"}, "weigh"),  # the judge has no revision
+        ({"stages": (replace(ASK, version=5), WEIGH)}, "ask"),
+        ({"options": Options(shown=False)}, "none"),
+        ({"prompts": {"other.candidate": "still unused"}}, "none"),
+        ({"name": "another"}, "none"),
+        ({"task_version": 2}, "none"),
+        ({"benchmark_version": 10}, "none"),
+        ({"description": "said better", "tags": ("x",)}, "none"),
+        ({"label": "what tables call it"}, "none"),
+        ({"samplings": {"ask": {"judge": {"max_tokens": 5}}}}, "none"),
+    ],
+    ids=str,
+)
 def test_what_enters_the_key_of_a_stage_and_what_does_not(made, change, changed):
     before, after = made(), made(**change)
     keys = [old.key != new.key for old, new in zip(before, after, strict=True)]
@@ -127,17 +131,21 @@ def test_what_enters_the_key_of_a_stage_and_what_does_not(made, change, changed)
     }[changed]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "shared"), [
-    ({"seed": 8}, True),
-    ({"structured": True}, True),
-    ({"options": Options(window=4)}, True),
-    ({"prompts": {"ask.candidate": "say it twice"}}, False),
-    ({"candidate": Identity(kind="fake", name="huge")}, False),
-    ({"sampling": {"temperature": 0.5}}, False),
-    ({"fresh": True}, False),
-    ({"stages": (replace(ASK, version=5), WEIGH)}, False),
-    ({"stages": (replace(ASK, name="beg", prompts=("ask",)), WEIGH)}, False),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "shared"),
+    [
+        ({"seed": 8}, True),
+        ({"structured": True}, True),
+        ({"options": Options(window=4)}, True),
+        ({"prompts": {"ask.candidate": "say it twice"}}, False),
+        ({"candidate": Identity(kind="fake", name="huge")}, False),
+        ({"sampling": {"temperature": 0.5}}, False),
+        ({"fresh": True}, False),
+        ({"stages": (replace(ASK, version=5), WEIGH)}, False),
+        ({"stages": (replace(ASK, name="beg", prompts=("ask",)), WEIGH)}, False),
+    ],
+    ids=str,
+)
 def test_memos_depend_on_who_is_asked_what_and_not_on_options(made, change, shared):
     assert (made()[0].memo_key == made(**change)[0].memo_key) == shared
 
@@ -160,14 +168,17 @@ def test_sampling_comes_from_role_then_stage_then_for_the_candidate_from_the_com
     assert weigh.sampling("judge", model) == Sampling(temperature=0.2)
 
 
-@pytest.mark.parametrize(("given", "found", "expected", "hint"), [
-    ({"temprature": 0.5}, "temprature",
-     "one of temperature, max_tokens, top_p, top_k, presence_penalty, stop, reasoning_tokens",
-     "did you mean 'temperature'?"),
-    ({"temperature": "hot"}, 'temperature="hot"', "a number", None),
-    ({"max_tokens": 1.5}, "max_tokens=1.5", "a whole number", None),
-    ({"top_p": 10**400}, f"top_p=1{'0' * 79}…", "Number out of range", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "found", "expected", "hint"),
+    [
+        ({"temprature": 0.5}, "temprature",
+         "one of temperature, max_tokens, top_p, top_k, presence_penalty, stop, reasoning_tokens",
+         "did you mean 'temperature'?"),
+        ({"temperature": "hot"}, 'temperature="hot"', "a number", None),
+        ({"max_tokens": 1.5}, "max_tokens=1.5", "a whole number", None),
+        ({"top_p": 10**400}, f"top_p=1{'0' * 79}…", "Number out of range", None),
+    ],
+)  # fmt: skip
 def test_a_wrong_sampling_is_the_commands_fault_or_the_tasks(made, given, found, expected, hint):
     with pytest.raises(UsageError, match="role 'candidate' in stage 'ask' of") as caught:
         made(sampling=given)
@@ -193,10 +204,14 @@ async def retried(house, model, prompt=PLAIN):
     return second[len(first) :]
 
 
-@pytest.mark.parametrize(("answer", "shown"), [
-    ("no idea", "no idea"),
-    ("a" * 1000 + "b" * 1_000_000 + "c" * 1000, "a" * 1000 + "\n…\n" + "c" * 1000),
-], ids=["short", "long"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("no idea", "no idea"),
+        ("a" * 1000 + "b" * 1_000_000 + "c" * 1000, "a" * 1000 + "\n…\n" + "c" * 1000),
+    ],
+    ids=["short", "long"],
+)
 async def test_a_correction_shows_the_answer_and_why_it_cannot_be_used(
     house, scripted, answer, shown
 ):

@@ -57,11 +57,14 @@ def test_an_embedder_of_another_plugin_has_the_timeouts_of_who_asks_and_is_close
 
 
 @pytest.mark.usefixtures("plugin")
-@pytest.mark.parametrize(("spec", "said"), [
-    ("none", "returned no embedder"),
-    ("broken", "'broken' cannot be made"),
-    ("hasing", "did you mean 'hashing'?"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("none", "returned no embedder"),
+        ("broken", "'broken' cannot be made"),
+        ("hasing", "did you mean 'hashing'?"),
+    ],
+)
 def test_a_kind_that_makes_none_is_the_plugins_fault(spec, said):
     with pytest.raises(PluginError, match=said):
         named_embedder(spec)

@@ -232,10 +232,14 @@ async def test_a_reply_that_no_file_can_hold_never_ends_the_run(house, scripted,
     assert isinstance(got["b"], Broken)
 
 
-@pytest.mark.parametrize(("raised", "kind", "told"), [
-    (OSError("no such device"), ModelError, "OSError: no such device"),
-    (UsageError("the environment holds no KEY"), UsageError, "the environment holds no KEY"),
-], ids=["OSError", "UsageError"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("raised", "kind", "told"),
+    [
+        (OSError("no such device"), ModelError, "OSError: no such device"),
+        (UsageError("the environment holds no KEY"), UsageError, "the environment holds no KEY"),
+    ],
+    ids=["OSError", "UsageError"],
+)
 async def test_a_model_that_cannot_be_opened_ends_the_run(house, scripted, raised, kind, told):
     class Shut(scripted):
         async def open(self):

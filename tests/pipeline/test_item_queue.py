@@ -163,14 +163,19 @@ def watch(total, failures, **limits):
 LATE, UNREAD = CallFailed("timeout"), Unreadable("no_json")
 
 
-@pytest.mark.parametrize(("total", "failures", "limits", "too_many"), [
-    (1, [LATE], {"calls": 0.0}, False),  # one bad item never is
-    (20, [LATE] * 2, {"calls": 0.1}, False),  # the limit itself is allowed
-    (20, [LATE] * 3, {"calls": 0.1}, True),
-    # Families are counted apart.
-    (20, [LATE] * 2 + [UNREAD] * 2 + [Broken("KeyError")],
-     {"calls": 0.1, "parsing": 0.1, "errors": 0.0}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("total", "failures", "limits", "too_many"),
+    [
+        (1, [LATE], {"calls": 0.0}, False),  # one bad item never is
+        (20, [LATE] * 2, {"calls": 0.1}, False),  # the limit itself is allowed
+        (20, [LATE] * 3, {"calls": 0.1}, True),
+        # Families are counted apart.
+        (
+            20, [LATE] * 2 + [UNREAD] * 2 + [Broken("KeyError")],
+            {"calls": 0.1, "parsing": 0.1, "errors": 0.0}, False,
+        ),
+    ],
+)  # fmt: skip
 def test_more_failures_than_the_limit_are_too_many(total, failures, limits, too_many):
     assert watch(total, failures, **limits).too_many() is too_many
 

@@ -49,10 +49,13 @@ async def test_findings_come_in_the_order_of_the_looks():
 NO_COLUMN = DataError("no column", where="a.csv", found="b, c", expected="a", hint="add it")
 
 
-@pytest.mark.parametrize(("error", "expected"), [
-    (NO_COLUMN, bad("x", "a.csv: no column; found b, c; expected a", "add it")),
-    (ZeroDivisionError("by 0"), bad("x", "the look failed: ZeroDivisionError: by 0")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (NO_COLUMN, bad("x", "a.csv: no column; found b, c; expected a", "add it")),
+        (ZeroDivisionError("by 0"), bad("x", "the look failed: ZeroDivisionError: by 0")),
+    ],
+)
 async def test_an_error_is_a_finding_with_all_that_it_says(error, expected):
     async def find():
         raise error
@@ -144,16 +147,19 @@ START = "start the server, or check the address that the model uses"
 FAILED = "no list; a small question failed"
 
 
-@pytest.mark.parametrize(("reply", "expected"), [
-    (None, [good("judge", f"{NAME}: no list; {ANSWERS}")]),
-    (THINKS, [good("judge", f"{NAME}: no list; {ANSWERS}")]),
-    (WRONG_KEY, [bad("judge", f"{NAME}: {FAILED}: auth: HTTP 401", CHECK_KEY)]),
-    (DOWN, [bad("judge", f"{NAME}: {FAILED}: connection: refused", START)]),
-    (BUSY, [doubtful("judge", f"{NAME}: {what}") for what in (
-        "no list", "a small question failed: server_error: HTTP 503")]),
-    (ODD, [doubtful("judge", f"{NAME}: {what}") for what in (
-        "no list", "a small question failed: bad_request: HTTP 400: no temperature")]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (None, [good("judge", f"{NAME}: no list; {ANSWERS}")]),
+        (THINKS, [good("judge", f"{NAME}: no list; {ANSWERS}")]),
+        (WRONG_KEY, [bad("judge", f"{NAME}: {FAILED}: auth: HTTP 401", CHECK_KEY)]),
+        (DOWN, [bad("judge", f"{NAME}: {FAILED}: connection: refused", START)]),
+        (BUSY, [doubtful("judge", f"{NAME}: {what}") for what in (
+            "no list", "a small question failed: server_error: HTTP 503")]),
+        (ODD, [doubtful("judge", f"{NAME}: {what}") for what in (
+            "no list", "a small question failed: bad_request: HTTP 400: no temperature")]),
+    ],
+)  # fmt: skip
 async def test_one_small_question_settles_a_doubt(reply, expected):
     model = Asked(doubtful("server", "no list"), reply=reply)
     assert await findings_about([player(model)]) == expected
@@ -286,13 +292,16 @@ ANOTHER = "--output_path DIR names another folder"
 FREE = f"free some space, or {ANOTHER}"
 
 
-@pytest.mark.parametrize(("gib", "kind", "told"), [
-    (12.34, "ext4", good("runs", "PATH; 12.3 GiB free")),
-    (100, "nfs4", good("runs", "PATH; 100.0 GiB free; on nfs4, over the network")),
-    (0.5, "ext4", doubtful("runs", "PATH; 0.5 GiB free", FREE)),
-    (0.04, "ext4", doubtful("runs", "PATH; 0.0 GiB free", FREE)),
-    (0, "ext4", bad("runs", "PATH; 0.0 GiB free", FREE)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gib", "kind", "told"),
+    [
+        (12.34, "ext4", good("runs", "PATH; 12.3 GiB free")),
+        (100, "nfs4", good("runs", "PATH; 100.0 GiB free; on nfs4, over the network")),
+        (0.5, "ext4", doubtful("runs", "PATH; 0.5 GiB free", FREE)),
+        (0.04, "ext4", doubtful("runs", "PATH; 0.0 GiB free", FREE)),
+        (0, "ext4", bad("runs", "PATH; 0.0 GiB free", FREE)),
+    ],
+)
 def test_a_folder_that_will_be_made_is_told_with_its_space(monkeypatch, tmp_path, gib, kind, told):
     free = int(gib * 1024**3)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
@@ -319,19 +328,22 @@ def test_a_folder_that_cannot_be_made_or_written(monkeypatch, tmp_path):
     assert found == bad("runs", f"{tmp_path} cannot be written: Permission denied", ANOTHER)
 
 
-@pytest.mark.parametrize(("reply", "thinks"), [
-    (Reply(text="391"), False),
-    (Reply(text="<think>\n17 times 23\n</think>\n\n391"), True),
-    (Reply(text="17 times 23\n</think>\n\n391"), True),
-    (Reply(text="391", reasoning="17 times 23"), True),
-    (
-        Reply(
-            text="391", usage=Usage(prompt_tokens=9, completion_tokens=80, reasoning_tokens=77)
+@pytest.mark.parametrize(
+    ("reply", "thinks"),
+    [
+        (Reply(text="391"), False),
+        (Reply(text="<think>\n17 times 23\n</think>\n\n391"), True),
+        (Reply(text="17 times 23\n</think>\n\n391"), True),
+        (Reply(text="391", reasoning="17 times 23"), True),
+        (
+            Reply(
+                text="391", usage=Usage(prompt_tokens=9, completion_tokens=80, reasoning_tokens=77)
+            ),
+            True,
         ),
-        True,
-    ),
-    (Reply(text="", finish="length"), True),
-    (Reply(text="Okay, so the user wants 17 times 23. Wait", finish="length"), True),
-])  # fmt: skip
+        (Reply(text="", finish="length"), True),
+        (Reply(text="Okay, so the user wants 17 times 23. Wait", finish="length"), True),
+    ],
+)
 def test_a_number_is_no_thinking_and_a_reply_that_was_cut_is(reply, thinks):
     assert shows_thinking(reply) is thinks

@@ -35,15 +35,19 @@ def test_tasks_come_ready_with_all_they_need():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "reasons"), [
-    ({}, ("bundled sample data",)),
-    ({"limit": 5}, ("bundled sample data", "--limit 5")),
-    ({"changes": {"window": 5}}, ("bundled sample data", "changed by --set: window=5")),
-    ({"changes": {"window": 20}}, ("bundled sample data",)),
-    ({"changes": {"interval.draws": 2000}}, ("bundled sample data",)),
-    ({"sampling": {"temperature": 1.0}}, ("bundled sample data", "changed by --gen_kwargs")),
-    ({"allow_self_judging": True}, ("bundled sample data", "the candidate may judge itself")),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reasons"),
+    [
+        ({}, ("bundled sample data",)),
+        ({"limit": 5}, ("bundled sample data", "--limit 5")),
+        ({"changes": {"window": 5}}, ("bundled sample data", "changed by --set: window=5")),
+        ({"changes": {"window": 20}}, ("bundled sample data",)),
+        ({"changes": {"interval.draws": 2000}}, ("bundled sample data",)),
+        ({"sampling": {"temperature": 1.0}}, ("bundled sample data", "changed by --gen_kwargs")),
+        ({"allow_self_judging": True}, ("bundled sample data", "the candidate may judge itself")),
+    ],
+    ids=str,
+)
 def test_why_scores_must_not_stand_beside_published_ones(given, reasons):
     (task,) = prepared(**given).tasks
     assert task.not_comparable_because == (*reasons, "judged by rule: lexical")
@@ -230,16 +234,20 @@ def wrote(folder: Path, *names: str) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize(("data", "places"), [
-    (None, [None, None, None]),
-    ("sample", ["sample", "sample", "sample"]),
-    ({"easy": "x"}, ["x", "x", None]),
-    ({"all": "x", "*": "z"}, ["x", "x", "x"]),
-    ({"all": "x", "easy": "y", "easy_b": "z"}, ["y", "z", "x"]),
-    ({"easy_*": "x", "*": "y"}, ["x", "x", "y"]),
-    ({"*_a": "x", "easy": "y"}, ["y", "y", "x"]),
-    ({"[eh]*_a": "x", "easy_a": "y"}, ["y", None, "x"]),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "places"),
+    [
+        (None, [None, None, None]),
+        ("sample", ["sample", "sample", "sample"]),
+        ({"easy": "x"}, ["x", "x", None]),
+        ({"all": "x", "*": "z"}, ["x", "x", "x"]),
+        ({"all": "x", "easy": "y", "easy_b": "z"}, ["y", "z", "x"]),
+        ({"easy_*": "x", "*": "y"}, ["x", "x", "y"]),
+        ({"*_a": "x", "easy": "y"}, ["y", "y", "x"]),
+        ({"[eh]*_a": "x", "easy_a": "y"}, ["y", None, "x"]),
+    ],
+    ids=str,
+)
 def test_a_place_is_for_a_task_a_group_or_a_glob(data, places):
     assert list(places_of(data, TASKS, [ALL, EASY]).of.values()) == places
 
@@ -315,14 +323,21 @@ def test_a_folder_inside_is_not_read_for_what_a_glob_finds_in_it(tmp_path):
 OPTIONAL = DataSpec(tables={"clicks": TableSpec(required=False)})
 
 
-@pytest.mark.parametrize(("files", "below", "task", "hint"), [
-    (("one/clicks.csv", "two/clicks.csv"), "", "seen",
-     "such files are in DIR/one, DIR/two: give one of them"),
-    (("clicks.csv", "deep/notes.txt"), "/deep", "seen",
-     "such files are in the folder above, DIR: give that folder"),
-    # A similar name is no reason to read the hub.
-    (("clicks.csv", "rating.csv"), "", "rated", "'rating.csv' is the nearest name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "below", "task", "hint"),
+    [
+        (
+            ("one/clicks.csv", "two/clicks.csv"), "", "seen",
+            "such files are in DIR/one, DIR/two: give one of them",
+        ),
+        (
+            ("clicks.csv", "deep/notes.txt"), "/deep", "seen",
+            "such files are in the folder above, DIR: give that folder",
+        ),
+        # A similar name is no reason to read the hub.
+        (("clicks.csv", "rating.csv"), "", "rated", "'rating.csv' is the nearest name"),
+    ],
+)  # fmt: skip
 def test_what_may_be_meant_is_named(tmp_path, files, below, task, hint):
     here = wrote(tmp_path, *files)
     with pytest.raises(DataError) as caught:

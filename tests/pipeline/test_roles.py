@@ -23,14 +23,17 @@ from harness.pipeline.settings import (
 )
 
 
-@pytest.mark.parametrize(("text", "kind", "args"), [
-    ("lexical", "lexical", {}),
-    ("openai:gpt-4o", "openai", {"model": "gpt-4o"}),
-    ("openai:judge", "openai", {"model": "judge"}),
-    ("openai:model=a,base_url=http://h:1/v1", "openai", {"model": "a", "base_url": "http://h:1/v1"}),
-    ("openai:org/a-b,revision=3", "openai", {"model": "org/a-b", "revision": "3"}),
-    ("vllm:pretrained=/a/b,stop=x,y", "vllm", {"pretrained": "/a/b", "stop": "x,y"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "kind", "args"),
+    [
+        ("lexical", "lexical", {}),
+        ("openai:gpt-4o", "openai", {"model": "gpt-4o"}),
+        ("openai:judge", "openai", {"model": "judge"}),
+        ("openai:model=a,base_url=http://h:1/v1", "openai", {"model": "a", "base_url": "http://h:1/v1"}),
+        ("openai:org/a-b,revision=3", "openai", {"model": "org/a-b", "revision": "3"}),
+        ("vllm:pretrained=/a/b,stop=x,y", "vllm", {"pretrained": "/a/b", "stop": "x,y"}),
+    ],
+)  # fmt: skip
 def test_specs(text, kind, args):
     assert parse_spec(text) == Spec(kind=kind, args=args, rest=text.partition(":")[2])
 
@@ -157,10 +160,13 @@ def test_a_model_knows_whether_its_concurrency_was_asked_for(own, changes, limit
     assert bound["writer"].model.limited is limited
 
 
-@pytest.mark.parametrize("spec", [
-    "fake:model=m,base_url=http://evil/v1,api_key_file=~/.cache/huggingface/token",
-    "panel:fake:m+fake:model=n,python = /tmp/evil",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "fake:model=m,base_url=http://evil/v1,api_key_file=~/.cache/huggingface/token",
+        "panel:fake:m+fake:model=n,python = /tmp/evil",
+    ],
+)
 def test_a_task_s_own_default_names_no_file_that_is_sent_or_run(spec):
     with pytest.raises(TaskError, match="may not name a file of this machine"):
         bind(settings(), task(judge=RoleSpec(default=spec)))
@@ -198,18 +204,23 @@ def test_a_task_that_speaks_of_a_role_that_there_is_not_is_told_those_there_are(
     assert (caught.value.found, caught.value.expected) == ("reader", "candidate, judge")
 
 
-@pytest.mark.parametrize(("roles", "default", "reasons"), [
-    ({}, "other:big", []),
-    ({"judge": "other:big"}, "other:big", []),
-    ({"judge": "fake:model=/weights/BIG"}, "org/big", []),
-    ({"judge": "other:bigger"}, "org/big", ["judged by other:bigger, not by org/big"]),
-    ({"judge": "words"}, "org/big", []),
-    ({"judge": "other:big"}, "other", []),
-    ({"judge": "other:big"}, "fake", ["judged by other:big, not by fake"]),
-    ({"judge": "all:other:big+fake:b"}, "org/big",
-     ["judged by all:other:big+fake:b, not by org/big"]),
-    ({"judge": "other:big"}, None, []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("roles", "default", "reasons"),
+    [
+        ({}, "other:big", []),
+        ({"judge": "other:big"}, "other:big", []),
+        ({"judge": "fake:model=/weights/BIG"}, "org/big", []),
+        ({"judge": "other:bigger"}, "org/big", ["judged by other:bigger, not by org/big"]),
+        ({"judge": "words"}, "org/big", []),
+        ({"judge": "other:big"}, "other", []),
+        ({"judge": "other:big"}, "fake", ["judged by other:big, not by fake"]),
+        (
+            {"judge": "all:other:big+fake:b"}, "org/big",
+            ["judged by all:other:big+fake:b, not by org/big"],
+        ),
+        ({"judge": "other:big"}, None, []),
+    ],
+)  # fmt: skip
 def test_another_judge_than_the_task_s_is_named(roles, default, reasons):
     with_default = task(judge=RoleSpec(default=default))
     bound = bind(settings(roles=roles), with_default)
@@ -229,15 +240,18 @@ def test_roles_that_share_a_default_are_named_once_and_models_by_their_role():
         assert other_players(bound, wanted, roles) == (reason,)
 
 
-@pytest.mark.parametrize(("roles", "says"), [
-    ({"judge": "llm"}, "needs a model"),
-    ({"judge": "word"}, "one of llm, words, all, fake, other\n.*did you mean 'words'"),
-    ({"judge": "all:other:a+wrods"}, "did you mean 'words'"),
-    ({"judge": "all:other:a+other:a,concurrency=3"}, "twice\n.*other:a and other:a"),
-    ({"judge": "all:other:a+all:other:b"}, "a panel as a member"),
-    ({"judge": "all:other:a+fake:small"}, "would judge itself in task t\n.*fake:small"),
-    ({"judge": "words", "candidate": "other:big"}, "the candidate is given by --model"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("roles", "says"),
+    [
+        ({"judge": "llm"}, "needs a model"),
+        ({"judge": "word"}, "one of llm, words, all, fake, other\n.*did you mean 'words'"),
+        ({"judge": "all:other:a+wrods"}, "did you mean 'words'"),
+        ({"judge": "all:other:a+other:a,concurrency=3"}, "twice\n.*other:a and other:a"),
+        ({"judge": "all:other:a+all:other:b"}, "a panel as a member"),
+        ({"judge": "all:other:a+fake:small"}, "would judge itself in task t\n.*fake:small"),
+        ({"judge": "words", "candidate": "other:big"}, "the candidate is given by --model"),
+    ],
+)
 def test_what_cannot_be_bound_is_refused(roles, says):
     with pytest.raises(UsageError) as caught:
         bind(settings(roles=roles))
@@ -271,12 +285,15 @@ def error_of(wanted, role="judge", **roles):
 ANOTHER = "--judge SPEC binds another model to this role"
 
 
-@pytest.mark.parametrize(("role", "roles", "where", "hint"), [
-    ("judge", {"judge": "fake:big"}, "--judge", None),
-    ("verifier", {"judge": "fake:big"}, "--judge", None),
-    ("verifier", {"judge": "words", "verifier": "fake:big"}, "--role verifier", None),
-    ("judge", {}, "role judge, as fake, the default of t", ANOTHER),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("role", "roles", "where", "hint"),
+    [
+        ("judge", {"judge": "fake:big"}, "--judge", None),
+        ("verifier", {"judge": "fake:big"}, "--judge", None),
+        ("verifier", {"judge": "words", "verifier": "fake:big"}, "--role verifier", None),
+        ("judge", {}, "role judge, as fake, the default of t", ANOTHER),
+    ],
+)
 def test_an_argument_that_is_wrong_is_found_where_it_was_given(role, roles, where, hint):
     wanted = task(judge=RoleSpec(default="fake:big=1"), verifier=RoleSpec(same_as="judge"))
     error = error_of(wanted, role, **roles)
@@ -383,11 +400,17 @@ def test_the_candidates_arguments_open_an_engine_whatever_the_other_role_is_call
     assert bound["annotator"].model is bound["candidate"].model
 
 
-@pytest.mark.parametrize(("found", "candidate", "expected"), [
-    ("tensor_parallel_size=2", {"tensor_parallel_size": "4"},
-     "tensor_parallel_size=4, as for candidate, or no tensor_parallel_size="),
-    ("max_model_len=9", {}, "no max_model_len=, or max_model_len=9 for candidate as well"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("found", "candidate", "expected"),
+    [
+        (
+            "tensor_parallel_size=2",
+            {"tensor_parallel_size": "4"},
+            "tensor_parallel_size=4, as for candidate, or no tensor_parallel_size=",
+        ),
+        ("max_model_len=9", {}, "no max_model_len=, or max_model_len=9 for candidate as well"),
+    ],
+)
 def test_a_role_may_not_open_an_engine_otherwise_than_the_one_it_shares_it_with(
     found, candidate, expected
 ):
@@ -442,41 +465,53 @@ def test_a_panel_is_of_the_judges_behind_it_each_with_its_own_arguments():
     }
 
 
-@pytest.mark.parametrize(("text", "parts"), [
-    ("openai:a+openai:b", ("openai:a", "openai:b")),
-    ("openai:command-r++openai:b,x=1,y=2", ("openai:command-r+", "openai:b,x=1,y=2")),
-    ("openai:one\\+two+words", ("openai:one+two", "words")),
-    ("openai:a+7b", ("openai:a+7b",)),
-    ("", ()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("openai:a+openai:b", ("openai:a", "openai:b")),
+        ("openai:command-r++openai:b,x=1,y=2", ("openai:command-r+", "openai:b,x=1,y=2")),
+        ("openai:one\\+two+words", ("openai:one+two", "words")),
+        ("openai:a+7b", ("openai:a+7b",)),
+        ("", ()),
+    ],
+)
 def test_members_are_parted_by_a_plus_before_a_letter(text, parts):
     assert split_members(text) == parts
 
 
-@pytest.mark.parametrize(("text", "label"), [
-    ("openai:m", "m"),
-    ("openai:model=m,label=ckpt-a,revision=r", "ckpt-a"),
-    ("openai:model=org/m,revision=r1", "org/m@r1"),
-    ("vllm:pretrained=org/m,revision=0123456789abcdef0123456789abcdef01234567", "org/m@0123456"),
-    ("vllm:pretrained=/ckpts/run7/step-1000", "step-1000"),
-    ("vllm:pretrained=./step-1000/", "step-1000"),
-    ("vllm:pretrained=org/model", "org/model"),
-    ("baseline", "baseline"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("openai:m", "m"),
+        ("openai:model=m,label=ckpt-a,revision=r", "ckpt-a"),
+        ("openai:model=org/m,revision=r1", "org/m@r1"),
+        (
+            "vllm:pretrained=org/m,revision=0123456789abcdef0123456789abcdef01234567",
+            "org/m@0123456",
+        ),
+        ("vllm:pretrained=/ckpts/run7/step-1000", "step-1000"),
+        ("vllm:pretrained=./step-1000/", "step-1000"),
+        ("vllm:pretrained=org/model", "org/model"),
+        ("baseline", "baseline"),
+    ],
+)
 def test_a_model_is_shown_by_label_or_by_name_and_revision(text, label):
     spec = parse_spec(text)
     assert spec.shown == label
     assert "label" not in spec.args
 
 
-@pytest.mark.parametrize(("text", "without"), [
-    ("openai:model=m", "openai:model=m"),
-    ("openai:model=m,label=a", "openai:model=m"),
-    ("openai:label=a,model=m", "openai:model=m"),
-    ("lexical:label=a", "lexical"),
-    ("panel:openai:a,label=x+openai:label=y,model=b", "panel:openai:a+openai:model=b"),
-    ("openai:model=m,base_url=http://h/?label=a", "openai:model=m,base_url=http://h/?label=a"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("openai:model=m", "openai:model=m"),
+        ("openai:model=m,label=a", "openai:model=m"),
+        ("openai:label=a,model=m", "openai:model=m"),
+        ("lexical:label=a", "lexical"),
+        ("panel:openai:a,label=x+openai:label=y,model=b", "panel:openai:a+openai:model=b"),
+        ("openai:model=m,base_url=http://h/?label=a", "openai:model=m,base_url=http://h/?label=a"),
+    ],
+)
 def test_a_label_is_no_part_of_what_was_asked(text, without):
     assert without_labels(text) == without
 

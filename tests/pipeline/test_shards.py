@@ -78,15 +78,18 @@ def collector(stores):
     return Collector(own=own, store=store)
 
 
-@pytest.mark.parametrize(("items", "workers", "width", "rounds", "size"), [
-    (1, 4, 100, False, 1),
-    (200, 1, 96, False, 48),  # two in hand fill the lanes
-    (20, 2, 96, False, 5),  # and no worker has more than its half
-    (1_000, 2, 96, False, 63),  # eight a worker
-    (5_000_000, 2, 96, False, LARGEST),
-    (101, 2, 96, True, 51),
-    (5_000_000, 2, 96, True, 100_000),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("items", "workers", "width", "rounds", "size"),
+    [
+        (1, 4, 100, False, 1),
+        (200, 1, 96, False, 48),  # two in hand fill the lanes
+        (20, 2, 96, False, 5),  # and no worker has more than its half
+        (1_000, 2, 96, False, 63),  # eight a worker
+        (5_000_000, 2, 96, False, LARGEST),
+        (101, 2, 96, True, 51),
+        (5_000_000, 2, 96, True, 100_000),
+    ],
+)
 def test_the_size_of_a_shard(items, workers, width, rounds, size):
     assert shard_size(items, workers, width=width, rounds=rounds) == size
 

@@ -57,18 +57,24 @@ def test_the_newest_run_that_is_done_is_taken(tmp_path):
     assert found(tmp_path, {"roles": UNPINNED}) is None
 
 
-@pytest.mark.parametrize("other", [
-    {"status": "running"}, {"delivered": False}, {"name": "other"}, {"run_key": "k"},
-    {"tags": {"model": "m"}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"status": "running"}, {"delivered": False}, {"name": "other"}, {"run_key": "k"},
+        {"tags": {"model": "m"}},
+    ],
+)  # fmt: skip
 def test_a_run_is_another_or_not_done_in_one_respect(tmp_path, other):
     assert found(tmp_path, other) is None
 
 
-@pytest.mark.parametrize(("roles", "hours", "taken"), [
-    (PINNED, 1_000, True), (BY_RULE, 1_000, True), (UNPINNED, 19, True), (UNPINNED, 21, False),
-    (PANEL, 21, False), (PANEL, 19, True), ({**PINNED, **PANEL}, 21, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("roles", "hours", "taken"),
+    [
+        (PINNED, 1_000, True), (BY_RULE, 1_000, True), (UNPINNED, 19, True), (UNPINNED, 21, False),
+        (PANEL, 21, False), (PANEL, 19, True), ({**PINNED, **PANEL}, 21, False),
+    ],
+)  # fmt: skip
 def test_a_name_without_a_revision_means_the_same_weights_for_twenty_hours(
     tmp_path, roles, hours, taken
 ):

@@ -61,11 +61,15 @@ def changed(order: bytes, **changes) -> bytes:
     return msgspec.msgpack.encode({**values, **changes})
 
 
-@pytest.mark.parametrize("given", [
-    {"num_repeats": 2, "changes": {"window": 5}, "sampling": {"temperature": 0.3}},
-    {"tasks": "perrec_easy_pairwise", "store": "calls.sqlite", "include_path": ()},
-    {"prices": {"openai:m": {"input": 1e-05, "output": 2.5}}, "patience": {"attempts": 3}},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"num_repeats": 2, "changes": {"window": 5}, "sampling": {"temperature": 0.3}},
+        {"tasks": "perrec_easy_pairwise", "store": "calls.sqlite", "include_path": ()},
+        {"prices": {"openai:m": {"input": 1e-05, "output": 2.5}}, "patience": {"attempts": 3}},
+    ],
+    ids=str,
+)
 def test_a_worker_makes_the_contexts_of_the_command_without_data(given, folder, monkeypatch):
     order, contexts = ordered(**given)
     monkeypatch.setattr(preparation, "open_dataset", None)
@@ -173,14 +177,20 @@ def model(hosts=None, **given):
     return load_plugins().model("openai").factory(ModelSettings(args=args, given_hosts=hosts))
 
 
-@pytest.mark.parametrize(("given", "hosts", "variables"), [
-    ({}, None, {"OPENAI_API_KEY", *EVERYWHERE}),
-    ({"api_key_env": "MINE"}, None, {"MINE", *EVERYWHERE}),
-    ({"api_key_file": "key"}, None, EVERYWHERE),
-    ({"base_url": "http://of.a.task/v1"}, frozenset(), {"OPENAI_BASE_URL"}),
-    ({"base_url": "http://of.a.task/v1", "api_key_env": "MINE"}, frozenset(),
-     {"MINE", "OPENAI_BASE_URL"}),
-], ids=["own variables", "key's variable", "key's file", "address of a task", "both"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "hosts", "variables"),
+    [
+        ({}, None, {"OPENAI_API_KEY", *EVERYWHERE}),
+        ({"api_key_env": "MINE"}, None, {"MINE", *EVERYWHERE}),
+        ({"api_key_file": "key"}, None, EVERYWHERE),
+        ({"base_url": "http://of.a.task/v1"}, frozenset(), {"OPENAI_BASE_URL"}),
+        (
+            {"base_url": "http://of.a.task/v1", "api_key_env": "MINE"}, frozenset(),
+            {"MINE", "OPENAI_BASE_URL"},
+        ),
+    ],
+    ids=["own variables", "key's variable", "key's file", "address of a task", "both"],
+)  # fmt: skip
 def test_a_model_names_what_its_requests_are_made_of(given, hosts, variables):
     assert set(model(hosts=hosts, **given).variables) == variables
 

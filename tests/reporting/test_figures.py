@@ -164,11 +164,14 @@ def inside(box, other, radius=0.0):
 CORNERS = {"x": (0.0, 1.0, 0.0, 1.0), "y": (0.0, 0.0, 1.0, 1.0)}
 
 
-@pytest.mark.parametrize(("mark", "x", "y"), [
-    (Points(label="a", **CORNERS), UNIT, UNIT),
-    (Points(label="a", **CORNERS, sizes=(1.0,) * 4), PLAIN, UNIT),
-    (Line(label="a", **CORNERS), UNIT, Axis(label="upside down", low=1, high=0)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mark", "x", "y"),
+    [
+        (Points(label="a", **CORNERS), UNIT, UNIT),
+        (Points(label="a", **CORNERS, sizes=(1.0,) * 4), PLAIN, UNIT),
+        (Line(label="a", **CORNERS), UNIT, Axis(label="upside down", low=1, high=0)),
+    ],
+)
 def test_marks_at_the_limits_are_drawn_whole(mark, x, y):
     from matplotlib.transforms import Bbox
 
@@ -242,21 +245,27 @@ def one(label, *, names=()):
     return Points(label=label, x=(0,), y=(0,), names=names)
 
 
-@pytest.mark.parametrize(("marks", "told"), [
-    ([one("a")], []),
-    ([one("a"), one("b")], ["a", "b"]),
-    ([one("a", names=("a",)), one("b")], ["b"]),
-    ([one("a"), Rule(label="limit", at=1)], []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("marks", "told"),
+    [
+        ([one("a")], []),
+        ([one("a"), one("b")], ["a", "b"]),
+        ([one("a", names=("a",)), one("b")], ["b"]),
+        ([one("a"), Rule(label="limit", at=1)], []),
+    ],
+)
 def test_a_legend_tells_what_nothing_else_does(marks, told):
     assert legend_of(figure(*marks)) == told
 
 
-@pytest.mark.parametrize(("which", "ends", "numbers"), [
-    ("x", (3, 8), {"5"}),
-    ("x", (1, 90), {"1", "2", "5", "10", "20", "50"}),
-    ("x", (0.001, 1000), {"0.001", "0.1", "10", "1,000"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("which", "ends", "numbers"),
+    [
+        ("x", (3, 8), {"5"}),
+        ("x", (1, 90), {"1", "2", "5", "10", "20", "50"}),
+        ("x", (0.001, 1000), {"0.001", "0.1", "10", "1,000"}),
+    ],
+)
 def test_a_log_axis_of_any_length_has_plain_numbers_only(which, ends, numbers):
     log = Axis(label="", log=True)
     line = Line(label="a", **{"x": (1, 2), "y": (1, 2), which: ends})
@@ -319,32 +328,35 @@ def test_the_largest_numbers_that_are_taken_can_be_drawn():
         assert "p" in texts(figure_bytes(figure(dots, x=axis, y=axis)))
 
 
-@pytest.mark.parametrize("make", [
-    lambda: Points(label="a", x=(1, 2), y=(1,)),
-    lambda: Points(label="a", x=(1,), y=(float("nan"),)),
-    lambda: Points(label="a", x=(1,), y=(1,), names=("a", "b")),
-    lambda: Axis(label="a", low=-1e308, high=1e308),
-    lambda: Axis(label="a", low=0, high=1, log=True),
-    lambda: Rule(label="a", at=float("inf")),
-    lambda: Bars(label="a", names=("x",), values=()),
-    lambda: Boxes(label="a", names=("x",), values=((1.0, float("nan")),)),
-    lambda: Boxes(label="a", names=("x",), values=[[1.0, float("nan")]]),
-    lambda: Line(label="a", x=np.array([1, 2]), y=np.array([1, np.nan])),
-    lambda: Spans(label="a", names=("x",), low=(1,), value=(1,), high=()),
-    lambda: Grid(label="a", across=("x",), down=("z",), values=()),
-    lambda: Grid(label="a", across=("x",), down=("z",), values=((1,),), deepest=0),
-    lambda: Grid(label="a", across=(), down=(), values=()),
-    lambda: Panels(title="a", figures=()),
-    lambda: Panels(title="a", figures=(figure(note="b"),)),
-    lambda: figure(
-        Bars(label="a", names=("x",), values=(1,)),
-        Spans(label="a", names=("x",), low=(1,), value=(1,), high=(1,)),
-    ),
-    lambda: figure(
-        Grid(label="a", across=("x",), down=("z",), values=((1,),)),
-        Points(label="b", x=(1,), y=(1,)),
-    ),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Points(label="a", x=(1, 2), y=(1,)),
+        lambda: Points(label="a", x=(1,), y=(float("nan"),)),
+        lambda: Points(label="a", x=(1,), y=(1,), names=("a", "b")),
+        lambda: Axis(label="a", low=-1e308, high=1e308),
+        lambda: Axis(label="a", low=0, high=1, log=True),
+        lambda: Rule(label="a", at=float("inf")),
+        lambda: Bars(label="a", names=("x",), values=()),
+        lambda: Boxes(label="a", names=("x",), values=((1.0, float("nan")),)),
+        lambda: Boxes(label="a", names=("x",), values=[[1.0, float("nan")]]),
+        lambda: Line(label="a", x=np.array([1, 2]), y=np.array([1, np.nan])),
+        lambda: Spans(label="a", names=("x",), low=(1,), value=(1,), high=()),
+        lambda: Grid(label="a", across=("x",), down=("z",), values=()),
+        lambda: Grid(label="a", across=("x",), down=("z",), values=((1,),), deepest=0),
+        lambda: Grid(label="a", across=(), down=(), values=()),
+        lambda: Panels(title="a", figures=()),
+        lambda: Panels(title="a", figures=(figure(note="b"),)),
+        lambda: figure(
+            Bars(label="a", names=("x",), values=(1,)),
+            Spans(label="a", names=("x",), low=(1,), value=(1,), high=(1,)),
+        ),
+        lambda: figure(
+            Grid(label="a", across=("x",), down=("z",), values=((1,),)),
+            Points(label="b", x=(1,), y=(1,)),
+        ),
+    ],
+)
 def test_marks_that_cannot_be_drawn_are_refused_when_they_are_made(make):
     with pytest.raises(
         ValueError,

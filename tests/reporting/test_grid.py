@@ -13,17 +13,20 @@ def only(**sheet):
     return Report(sheets=(Sheet(title="T", **sheet),))
 
 
-@pytest.mark.parametrize(("cell", "digits", "shown"), [
-    (None, 1, "—"),
-    (0.0004, 2, "<0.01"),
-    (-0.0004, 2, ">-0.01"),
-    (1234.5, 1, "1,234.5"),
-    (-0.0, 1, "0.0"),
-    (12345, 1, "12,345"),
-    ("a\x1b[2J\nb", 1, "a\\x1b[2J b"),
-    (-6.9e-18, 3, "0.000"),
-    (2e-12, 2, "<0.01"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cell", "digits", "shown"),
+    [
+        (None, 1, "—"),
+        (0.0004, 2, "<0.01"),
+        (-0.0004, 2, ">-0.01"),
+        (1234.5, 1, "1,234.5"),
+        (-0.0, 1, "0.0"),
+        (12345, 1, "12,345"),
+        ("a\x1b[2J\nb", 1, "a\\x1b[2J b"),
+        (-6.9e-18, 3, "0.000"),
+        (2e-12, 2, "<0.01"),
+    ],
+)
 def test_a_cell_is_shown_as_people_read_it(cell, digits, shown):
     assert format_cell(cell, digits) == shown
 

@@ -140,13 +140,16 @@ def cost(paid, *, unknown=0):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("costs", "most", "shown"), [
-    ({}, None, "90 calls"),
-    ({"a": cost(0.25), "b": cost(1.0)}, None, "paid 1.25 EUR, 90 calls"),
-    ({"a": cost(0.25)}, 2.0, "paid 0.2500 of 2.00 EUR, 90 calls"),
-    ({"a": cost(0.25, unknown=1)}, None, "paid ≥ 0.2500 EUR, 90 calls"),
-    ({"a": cost(None, unknown=5)}, None, "paid unknown EUR, 90 calls"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("costs", "most", "shown"),
+    [
+        ({}, None, "90 calls"),
+        ({"a": cost(0.25), "b": cost(1.0)}, None, "paid 1.25 EUR, 90 calls"),
+        ({"a": cost(0.25)}, 2.0, "paid 0.2500 of 2.00 EUR, 90 calls"),
+        ({"a": cost(0.25, unknown=1)}, None, "paid ≥ 0.2500 EUR, 90 calls"),
+        ({"a": cost(None, unknown=5)}, None, "paid unknown EUR, 90 calls"),
+    ],
+)
 def test_the_cost_so_far_stands_first_among_the_sums(typical, costs, most, shown):
     typical.costs, typical.max_cost = lambda: costs, most
     assert draw(typical, width=120)[2].startswith(shown + ", 28% from the store")

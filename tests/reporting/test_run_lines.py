@@ -33,16 +33,21 @@ def test_models_that_were_slowed_have_a_line_for_all_sessions():
     )
 
 
-@pytest.mark.parametrize(("value", "text"), [
-    ("a text that is longer than the width", '"a text that is longer than the width"'),
-    # As wide as the width itself fits, one more does not.
-    ({"abcdef": 12345678}, '{"abcdef": 12345678}'),
-    ({"abcdef": 123456789}, '{\n  "abcdef": 123456789\n}'),
-    # The comma behind a member counts as well: the first is 23 wide with it.
-    ({"a": [100, 200, 300], "b": "é"},
-     '{\n  "a": [\n    100,\n    200,\n    300\n  ],\n  "b": "é"\n}'),
-    ({"a": [100, 200, 30], "b": ["x\ny"]}, '{\n  "a": [100, 200, 30],\n  "b": ["x\\ny"]\n}'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a text that is longer than the width", '"a text that is longer than the width"'),
+        # As wide as the width itself fits, one more does not.
+        ({"abcdef": 12345678}, '{"abcdef": 12345678}'),
+        ({"abcdef": 123456789}, '{\n  "abcdef": 123456789\n}'),
+        # The comma behind a member counts as well: the first is 23 wide with it.
+        (
+            {"a": [100, 200, 300], "b": "é"},
+            '{\n  "a": [\n    100,\n    200,\n    300\n  ],\n  "b": "é"\n}',
+        ),
+        ({"a": [100, 200, 30], "b": ["x\ny"]}, '{\n  "a": [100, 200, 30],\n  "b": ["x\\ny"]\n}'),
+    ],
+)
 def test_what_fits_stands_on_one_line(value, text):
     assert laid_out(value, width=20 if "200" not in str(value) else 22) == text
 

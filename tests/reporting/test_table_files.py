@@ -21,15 +21,18 @@ def a_table(rows) -> Export:
     return Export(name="things", columns=columns, rows=rows)
 
 
-@pytest.mark.parametrize(("text", "safe"), [
-    ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
-    ("-1", "'-1"),
-    ("\t=1", "'\t=1"),
-    ("  =1", "'  =1"),
-    ("\r=1", "'\\x0d=1"),
-    ("a\x1b[31mred", "a\\x1b[31mred"),
-    ("a\x00b", "a\\x00b"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("-1", "'-1"),
+        ("\t=1", "'\t=1"),
+        ("  =1", "'  =1"),
+        ("\r=1", "'\\x0d=1"),
+        ("a\x1b[31mred", "a\\x1b[31mred"),
+        ("a\x00b", "a\\x00b"),
+    ],
+)
 def test_a_cell_is_no_formula_and_steers_no_terminal(text, safe):
     assert safe_text(text) == safe
 

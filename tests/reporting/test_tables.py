@@ -252,11 +252,14 @@ def test_missing_units_that_are_not_the_candidate_s_are_not_among_those_counted(
     )
 
 
-@pytest.mark.parametrize(("counts", "head"), [
-    ((None, None), "missing as worst"),
-    (("ranked at random", "ranked at random"), "missing as ranked at random"),
-    (("ranked at random", None), "missing counted"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("counts", "head"),
+    [
+        ((None, None), "missing as worst"),
+        (("ranked at random", "ranked at random"), "missing as ranked at random"),
+        (("ranked at random", None), "missing counted"),
+    ],
+)
 def test_the_column_of_what_is_missing_says_as_what_it_counts(counts, head):
     results = [
         metric(0.5, (0.4, 0.6), 9, {"a/b": 1}, 0.45, **({"counts_as": each} if each else {}))

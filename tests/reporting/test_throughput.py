@@ -15,20 +15,23 @@ def looked_at(stage, *moments):
     return pace
 
 
-@pytest.mark.parametrize(("counters", "left"), [
-    # 80 items at 2 a second
-    pytest.param({"done": 20, "calls": 20}, 40.0, id="calls asked"),
-    # 90 items of 3 calls at 3 calls a second
-    pytest.param({"done": 10, "calls": 30}, 90.0, id="several calls an item"),
-    # 40 items at 1 a second
-    pytest.param({"done": 60, "resumed": 50, "calls": 10}, 40.0, id="resumed items"),
-    # 40 items at 1 asked call a second
-    pytest.param(
-        {"done": 60, "calls": 60, "calls_from_store": 50}, 40.0, id="answers from the store"
-    ),
-    # 50 items at 5 a second
-    pytest.param({"done": 50}, 10.0, id="no calls"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("counters", "left"),
+    [
+        # 80 items at 2 a second
+        pytest.param({"done": 20, "calls": 20}, 40.0, id="calls asked"),
+        # 90 items of 3 calls at 3 calls a second
+        pytest.param({"done": 10, "calls": 30}, 90.0, id="several calls an item"),
+        # 40 items at 1 a second
+        pytest.param({"done": 60, "resumed": 50, "calls": 10}, 40.0, id="resumed items"),
+        # 40 items at 1 asked call a second
+        pytest.param(
+            {"done": 60, "calls": 60, "calls_from_store": 50}, 40.0, id="answers from the store"
+        ),
+        # 50 items at 5 a second
+        pytest.param({"done": 50}, 10.0, id="no calls"),
+    ],
+)
 def test_the_time_left_follows_from_the_calls_asked_or_else_the_items(counters, left):
     stage = StageProgress(task="t", stage="s", total=100, started=0.0)
     assert looked_at(stage, (10.0, counters)).seconds_left() == left

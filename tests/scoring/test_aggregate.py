@@ -225,11 +225,14 @@ def test_what_other_roles_lost_is_not_counted_in_a_value_but_in_the_second_one()
     assert (found.value, found.left_out, found.counted_as_worst) == (1.0, None, 0.5)
 
 
-@pytest.mark.parametrize(("given", "said"), [
-    ({"worst": {"m": "low"}}, "'7' is not a number"),
-    *(({"lost": {"m": share}}, "'7' has lost a share that cannot be")
-      for share in (-0.1, 1.5, np.nan)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"worst": {"m": "low"}}, "'7' is not a number"),
+        *(({"lost": {"m": share}}, "'7' has lost a share that cannot be")
+          for share in (-0.1, 1.5, np.nan)),
+    ],
+)  # fmt: skip
 def test_what_cannot_be_names_unit_and_metric(given, said) -> None:
     with pytest.raises(PluginError, match=said) as caught:
         sound(Score(id="7", user="a", values={"m": 1.0}, **given))

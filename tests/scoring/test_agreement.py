@@ -11,18 +11,21 @@ ONE_LABEL = Undefined("both gave one label alone, and the same")
 NO_YES = Undefined("neither said yes to anything")
 
 
-@pytest.mark.parametrize(("first", "second", "counted", "kappa", "f1"), [
-    # Both yes 20, only the first 5, only the second 10, neither 15: they agree on 35 of 50. By
-    # chance 25/50 · 30/50 + 25/50 · 20/50 = 1/2, so κ = (7/10 - 1/2) / (1/2) = 2/5.
-    # Of 25 named 20 are right, of 30 there are 20 found: 2 · 20 / (25 + 30).
-    (yes_no("y" * 25 + "n" * 25), yes_no("y" * 20 + "n" * 5 + "y" * 10 + "n" * 15),
-     (50, 35, 0.7), pytest.approx(0.4), pytest.approx(40 / 55)),
-    (yes_no("yy"), yes_no("yy"), (2, 2, 1.0), ONE_LABEL, 1.0),
-    (yes_no("nnn"), yes_no("nnn"), (3, 3, 1.0), ONE_LABEL, NO_YES),
-    ([], [], (0, 0, None), Undefined("nothing was labelled by both"), NO_YES),
-    # Classes: alike 2 of 4; by chance 2/4 · 1/4 + 1/4 · 2/4 = 1/4, so κ = (1/2 - 1/4) / (3/4).
-    ("aabc", "abbd", (4, 2, 0.5), pytest.approx(1 / 3), NO_YES),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "second", "counted", "kappa", "f1"),
+    [
+        # Both yes 20, only the first 5, only the second 10, neither 15: they agree on 35 of 50. By
+        # chance 25/50 · 30/50 + 25/50 · 20/50 = 1/2, so κ = (7/10 - 1/2) / (1/2) = 2/5.
+        # Of 25 named 20 are right, of 30 there are 20 found: 2 · 20 / (25 + 30).
+        (yes_no("y" * 25 + "n" * 25), yes_no("y" * 20 + "n" * 5 + "y" * 10 + "n" * 15),
+         (50, 35, 0.7), pytest.approx(0.4), pytest.approx(40 / 55)),
+        (yes_no("yy"), yes_no("yy"), (2, 2, 1.0), ONE_LABEL, 1.0),
+        (yes_no("nnn"), yes_no("nnn"), (3, 3, 1.0), ONE_LABEL, NO_YES),
+        ([], [], (0, 0, None), Undefined("nothing was labelled by both"), NO_YES),
+        # Classes: alike 2 of 4; by chance 2/4 · 1/4 + 1/4 · 2/4 = 1/4, so κ = (1/2 - 1/4) / (3/4).
+        ("aabc", "abbd", (4, 2, 0.5), pytest.approx(1 / 3), NO_YES),
+    ],
+)  # fmt: skip
 def test_labels_agree_by_hand_or_say_why_not(first, second, counted, kappa, f1):
     found = agreement_of(first, second)
     assert (found.n, found.same, found.share) == counted

@@ -190,11 +190,15 @@ VALUES = np.array([1.0, 2.0, 5.0, 4.0, 4.0, 7.0, 0.5, 3.0])
 STARTS, SIZES = np.array([0, 1, 3, 6]), np.array([1, 2, 3, 2])
 
 
-@pytest.mark.parametrize(("statistic", "expected"), [
-    ("mean", [25.5 / 7, 19.5 / 6, 11.5 / 5, 23 / 6]),
-    ("median", [4.0, 3.5, 2.0, 4.0]),
-    (lambda values: values.max(), [7.0, 7.0, 5.0, 7.0]),
-], ids=["mean", "median", "largest"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("statistic", "expected"),
+    [
+        ("mean", [25.5 / 7, 19.5 / 6, 11.5 / 5, 23 / 6]),
+        ("median", [4.0, 3.5, 2.0, 4.0]),
+        (lambda values: values.max(), [7.0, 7.0, 5.0, 7.0]),
+    ],
+    ids=["mean", "median", "largest"],
+)
 def test_each_user_is_left_out_whole(statistic, expected):
     assert without_each(VALUES, STARTS, SIZES, statistic) == pytest.approx(np.array(expected))
 

@@ -30,12 +30,15 @@ def test_correlations_by_hand():
     assert spearman([1, 2, 2, 9], [1, 2, 3, 4]) == pytest.approx(4.5 / math.sqrt(22.5))
 
 
-@pytest.mark.parametrize(("x", "y", "why"), [
-    ([], [], "fewer than two pairs"),
-    ([1.0], [2.0], "fewer than two pairs"),
-    ([3.0, 3.0], [1.0, 2.0], "all values of one side are the same"),
-    ([1.0, 2.0], [3.0, 3.0], "all values of one side are the same"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("x", "y", "why"),
+    [
+        ([], [], "fewer than two pairs"),
+        ([1.0], [2.0], "fewer than two pairs"),
+        ([3.0, 3.0], [1.0, 2.0], "all values of one side are the same"),
+        ([1.0, 2.0], [3.0, 3.0], "all values of one side are the same"),
+    ],
+)
 @pytest.mark.parametrize("correlation", [pearson, spearman, kendall_tau_b])
 @pytest.mark.filterwarnings("error")
 def test_a_correlation_that_cannot_be_has_its_reason(x, y, why, correlation):

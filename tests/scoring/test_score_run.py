@@ -143,12 +143,15 @@ def test_a_task_is_scored_as_it_was_run_and_its_stages_counted_by_outcome_and_ro
     assert (check.items, check.done, check.failures, check.roles) == (3, 2, {"no_json": 1}, {})
 
 
-@pytest.mark.parametrize(("usages", "by_rule", "told"), [
-    ((None, None), False, (2, None, None, None)),
-    ((Usage(prompt_tokens=10, completion_tokens=2), None), False, (1, 10, 2, 0)),
-    ((Usage(prompt_tokens=10, completion_tokens=2), Usage()), False, (0, 10, 2, 0)),
-    ((None, None), True, (0, 0, 0, 0)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("usages", "by_rule", "told"),
+    [
+        ((None, None), False, (2, None, None, None)),
+        ((Usage(prompt_tokens=10, completion_tokens=2), None), False, (1, 10, 2, 0)),
+        ((Usage(prompt_tokens=10, completion_tokens=2), Usage()), False, (0, 10, 2, 0)),
+        ((None, None), True, (0, 0, 0, 0)),
+    ],
+)
 def test_tokens_that_no_server_reported_are_not_0_and_those_of_rules_are(
     tmp_path, usages, by_rule, told
 ):

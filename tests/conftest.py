@@ -78,6 +78,12 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working folder without settings of anybody."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """An open store without answers."""
     store = Store.open(tmp_path / "calls.sqlite")

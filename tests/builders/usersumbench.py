@@ -8,8 +8,7 @@ from harness_usersumbench.records import Activity, Drawn, Options, Person, Quest
 
 from harness.contracts.outcomes import Unreadable
 
-WORDS = {"query": "Summarize my taste", "thing": "movie", "category": "genre",
-         "verb": "watched"}  # fmt: skip
+WORDS = {"query": "Summarize my taste", "thing": "movie", "category": "genre", "verb": "watched"}
 DAY = 86_400
 FIRST = 1_084_636_800  # Sat 05/15/2004 4PM
 CUT = Unreadable("truncated", "")

@@ -1,5 +1,3 @@
-"""What a run may use of calls, tokens and money, and the totals of what it used."""
-
 from dataclasses import asdict
 
 import msgspec

@@ -82,9 +82,6 @@ async def ask(to: Client, model: Script, what: Request | None = None, **more: An
     return await to.ask(model, what or make_request(), role="candidate", stage="extract", **more)
 
 
-# Store
-
-
 async def test_a_second_ask_is_answered_by_the_store(store):
     model = Script(Reply(text="one", usage=Usage(prompt_tokens=3, completion_tokens=1), id="x"))
     first = await ask(client(store), model)
@@ -164,9 +161,6 @@ async def test_a_model_bound_to_its_run_gives_nothing_to_another_run(store):
     assert len(pinned.requests) == 1
 
 
-# Single flight
-
-
 async def test_a_model_that_answers_by_rule_is_asked_every_time(store):
     model = Script(Reply(text="one"), Reply(text="two"))
     model.identity = Identity(kind="rule", name="m", scope="call")
@@ -202,9 +196,6 @@ async def test_who_shares_a_call_shares_what_it_raised():
     landed.set()
     results = await asyncio.gather(*asks, return_exceptions=True)
     assert [type(result) for result in results] == [ZeroDivisionError] * 2
-
-
-# Retries and failures
 
 
 async def test_an_answer_is_kept_though_its_asker_gives_up_while_others_go_first(store):
@@ -368,9 +359,6 @@ async def test_bodies_that_cannot_be_read_are_not_kept_while_their_calls_wait():
     assert held < 1_000_000
 
 
-# Budget, gate, usage, stopping
-
-
 async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(store):
     model = Script()
     to = client(store, meter=Meter(Budget(calls=1)))
@@ -406,15 +394,9 @@ async def test_the_cost_of_attempts_that_brought_nothing_is_reported():
     answer = await ask(to, model)
     assert (answer.attempts, answer.wasted, answer.unreported) == (4, USAGE, 1)
     assert to.usage.of("extract", "candidate") == Use(
-        calls=1,
-        asked=1,
-        attempts=4,
-        untold=1,
-        prompt_tokens=200,
-        completion_tokens=20,
-        cached_tokens=60,
-        reasoning_tokens=8,
-    )
+        calls=1, asked=1, attempts=4, untold=1, prompt_tokens=200, completion_tokens=20,
+        cached_tokens=60, reasoning_tokens=8,
+    )  # fmt: skip
 
 
 async def test_an_answer_that_came_in_a_file_was_asked_once_and_counts_what_it_cost(store):
@@ -429,18 +411,10 @@ async def test_an_answer_that_came_in_a_file_was_asked_once_and_counts_what_it_c
     assert (await ask(to, model, make_request("other"))).unreported == 1
     assert model.requests == []
     assert to.usage.of("extract", "candidate") == Use(
-        calls=3,
-        asked=2,
-        shared=1,
-        untold=1,
-        prompt_tokens=100,
-        completion_tokens=10,
-        cached_tokens=30,
-        reasoning_tokens=4,
-        saved_prompt_tokens=100,
-        saved_completion_tokens=10,
+        calls=3, asked=2, shared=1, untold=1, prompt_tokens=100, completion_tokens=10,
+        cached_tokens=30, reasoning_tokens=4, saved_prompt_tokens=100, saved_completion_tokens=10,
         saved_cached_tokens=30,
-    )
+    )  # fmt: skip
 
 
 async def test_limits_names_two_models_of_one_name_apart():
@@ -456,7 +430,7 @@ async def test_limits_names_two_models_of_one_name_apart():
     msgspec.json.encode(reports)
 
 
-async def test_a_few_go_on_in_a_round_of_the_loop_first_come_first_served():
+async def test_a_few_go_on_in_a_round_of_the_loop_and_who_gave_up_keeps_nobody_waiting():
     turns, went_on, seen = Turns(), [], []
 
     async def one(number: int) -> None:
@@ -471,9 +445,6 @@ async def test_a_few_go_on_in_a_round_of_the_loop_first_come_first_served():
     assert went_on == list(range(2 * AT_A_TIME + 1))
     assert seen == [0, AT_A_TIME, 2 * AT_A_TIME, 2 * AT_A_TIME + 1]
     await asyncio.gather(*tasks)
-
-
-async def test_one_who_gave_up_keeps_nobody_waiting():
     turns = Turns()
     gone, stays = (asyncio.create_task(turns.wait()) for _ in range(2))
     await asyncio.sleep(0)

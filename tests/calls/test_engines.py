@@ -1,5 +1,3 @@
-"""Engines open at the first call and take turns on what they share."""
-
 import asyncio
 from itertools import pairwise
 
@@ -266,8 +264,6 @@ async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either(room,
 
 
 class Keyless(Engine):
-    """A model that lacks its key."""
-
     def require(self):
         self.events.append(f"require {self.identity.name}")
         raise UsageError("no key")
@@ -488,16 +484,15 @@ async def test_a_limit_follows_what_is_learnt(clock, ceiling, learnt):
     )
 
 
-async def test_refusals_are_compared_with_what_is_in_flight(clock):
+async def test_refusals_count_by_what_is_in_flight_and_not_if_sent_before_a_cut(
+    clock,
+):
     limiter = Limiter(300, clock=clock)
     await waiting(limiter, 300)
     learn(limiter, *LIMITED * 15)
     assert limiter.limit == 300
     learn(limiter, *LIMITED)
     assert limiter.limit == 210
-
-
-async def test_requests_sent_before_a_cut_do_not_count(clock):
     limiter = Limiter(100, clock=clock)
     learn(limiter, *LIMITED * 3)
     assert limiter.limit == 70

@@ -17,65 +17,51 @@ from harness.calls.store import Store
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
 TABLES = {
     '[prices."openai:a"]\ninput = \n': ("prices.toml", "Invalid value (at line 2, column 9)",
         snapshot("""\
 --prices: the file is not valid TOML
 expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10
-to do: put names with a colon or a dot in quotes\
-""")),
+to do: put names with a colon or a dot in quotes""")),
     "[price]\n": ("prices.toml", None, snapshot("""\
 --prices: unknown table 'price'
 expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10
-to do: did you mean 'prices'?\
-""")),
+to do: did you mean 'prices'?""")),
     'prices = "cheap"\n': ("prices.toml", None, snapshot("""\
 --prices: the file has no [prices] table
-expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10\
-""")),
+expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10""")),
     '[prices]\ncurrency = "EUR"\n': ("prices.toml", None, snapshot("""\
 the price table contains no models
-expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10\
-""")),
+expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10""")),
     "[prices]\ncurrency = 3\n": ("prices.toml", "3", snapshot("""\
 the currency is invalid
-expected: a code of up to 8 letters, such as USD\
-""")),
+expected: a code of up to 8 letters, such as USD""")),
     "[prices]\ncurency = 'EUR'\n": ('prices.toml, [prices."curency"]', "'EUR'", snapshot("""\
 the price of a model is invalid
 expected: a price for each model: [prices."openai:NAME"], input = 1.25, output = 10
-to do: did you mean 'currency'?\
-""")),
+to do: did you mean 'currency'?""")),
     '[prices."openai:a"]\ninput = 1\noutputs = 2\n': ('prices.toml, [prices."openai:a"]', None,
         snapshot("""\
 unknown key 'outputs' in a price
 expected: input, output and optionally cached, each for a million tokens
-to do: did you mean 'output'?\
-""")),
+to do: did you mean 'output'?""")),
     "[prices.openai.gpt]\ninput = 1\noutput = 2\n": ('prices.toml, [prices."openai"]', None,
         snapshot("""\
 unknown key 'gpt' in a price
 expected: input, output and optionally cached, each for a million tokens
-to do: put names with a dot in quotes\
-""")),
+to do: put names with a dot in quotes""")),
     '[prices."openai:a"]\ninput = 1\n': (
         'prices.toml, [prices."openai:a"]', "Object missing required field `output`",
         snapshot("""\
 the price of a model is invalid
-expected: input, output and optionally cached, each for a million tokens\
-""")),
+expected: input, output and optionally cached, each for a million tokens""")),
     '[prices."openai:a"]\ninput = 1\noutput = -2\n': (
         'prices.toml, [prices."openai:a"]', "output = -2.0",
         snapshot("""\
 the price of a model is invalid
-expected: a finite number of 0 or more\
-""")),
+expected: a finite number of 0 or more""")),
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("content", TABLES)
@@ -92,26 +78,20 @@ def test_what_is_no_price_table(raised):
     )
     assert raised(UsageError, price_table, 3, found="3") == snapshot("""\
 the prices are invalid
-expected: a TOML file, or a mapping by model\
-""")
+expected: a TOML file, or a mapping by model""")
 
 
-def test_places_in_which_no_store_can_be(raised):
+def test_places_in_which_no_store_can_be_and_a_database_of_another_program(raised):
     place = Path("folder")
     place.mkdir()
     assert raised(StorageError, Store.open, place, where="folder", found="a folder") == snapshot("""\
 the store must be a file
-expected: --store FILE\
-""")
+expected: --store FILE""")
     Path("file").write_text("")
     place, found = Path("file/calls.sqlite"), "[Errno 17] File exists: 'file'"
     assert raised(StorageError, Store.open, place, where=str(place), found=found) == snapshot("""\
 the folder of the store cannot be created
-to do: name a file in another folder with --store\
-""")
-
-
-def test_a_database_of_another_program(raised):
+to do: name a file in another folder with --store""")
     with contextlib.closing(sqlite3.connect("other.sqlite")) as other:
         other.execute("CREATE TABLE films (name TEXT)")
         other.commit()
@@ -119,8 +99,7 @@ def test_a_database_of_another_program(raised):
     assert raised(StorageError, Store.open, place, where=str(place), found=found) == snapshot("""\
 the file is not a store that this version can use
 expected: mark 0x48524e53 and format 1
-to do: name another file with --store\
-""")
+to do: name another file with --store""")
 
 
 def test_models_without_a_price(wording):
@@ -131,8 +110,7 @@ def test_models_without_a_price(wording):
     where, found = "prices.toml", "no price of openai:b, openai:c"
     assert wording(error, UsageError, where, found) == snapshot("""\
 --max_cost needs a price for every model that may be asked
-expected: [prices."openai:b"] with input and output, in --prices FILE\
-""")
+expected: [prices."openai:b"] with input and output, in --prices FILE""")
 
 
 class Failing(Model):
@@ -151,16 +129,13 @@ class Failing(Model):
 ENDS = {
     "auth": snapshot("""\
 the model cannot be used
-to do: check the API key that the model uses\
-"""),
+to do: check the API key that the model uses"""),
     "not_found": snapshot("""\
 the model cannot be used
-to do: check the model's name and address\
-"""),
+to do: check the model's name and address"""),
     "connection": snapshot("""\
 the model cannot be used
-to do: start the server, or check the address that the model uses\
-"""),
+to do: start the server, or check the address that the model uses"""),
 }
 
 

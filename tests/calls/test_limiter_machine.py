@@ -34,8 +34,6 @@ TROUBLES = {"server_error": 0.0, "connection": DEAREST, "timeout": DEAREST}
 
 @dataclass
 class Attempt:
-    """An attempt in flight."""
-
     number: int
     ends: asyncio.Future[Reply]
 

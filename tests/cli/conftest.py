@@ -48,12 +48,6 @@ def register_benchmarks(register):
 
 
 @pytest.fixture
-def elsewhere(tmp_path, monkeypatch):
-    """A working folder without settings of anybody."""
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
 def toy_plugin(site):
     """An installed distribution whose plugin registers the benchmark `toybench`."""
     site.install("toybench", {"toybench": "toybench_plugin"}, {"toybench_plugin.py": PLUGIN})
@@ -65,17 +59,12 @@ def record(number, user, outcome, *calls):
 
 
 ASKED = CallRecord(
-    role="candidate",
-    prompt="name",
-    key="k",
+    role="candidate", prompt="name", key="k",
     messages=(Message("system", "Be brief."), Message("user", "Line one\nline two: cats")),
-    text='\x1b[31m["cats", "tea"]\x07',
-    reasoning="They like [bold]cats[/bold] in a café\x9b.",
-    finish="stop",
-    rung="brackets",
-    usage=Usage(prompt_tokens=12, completion_tokens=7),
+    text='\x1b[31m["cats", "tea"]\x07', reasoning="They like [bold]cats[/bold] in a café\x9b.",
+    finish="stop", rung="brackets", usage=Usage(prompt_tokens=12, completion_tokens=7),
     seconds=1.5,
-)
+)  # fmt: skip
 BROKEN = Broken(
     "ValueError", "Traceback (most recent call last):\n  File x\nValueError: odd\x1b[2J"
 )

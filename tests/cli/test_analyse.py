@@ -1,5 +1,3 @@
-"""`harness analyse`: which runs an analysis is given, what it is asked with, what is shown."""
-
 import json
 import shutil
 
@@ -61,7 +59,9 @@ def analyses(toy_plugin, site):
     plugin_manager.reset()
 
 
-def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, printed):
+def test_a_report_is_printed_whole_by_its_own_options_and_cannot_steer_the_terminal(
+    scored_run, printed
+):
     said = printed("analyse", "toy-long", str(scored_run.path))
     assert [line.rstrip() for line in said.out.splitlines()] == [
         "Of \\x1b[31mlists.",
@@ -73,11 +73,8 @@ def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, pri
     ]
     assert "task 'later' is left out: it is not finished" in said.err
     assert said.err.endswith("\n--plot FILE.svg draws a figure: People\n")
-
-
-def test_its_own_options_are_read_wherever_they_stand(scored_run, printed):
-    run = str(scored_run.path)
-    said = printed("analyse", "toy-long", "--above", "2", run, "--task", "toy", "--no-picture")
+    run, more = str(scored_run.path), ("--task", "toy", "--no-picture")
+    said = printed("analyse", "toy-long", "--above", "2", run, *more)
     assert "m-1    toy        0" in said.out
     assert said.err == ""
 
@@ -102,7 +99,6 @@ def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys,
     other.write_manifest(replace(manifest, run_id="other", model="m-2", tasks=tasks))
     main(["score", str(other.path)])
     capsys.readouterr()
-
     said = "NOT COMPARABLE with published results: changed by --set"
     for runs, stamp in (
         ([scored_run], ""), ([scored_run, other], f"{said} (m-2)"), ([other], said),
@@ -122,35 +118,25 @@ def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, p
     assert document["report"]["figures"][0]["marks"][0]["type"] == "bars"
 
 
-def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
-    scored_run, tmp_path, printed
+def test_a_run_counts_once_and_one_that_is_none_does_not_keep_the_others_from_it(
+    scored_run, printed, tmp_path
 ):
+    copy = shutil.copytree(scored_run.path, scored_run.path.with_name("copy"))
+    said = printed("analyse", "toy-long", *map(str, (scored_run.path, copy, scored_run.path)))
+    assert said.out.count("m-1    toy        1") == 1
+    assert f"{copy}: this run is left out: it is a copy of {scored_run.path}" in said.err
     said = printed("analyse", "toy-long", str(tmp_path / "no"), str(scored_run.path), code=1)
     assert "this run does not exist" in said.err
     assert "m-1    toy        1" in said.out
 
 
-def test_a_run_counts_once_and_its_copy_is_left_out(scored_run, printed):
-    copy = shutil.copytree(scored_run.path, scored_run.path.with_name("copy"))
-    said = printed("analyse", "toy-long", *map(str, (scored_run.path, copy, scored_run.path)))
-    assert said.out.count("m-1    toy        1") == 1
-    assert f"{copy}: this run is left out: it is a copy of {scored_run.path}" in said.err
-
-
-def test_a_task_of_another_benchmark_is_not_looked_at(scored_run, printed):
-    manifest = scored_run.manifest()
-    other = make_entry(make_task("odd", benchmark="of nobody"))
-    tasks = {"toy": manifest.tasks["toy"], "odd": other}
-    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
-    said = printed("analyse", "toy-long", str(scored_run.path))
-    assert "odd" not in said.out + said.err
-
-
-def test_only_an_asked_task_needs_its_benchmark(scored_run, printed):
+def test_a_task_of_another_benchmark_is_not_looked_at_unless_it_is_asked_for(scored_run, printed):
     manifest = scored_run.manifest()
     tasks = {**manifest.tasks, "odd": make_entry(make_task("odd", benchmark="of nobody"))}
     scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
     run = str(scored_run.path)
+    said = printed("analyse", "toy-long", run)
+    assert "odd" not in said.out + said.err
     assert "nobody" not in printed("analyse", "forest", run, "--task", "toy").err
     err = printed("analyse", "forest", run, "--task", "odd", code=1).err
     assert "no plugin offers the benchmark 'of nobody'" in err
@@ -186,16 +172,13 @@ def test_an_analysis_that_raises_is_reported_as_its_plugins_failure(scored_run, 
     )
 
 
-def test_figures_are_drawn_where_asked(scored_run, tmp_path, printed):
+def test_figures_are_drawn_where_asked_and_without_one_the_report_comes_first(
+    scored_run, tmp_path, printed
+):
     file, run = tmp_path / "people.svg", str(scored_run.path)
     said = printed("analyse", "toy-long", run, "--task", "toy", "--plot", str(file))
     assert said.err == f"drawn: {file}\n"
     assert ">People</text>" in file.read_text("utf-8")
-
-
-def test_plotting_an_analysis_without_a_figure_is_an_error_after_its_report(
-    scored_run, tmp_path, printed
-):
     plot = ["--plot", str(tmp_path / "a.svg"), "--no-picture", "--task", "toy"]
     said = printed("analyse", "toy-long", str(scored_run.path), *plot, code=1)
     assert "m-1    toy        1" in said.out

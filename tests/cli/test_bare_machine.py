@@ -22,7 +22,6 @@ OBSTACLES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def bare(tmp_path_factory):
-    """The folder of the commands."""
     folder = tmp_path_factory.mktemp("bare")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -52,7 +51,7 @@ def commands(page):
     return {purpose.strip(): " ".join(command.split()) for purpose, command in found}
 
 
-def test_all_obstacles_are_in_one_list_of_80_columns(page):
+def test_all_obstacles_are_in_one_list_of_80_columns_and_the_doctor_finds_the_same(page, capsys):
     first, *lines = page.splitlines()
     assert first == "harness: this run cannot start here"
     assert [line for line in lines if len(line) > 80 and " " in line.strip()] == []
@@ -64,13 +63,9 @@ def test_all_obstacles_are_in_one_list_of_80_columns(page):
     assert "✗ data: task 'gist_synthetic' needs the hub's data set 'facebook/gistbench'" in flat
     assert "✗ data: task 'perrec_hard_pointwise' cannot get its data" in flat
     assert "--judge openai:base_url=…,model=…" in flat
-
-
-def test_the_doctor_finds_the_same(page, capsys):
     assert main(["doctor", "--json", *ASKED]) == 1
     found = json.loads(capsys.readouterr().out)["findings"]
     bad = [one for one in found if one["state"] == "bad"]
-    flat = " ".join(page.split())
     assert len(bad) == len(OBSTACLES) + 2
     assert [one for one in bad if f"✗ {one['about']}: {one['says']}" not in flat] == []
 

@@ -1,5 +1,3 @@
-"""`harness score` and `harness compare`: stored scores made again, and compared."""
-
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
@@ -88,7 +86,7 @@ def ran(printed, tmp_path):
     return run
 
 
-def test_a_run_is_scored_as_if_it_had_been_asked_so_and_stays_as_it_was(ran, printed):
+def test_a_run_is_scored_as_if_it_had_been_asked_so_but_not_if_the_candidate_was(ran, printed):
     folder, before = ran()
     files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     [summary] = json.loads(printed("score", str(folder), *CHANGE, "--json").out)["runs"][0][
@@ -99,6 +97,9 @@ def test_a_run_is_scored_as_if_it_had_been_asked_so_and_stays_as_it_was(ran, pri
     assert summary["metrics"] == asked["summaries"][0]["metrics"]
     assert summary["metrics"]["grounded"] != before["summaries"][0]["metrics"]["grounded"]
     assert summary["not_comparable_because"][-1] == "scored with min_support 3 → 1"
+    said = printed("score", str(folder), "--set", "window=5", code=2).err
+    assert "window 20 → 5" in said
+    assert "changes of min_support" in said
 
 
 def test_of_one_task_of_several_only_that_task_is_printed(ran, printed):
@@ -107,13 +108,6 @@ def test_of_one_task_of_several_only_that_task_is_printed(ran, printed):
         shown = printed("score", str(folder), "--task", "interests", *more).out
         assert "interests  version 1, baseline" in shown
         assert "not scored" not in shown and "interests_short" not in shown
-
-
-def test_an_option_that_the_candidate_was_asked_with_is_refused(ran, printed):
-    folder, _ = ran()
-    said = printed("score", str(folder), "--set", "window=5", code=2).err
-    assert "window 20 → 5" in said
-    assert "changes of min_support" in said
 
 
 PLUGIN = """
@@ -240,7 +234,7 @@ def shares(comparison, metric="found"):
     return {run["run"]: run["metrics"][metric]["value"] for run in comparison["runs"]}
 
 
-def test_runs_are_shown_by_their_main_metric_and_each_keeps_its_own_summary(tmp_path, capsys):
+def test_runs_are_shown_by_their_main_metric_and_written_as_one_document(tmp_path, capsys):
     runs = three_runs(tmp_path)
     assert compared(*runs) == 0
     out = capsys.readouterr().out
@@ -251,6 +245,12 @@ def test_runs_are_shown_by_their_main_metric_and_each_keeps_its_own_summary(tmp_
     assert not any("many" in line for line in lines)
     own = json.loads((tmp_path / "runs" / "two" / "t" / "summary.json").read_text())
     assert own["metrics"]["found"]["value"] == 1.0
+    file = tmp_path / "comparison.json"
+    assert compared(*runs, "--output", str(file), "--json") == 0
+    comparison = comparison_in(file.read_text())
+    assert shares(comparison) == {"one": 0.5, "two": 0.25, "three": 0.625}
+    assert [run["path"] for run in comparison["runs"]] == runs
+    assert comparison == comparison_in(capsys.readouterr().out)
 
 
 def test_differences_are_from_the_run_that_is_named_by_folder_or_label(tmp_path, capsys):
@@ -289,7 +289,7 @@ def test_json_has_the_metrics_that_are_asked_for_and_verbose_all_of_them(tmp_pat
     assert (many["value"], many["p"], many["p_holm"]) == (-1.0, 1 / 64, 1 / 32)
 
 
-def test_a_comparison_changes_no_run_and_needs_scores(tmp_path, capsys):
+def test_a_comparison_changes_no_run_and_needs_scores_or_other_options(tmp_path, capsys):
     runs = three_runs(tmp_path)
     before = files_of(tmp_path / "runs")
     assert compare.main(runs, standalone_mode=False) == 1
@@ -297,6 +297,20 @@ def test_a_comparison_changes_no_run_and_needs_scores(tmp_path, capsys):
     assert f"{runs[0]}: not compared, as it is not scored: t" in err
     assert f"`harness score {runs[0]}` scores it" in err
     assert files_of(tmp_path / "runs") == before
+    changes = ("--set", "finds.limits.least=2", "--json")
+    assert compare.main((*runs, "--metric", "found", "--metric", "many", *changes),
+                        standalone_mode=False) == 0  # fmt: skip
+    document = json.loads(capsys.readouterr().out)
+    assert scored(*runs, *changes) == 0
+    assert files_of(tmp_path / "runs") == before
+    # From 2 on: ann 2, bob nothing; ann 2 3, bob nothing; ann 4, bob 2. All: ann 2 3 4, bob 2.
+    assert shares(document["comparisons"][0], "many") == {"one": 0.5, "two": 1.0, "three": 1.0}
+    assert shares(document["comparisons"][0]) == pytest.approx(
+        {"one": 1 / 6, "two": 1 / 3, "three": 2 / 3}
+    )
+    summary = json.loads(capsys.readouterr().out)["runs"][0]["summaries"][0]
+    assert not summary["comparable"]
+    assert summary["not_comparable_because"] == ["scored with limits.least 1 → 2"]
 
 
 def test_a_task_of_one_run_only_is_named_where_others_are_compared(tmp_path, capsys):
@@ -307,15 +321,6 @@ def test_a_task_of_one_run_only_is_named_where_others_are_compared(tmp_path, cap
     out, err = capsys.readouterr()
     assert out.startswith("undecided on t\n2 runs on the units that all of them share")
     assert err == "harness: task s is not compared: only one has finished it\n"
-
-
-def test_the_output_is_one_document_that_names_its_runs(tmp_path, capsys):
-    runs, file = three_runs(tmp_path), tmp_path / "comparison.json"
-    assert compared(*runs, "--output", str(file), "--json") == 0
-    comparison = comparison_in(file.read_text())
-    assert shares(comparison) == {"one": 0.5, "two": 0.25, "three": 0.625}
-    assert [run["path"] for run in comparison["runs"]] == runs
-    assert comparison == comparison_in(capsys.readouterr().out)
 
 
 def test_an_oracle_is_read_united_and_exported_into_the_same_file(tmp_path, capsys):
@@ -349,25 +354,6 @@ def test_what_cannot_be_compared_is_named_and_costs_the_others_nothing(tmp_path,
     assert f"{unfinished}: not compared, as it is not finished: t" in err
     assert f"{strange}: no run in this folder" in err
     assert f"{runs[0]}/ is the same run as {runs[0]} and counts once" in err
-
-
-def test_runs_are_scored_under_another_option_without_being_changed(tmp_path, capsys):
-    runs = three_runs(tmp_path)
-    before = files_of(tmp_path / "runs")
-    changes = ("--set", "finds.limits.least=2", "--json")
-    assert compare.main((*runs, "--metric", "found", "--metric", "many", *changes),
-                        standalone_mode=False) == 0  # fmt: skip
-    document = json.loads(capsys.readouterr().out)
-    assert scored(*runs, *changes) == 0
-    assert files_of(tmp_path / "runs") == before
-    # From 2 on: ann 2, bob nothing; ann 2 3, bob nothing; ann 4, bob 2. All: ann 2 3 4, bob 2.
-    assert shares(document["comparisons"][0], "many") == {"one": 0.5, "two": 1.0, "three": 1.0}
-    assert shares(document["comparisons"][0]) == pytest.approx(
-        {"one": 1 / 6, "two": 1 / 3, "three": 2 / 3}
-    )
-    summary = json.loads(capsys.readouterr().out)["runs"][0]["summaries"][0]
-    assert not summary["comparable"]
-    assert summary["not_comparable_because"] == ["scored with limits.least 1 → 2"]
 
 
 def test_a_gate_on_a_task_that_is_left_out_is_refused(tmp_path):

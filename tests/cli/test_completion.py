@@ -1,5 +1,3 @@
-"""What a shell is told to complete, and that shells do: the scripts are run by real shells."""
-
 import os
 import shutil
 import subprocess

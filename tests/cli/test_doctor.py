@@ -1,5 +1,3 @@
-"""The looks that a run makes before it pays, and those at the installation and the store."""
-
 import json
 import sqlite3
 
@@ -117,15 +115,12 @@ def test_the_faults_of_all_tasks_are_found_at_once(listed, tmp_path):
         assert sum(part in says for says in wrong) == 1
 
 
-def test_settings_that_cannot_be_used_do_not_end_the_looking(findings, tmp_path):
+def test_settings_that_cannot_be_used_are_named_and_do_not_end_the_looking(findings, tmp_path):
     (tmp_path / "harness.toml").write_text('modle = "baseline"\n')
     found = findings("--model", "baseline", code=1)
     state, says = found["settings"]
     assert (state, says.partition(";")[0]) == ("bad", "harness.toml:1: there is no setting 'modle'")
     assert found["candidate"][0] == "good"
-
-
-def test_an_argument_that_a_file_gives_is_named_with_its_place(findings, tmp_path):
     (tmp_path / "harness.toml").write_text(
         '\nmodel = "mine"\n[models.mine]\nkind = "openai"\nmodle = "m"\n'
     )
@@ -163,12 +158,7 @@ def test_a_judge_with_a_misspelt_argument_is_one_finding_at_its_option(findings)
     assert says.startswith("--judge: an openai model has no argument 'baseurl'; expected one of ")
 
 
-def test_marks_without_their_characters():
-    assert marks_for("latin-1") is PLAIN_MARKS
-    assert marks_for("utf-8") == {"good": "✓", "doubtful": "!", "bad": "✗"}
-
-
-def test_the_page_has_colours_on_a_terminal_only(capsys):
+def test_the_page_has_colours_on_a_terminal_only_and_marks_without_their_characters(capsys):
     found = [good("a", "fine"), doubtful("bcd", "hm", "look"), bad("e", "[red]no[/red]\x1b[2J")]
     console = Console(width=40, markup=False, highlight=False, emoji=False)
     print_findings(found, console)
@@ -182,6 +172,8 @@ def test_the_page_has_colours_on_a_terminal_only(capsys):
     terminal = Console(width=40, force_terminal=True, color_system="standard")
     print_findings(found[:1], terminal)
     assert "\x1b[32m✓" in capsys.readouterr().out
+    assert marks_for("latin-1") is PLAIN_MARKS
+    assert marks_for("utf-8") == {"good": "✓", "doubtful": "!", "bad": "✗"}
 
 
 def test_every_model_of_a_panel_is_looked_at(listed):
@@ -269,7 +261,7 @@ def test_a_broken_plugin_and_a_misspelt_hook_are_told(tmp_path, monkeypatch):
     assert "interests" in left_out.says
 
 
-def test_a_store_is_looked_at_and_not_changed(tmp_path):
+def test_a_store_is_looked_at_and_not_changed_and_what_is_none_is_told(tmp_path):
     path = tmp_path / "calls.sqlite"
     assert list(store(path)) == [
         good("store", f"{path}; does not exist yet, the first run creates it")
@@ -282,9 +274,6 @@ def test_a_store_is_looked_at_and_not_changed(tmp_path):
     (found,) = store(path)
     assert (found.state, path.read_bytes()) == ("good", before)
     assert found.says.startswith(f"{path}; 0.")
-
-
-def test_what_is_no_store(tmp_path):
     text, other = tmp_path / "notes.txt", tmp_path / "other.sqlite"
     text.write_text("no database " * 100)
     with sqlite3.connect(other) as connection:

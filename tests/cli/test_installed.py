@@ -1,5 +1,3 @@
-"""`harness list`: what is told of models, judges, embedders, plugins and prompts."""
-
 import json
 
 import pytest
@@ -113,13 +111,10 @@ def test_a_package_of_task_files_alone_is_no_plugin_without_hooks(site, printed,
     assert printed("validate", "tea").out.startswith("tea: ok (")
 
 
-def test_a_broken_plugin_is_shown_with_its_traceback(torn, printed):
+def test_a_broken_plugin_is_shown_with_its_traceback_and_strict_fails(torn, printed):
     said = printed("list", "plugins", "torn-plugin").out
     assert "could not be loaded:\n  Traceback (most recent call last):" in said
     assert said.rstrip().endswith("OSError: no reel")
-
-
-def test_strict_tells_what_there_is_and_fails(torn, printed):
     said = printed("list", "plugins", "--strict-plugins", code=1)
     assert "plugin problems found" in said.err
     assert "plugin 'torn' of torn-plugin could not be loaded: OSError: no reel" in said.err

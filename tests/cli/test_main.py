@@ -1,5 +1,3 @@
-"""The entry of the command: which command is meant, its help, errors, exit codes, old spellings."""
-
 import os
 import re
 import shlex
@@ -11,12 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.base.errors import (
-    DataError,
-    Interrupted,
-    TooManyFailures,
-    UsageError,
-)
+from harness.base.errors import DataError, Interrupted, TooManyFailures, UsageError
 from harness.cli import main as entry
 from harness.cli.command import FORMER, command
 from harness.cli.main import COMMANDS, harness, main, with_command, with_underscores
@@ -58,13 +51,7 @@ def test_the_version_is_the_projects_and_needs_no_task(printed):
 
 
 @pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (DataError, 1),
-        (UsageError, 2),
-        (TooManyFailures, 3),
-        (Interrupted, 130),
-    ],
+    ("error", "code"), [(DataError, 1), (UsageError, 2), (TooManyFailures, 3), (Interrupted, 130)]
 )
 def test_an_error_is_printed_whole_and_gives_its_exit_code(error, code, command_that, printed):
     command_that(error("it broke", where="a.yaml", found="x", expected="y", hint="mend it"))

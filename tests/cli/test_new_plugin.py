@@ -1,5 +1,3 @@
-"""What `harness new-plugin` writes, and what it refuses."""
-
 from pathlib import Path
 
 import pytest
@@ -29,12 +27,7 @@ def test_a_package_is_written_and_three_lines_say_what_to_do(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("a--b", "'a-b' is valid"),
-        ("../up", "'up' is valid"),
-        ("", None),
-    ],
+    ("name", "hint"), [("a--b", "'a-b' is valid"), ("../up", "'up' is valid"), ("", None)]
 )
 def test_a_name_that_cannot_be_one_is_refused_with_one_that_can(name, hint):
     with pytest.raises(UsageError) as failure:

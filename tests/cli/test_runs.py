@@ -1,5 +1,3 @@
-"""How commands name runs, and what `harness runs` lists and removes."""
-
 import csv
 import json
 import os

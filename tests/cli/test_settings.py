@@ -1,5 +1,3 @@
-"""Settings from files and variables: which hold, what they reach, and what is refused."""
-
 import json
 from pathlib import Path
 
@@ -179,8 +177,16 @@ def test_what_is_settled_by_a_file_and_a_command(settings, text, words, expected
     assert {name: getattr(asked, name) for name in expected} == expected
 
 
-def test_a_name_stands_for_its_model_wherever_a_spec_may_stand(settings):
+def test_the_name_of_a_model_stands_for_it_and_is_its_label_unless_what_is_asked_changes(settings):
     settings.write(NAMED)
+    asked = settings.asked("--model", "local", "--judge", "local", "--tasks", "t")
+    assert asked.name == "local"
+    assert asked.model_args == {"base_url": "http://localhost:8000/v1", "model": "small"}
+    assert asked.roles == {"judge": f"{BASE}small,label=local"}
+    assert asked.asked()["roles"] == {"judge": f"{BASE}small"}
+    changed = ("--model", "local", "--model_args", "revision=b", "--tasks", "t")
+    assert settings.asked(*changed).name is None
+    assert settings.asked(*changed, "--name", "mine").name == "mine"
     asked = settings.asked(
         "--model", "local", "--model_args", "revision=b", "--tasks", "t",
         "--judge", "local:model=big", "--role", "asker=llm:local:other",
@@ -191,18 +197,6 @@ def test_a_name_stands_for_its_model_wherever_a_spec_may_stand(settings):
     assert asked.roles == {"judge": f"{BASE}big", "asker": f"llm:{BASE}other"}
     settings.write(NAMED, user='[models.local]\nkind = "baseline"\nrespondent = "x"\n')
     assert settings.asked("--model", "local", "--tasks", "t").model == "openai"
-
-
-def test_the_name_of_a_model_is_its_label_unless_what_is_asked_changes(settings):
-    settings.write(NAMED)
-    asked = settings.asked("--model", "local", "--judge", "local", "--tasks", "t")
-    assert asked.name == "local"
-    assert asked.model_args == {"base_url": "http://localhost:8000/v1", "model": "small"}
-    assert asked.roles == {"judge": f"{BASE}small,label=local"}
-    assert asked.asked()["roles"] == {"judge": f"{BASE}small"}
-    changed = ("--model", "local", "--model_args", "revision=b", "--tasks", "t")
-    assert settings.asked(*changed).name is None
-    assert settings.asked(*changed, "--name", "mine").name == "mine"
 
 
 def test_a_local_run_has_no_use_for_what_a_file_says_of_a_cluster(settings, printed):
@@ -255,8 +249,7 @@ def test_a_file_that_means_nothing_is_reported_with_file_line_and_key(
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
-    [("x", "a whole number"), ("1\n2", "exactly one value")],
+    ("value", "said"), [("x", "a whole number"), ("1\n2", "exactly one value")]
 )
 def test_a_variable_that_means_nothing_is_named(settings, printed, monkeypatch, value, said):
     monkeypatch.setenv("HARNESS_SEED", value)

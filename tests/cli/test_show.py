@@ -1,5 +1,3 @@
-"""`harness show`: the results, failures and samples of a run."""
-
 import json
 import re
 from typing import Any
@@ -48,7 +46,7 @@ def test_failures_one_a_line_without_control_characters(kept_run, shown):
     assert shown(str(kept_run.path), "--failures", "--task", "later") == "no failures\n"
 
 
-def test_one_sample_whole_and_a_failed_one_with_why(kept_run, shown):
+def test_a_sample_is_shown_whole_and_a_user_through_all_tasks_and_stages(kept_run, shown):
     out = shown(str(kept_run.path), "--sample", "ann/1", "--task", "toy")
     assert "toy / name / ann/1  (user ann)" in out
     for part in (
@@ -66,9 +64,6 @@ def test_one_sample_whole_and_a_failed_one_with_why(kept_run, shown):
     out = shown(str(kept_run.path), "--sample", "cid")
     assert "failed: ValueError" in out
     assert "    Traceback (most recent call last):\n      File x\n" in out
-
-
-def test_a_user_is_shown_through_all_tasks_and_stages(kept_run, shown):
     out = shown(str(kept_run.path), "--sample", "ann")
     assert "toy / name / ann/1" in out
     assert "later / name / ann/1" in out

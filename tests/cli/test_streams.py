@@ -41,9 +41,14 @@ def test_an_output_that_takes_nothing_is_an_error(arguments, capsys):
     refused_output(code, capsys.readouterr().err, "No space left on device")
 
 
-def test_an_output_that_is_closed_is_an_error():
+def test_an_output_that_is_closed_is_an_error_and_closed_messages_are_none(tmp_path):
     code, _, said = by_shell("tasks", shell=">&-")
     refused_output(code, said, "Bad file descriptor")
+    code, printed, _ = by_shell(*RUN, shell="2>&-")
+    assert code == 0
+    assert "judge: lexical" in printed
+    (manifest,) = tmp_path.glob("runs/*/manifest.json")
+    assert json.loads(manifest.read_text())["status"] == "done"
 
 
 def begin_with(monkeypatch, **streams):
@@ -58,14 +63,6 @@ def test_a_run_goes_on_where_its_messages_cannot_be_written(monkeypatch, capsys)
         begin_with(monkeypatch, stderr=full)
         assert main.main(RUN) == 0
     assert "judge: lexical" in capsys.readouterr().out
-
-
-def test_a_run_goes_on_where_its_messages_are_closed(tmp_path):
-    code, printed, _ = by_shell(*RUN, shell="2>&-")
-    assert code == 0
-    assert "judge: lexical" in printed
-    (manifest,) = tmp_path.glob("runs/*/manifest.json")
-    assert json.loads(manifest.read_text())["status"] == "done"
 
 
 def test_memory_that_ran_out_is_an_error(monkeypatch, capsys):

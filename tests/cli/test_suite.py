@@ -1,5 +1,3 @@
-"""`harness suite`: what it runs, and in which order."""
-
 import json
 import os
 import signal
@@ -16,7 +14,6 @@ from harness.testing.scripted import offered
 
 pytestmark = pytest.mark.usefixtures("elsewhere", "own_cache")
 
-ROOT = Path(__file__).parents[2]
 NAMED = '[{"interest": "gardening", "items": [1, 2, 3]}]'
 
 
@@ -300,7 +297,7 @@ def test_gates_compare_with_a_base_that_an_earlier_command_finished(suite):
 
 
 def test_the_example_of_the_documentation_is_a_suite(tmp_path):
-    text = (ROOT / "docs" / "suites.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "suites.md").read_text("utf-8")
     (tmp_path / "night-2026-11-22").mkdir()
     (tmp_path / "nightly.yaml").write_text(
         text.partition("```yaml\n")[2].partition("```")[0].replace("/checkpoints", str(tmp_path))

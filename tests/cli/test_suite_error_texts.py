@@ -127,7 +127,7 @@ def test_a_setting_that_a_suite_does_not_replace_is_at_fault_in_its_own_file(tmp
         assert said == "--max_cost must be an amount of money above 0"
 
 
-def test_options(tmp_path, exits):
+def test_options_of_the_command_and_of_runs_that_a_suite_has_not(tmp_path, exits):
     (tmp_path / "night-1").mkdir()
     models = f"{A}, {{name: night, glob: night-*, kind: b}}]"
     (tmp_path / "s.yaml").write_text(f"{models}{REAL}")
@@ -148,6 +148,12 @@ a report is a page of HTML
 expected: a name that ends in .html, such as page.html\
 """)
     assert not Path("runs").exists()
+    (tmp_path / "s.yaml").write_text(f"{RUN}options: {{seeds: 3}}")
+    problem, known = exits(2, UsageError, "suite s.yaml", where="s.yaml:4:11").splitlines()
+    assert problem == "there is no setting 'seeds'"
+    taken = {*known.removeprefix("expected: ").split(", ")}
+    assert {"data", "set", "max_calls"} <= taken
+    assert not {"model", "models", "model_args", "tasks", "judge", "seed", "limit"} & taken
 
 
 def test_gates_without_a_run_on_either_side(tmp_path, exits):
@@ -160,12 +166,3 @@ def test_gates_without_a_run_on_either_side(tmp_path, exits):
         (tmp_path / "s.yaml").write_text(f"{text}against: {against}")
         said = exits(1, HarnessError, f"suite s.yaml --only {only}", where="s.yaml:6:1")
         assert said == f"the gates of seed 0 are not decided, as {why}"
-
-
-def test_options_of_runs_that_a_suite_has_not(tmp_path, exits):
-    (tmp_path / "s.yaml").write_text(f"{RUN}options: {{seeds: 3}}")
-    problem, known = exits(2, UsageError, "suite s.yaml", where="s.yaml:4:11").splitlines()
-    assert problem == "there is no setting 'seeds'"
-    taken = {*known.removeprefix("expected: ").split(", ")}
-    assert {"data", "set", "max_calls"} <= taken
-    assert not {"model", "models", "model_args", "tasks", "judge", "seed", "limit"} & taken

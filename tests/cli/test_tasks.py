@@ -1,5 +1,3 @@
-"""The tasks that are listed, and what `harness validate` finds in their files."""
-
 import json
 from textwrap import dedent
 
@@ -258,16 +256,11 @@ def test_everything_wrong_with_a_task_is_told_at_once(books, validated):
     ]
 
 
-@pytest.fixture
-def misspelt(site, monkeypatch):
-    """The plugin with a hook that does not exist."""
+def test_a_misspelt_hook_of_the_benchmarks_plugin_is_told(site, monkeypatch, capsys):
     code = f"{PLUGIN}\n    @hookimpl\n    def register_metrix(register):\n        pass\n"
     files = {**FILES, "books_made_up/plugin.py": code}
     site.install("book-benchmark", {"books": "books_made_up.plugin"}, files)
     monkeypatch.chdir(site.folder / "books_made_up")
-
-
-def test_a_misspelt_hook_of_the_benchmarks_plugin_is_told(misspelt, capsys):
     assert main(["validate", "one"]) == 2
     said = capsys.readouterr()
     assert said.out.splitlines() == ["one: 1 wrong (task_configs/one.yaml)"]

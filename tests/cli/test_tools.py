@@ -1,5 +1,3 @@
-"""Data tools: their options, which are the fields of a struct, and how their reports are shown."""
-
 import json
 from pathlib import Path
 from typing import Annotated, Literal
@@ -107,7 +105,7 @@ def test_a_plugin_may_have_a_command_of_its_own_whose_tools_are_no_others(printe
     assert "expected: one of weigh" in printed("words", "count", "--from", "tea", code=2).err
 
 
-def test_progress_without_a_terminal_is_a_line_a_minute(capsys):
+def test_progress_is_a_line_a_minute_or_on_a_terminal_a_bar_that_goes_away(capsys, monkeypatch):
     clock = Clock()
     with shown_progress(quiet=False, clock=clock) as progress:
         progress("users", 1)
@@ -122,9 +120,6 @@ def test_progress_without_a_terminal_is_a_line_a_minute(capsys):
         progress("items\x1b[2J", 7)
     err = capsys.readouterr().err
     assert err == "  users: 3,000 of 10,000\n  items\\x1b[2J: 7\n"
-
-
-def test_progress_on_a_terminal_is_a_bar_that_goes_away(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     with shown_progress(quiet=False) as progress:

@@ -26,14 +26,10 @@ class Environment:
         """Runs a command of the environment; `extra` are environment variables."""
         program, *arguments = command
         return subprocess.run(
-            [str(self.folder / "bin" / program), *arguments],
-            cwd=self.elsewhere,
-            env={**_environment(self.elsewhere), **extra},
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
+            [str(self.folder / "bin" / program), *arguments], cwd=self.elsewhere,
+            env={**_environment(self.elsewhere), **extra}, capture_output=True, text=True,
+            timeout=240, check=False,
+        )  # fmt: skip
 
     def said(self, *command, **extra):
         """What a command printed; it has to end well."""
@@ -42,7 +38,6 @@ class Environment:
         return result.stdout
 
     def install(self, wheel):
-        """Installs a wheel from its file alone."""
         _succeed(
             sys.executable, "-m", "pip", "--python", str(self.folder / "bin" / "python"),
             "install", "--quiet", "--no-deps", "--no-index", str(wheel), where=self.elsewhere,

@@ -1,5 +1,3 @@
-"""Our own benchmarks keep what `check_plugin` asks of everybody's runs: each check is a test."""
-
 import pytest
 from builders.conformance import (
     BENCHMARKS,

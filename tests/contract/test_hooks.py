@@ -1,5 +1,3 @@
-"""Every hook is documented, typed, and called in a real run by a plugin that has them all."""
-
 import inspect
 import typing
 

@@ -1,5 +1,3 @@
-"""Which room imports which: imports inside functions and imports for types count too."""
-
 import ast
 import functools
 from collections import defaultdict
@@ -26,7 +24,6 @@ SHARED_STEMS = {"__init__"}
 
 
 def modules(*packages):
-    """Each module of the packages with its file."""
     found = {}
     for package in packages:
         for path in sorted(package.rglob("*.py")):
@@ -71,12 +68,16 @@ def arrows(packages):
 
 
 def room_of(module):
-    """The room of a module of the harness."""
     return module.split(".")[1]
 
 
-def test_every_module_is_in_a_room():
+def test_every_module_is_in_a_room_and_its_file_name_occurs_once():
     assert {room_of(name) for name in HARNESS.keys() - FRONT} == set(RANK)
+    places = defaultdict(list)
+    for name, path in HARNESS.items():
+        if name not in FRONT and room_of(name) not in {"contracts", "cli"}:
+            places[path.stem].append(name)
+    assert {stem: names for stem, names in places.items() if len(names) > 1}.keys() <= SHARED_STEMS
 
 
 def test_a_room_imports_only_rooms_to_the_right_of_it():
@@ -111,14 +112,6 @@ def circle(graph):
     while left and (not path or path[-1] not in path[:-1]):
         path.append(min(left[path[-1]] & left.keys()) if path else min(left))
     return path[path.index(path[-1]) :] if path else []
-
-
-def test_a_file_name_occurs_once():
-    places = defaultdict(list)
-    for name, path in HARNESS.items():
-        if name not in FRONT and room_of(name) not in {"contracts", "cli"}:
-            places[path.stem].append(name)
-    assert {stem: names for stem, names in places.items() if len(names) > 1}.keys() <= SHARED_STEMS
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)

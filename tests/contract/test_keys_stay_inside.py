@@ -31,12 +31,9 @@ FORMS = (
 """How servers repeat a key."""
 
 LEAST = {
-    "openai": "base_url=http://127.0.0.1:9/v1,model=m",
-    "vllm": "pretrained=/no/such/folder",
-    "hf": "pretrained=/no/such/folder",
-    "baseline": "",
-    "replay": "run=/no/such/run",
-}
+    "openai": "base_url=http://127.0.0.1:9/v1,model=m", "vllm": "pretrained=/no/such/folder",
+    "hf": "pretrained=/no/such/folder", "baseline": "", "replay": "run=/no/such/run",
+}  # fmt: skip
 ELSEWHERE = {
     "openai": ("api_key", "token", "extra_body.auth.token", "extra_body.headers"),
     "vllm": ("hf_token", "api_key", "ssl_keyfile_password", "speculative_config"),

@@ -1,5 +1,3 @@
-"""Each package that the harness is built on is called where the table says, on a path of a user."""
-
 import ast
 from importlib import import_module
 from operator import attrgetter
@@ -38,7 +36,6 @@ class Reached(BaseException):
 
 
 def reached(*given, **named):
-    """Stands for a function of a package."""
     raise Reached
 
 

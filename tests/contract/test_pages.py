@@ -1,5 +1,3 @@
-"""The pages hold commands and metrics as they are, and every link leads to a file and a heading."""
-
 import re
 from pathlib import Path
 
@@ -36,11 +34,8 @@ def test_the_index_has_every_page():
     assert {page.name for page in ROOT.glob("docs/*.md")} - {"README.md"} <= linked
 
 
-def test_the_page_of_commands_is_as_the_commands_are():
+def test_the_pages_of_commands_and_metrics_are_as_these_are():
     assert command_pages.PAGE.read_text("utf-8") == command_pages.page_text(), "run `make commands`"
-
-
-def test_the_page_of_metrics_is_as_the_plugins_declare_them():
     page = PAGE.read_text("utf-8")
     assert page == page_text(baselines_of(page)), "run `make metrics`"
 

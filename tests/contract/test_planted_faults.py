@@ -1,5 +1,3 @@
-"""Each planted fault has its place in the code, and the tests that catch it (`make faults`)."""
-
 from faults import plant
 
 

@@ -13,7 +13,6 @@ SECTION, PROMPT = "\n## Publish a benchmark in 30 minutes\n", "    $ "
 
 
 def commands():
-    """The commands of the section, in their order."""
     section = PAGE.read_text("utf-8").partition(SECTION)[2].partition("\n## ")[0]
     lines = section.splitlines()
     return [line.removeprefix(PROMPT) for line in lines if line.startswith(PROMPT)]

@@ -1,15 +1,10 @@
-"""What `harness new-plugin` writes is a package that installs, runs, and passes its own tests."""
-
 import json
 
 import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 
-FORMS = {
-    "acme-films": (),
-    "acme-themes": ("--stages",),
-}
+FORMS = {"acme-films": (), "acme-themes": ("--stages",)}
 
 
 @pytest.fixture(scope="module", params=FORMS)

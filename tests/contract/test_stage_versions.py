@@ -1,5 +1,3 @@
-"""Code that decides records says by its version that it changed, or old records answer for new."""
-
 import importlib
 import sys
 from functools import partial

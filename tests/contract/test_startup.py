@@ -1,5 +1,3 @@
-"""What starts in a moment stays so: the commands that only tell load no heavy module."""
-
 import json
 
 from builders.processes import run_python

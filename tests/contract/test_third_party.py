@@ -1,5 +1,3 @@
-"""A plugin and a user's folder that were written for 0.1.0 go on working, as they are."""
-
 import dataclasses
 import json
 import shutil
@@ -9,7 +7,6 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 
-THEIRS = Path(__file__).parents[1] / "third_party"
 RUN = ("harness", "run", "--json")
 LIST = ("harness", "list")
 CHECKS_OF_0_1_0 = "loads tasks prompts metrics baseline repeats shares resumes records failures"
@@ -19,7 +16,7 @@ CHECKS_OF_0_1_0 = "loads tasks prompts metrics baseline repeats shares resumes r
 def user(environment, tmp_path_factory):
     """The environment with their plugin, in a copy of their folder."""
     home = tmp_path_factory.mktemp("home") / "third_party"
-    shutil.copytree(THEIRS, home)
+    shutil.copytree(Path(__file__).parents[1] / "third_party", home)
     with environment.with_package(home / "acme-borrowed"):
         yield dataclasses.replace(environment, elsewhere=home / "folder")
 

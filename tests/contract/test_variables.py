@@ -23,7 +23,6 @@ NO_OPTIONS = {
 
 
 def named():
-    """The variables that the code names."""
     files = [*(ROOT / "harness").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")]
     return {
         name for file in files for name in re.findall(r"HARNESS_[A-Z]\w*[A-Z]", file.read_text())
@@ -52,14 +51,11 @@ def known():
     return found
 
 
-def test_each_variable_is_a_settings_or_known_to_be_none_and_then_no_options(known):
+def test_each_variable_has_the_name_of_its_setting_or_is_known_to_be_no_options(known):
     settings = {one.envvar for each in known.values() for one in each if isinstance(one, Setting)}
     assert {"HARNESS_DATA", "HARNESS_MODEL", "HARNESS_SEED"} <= settings
     assert named() - settings == NO_OPTIONS
     assert NO_OPTIONS & known.keys() == set()
-
-
-def test_the_variable_of_an_option_has_its_name(known):
     for variable, each in known.items():
         for option in each:
             if isinstance(option, Setting) and f"--{option.name}" in option.opts:

@@ -1,5 +1,3 @@
-"""No room and no plugin grows: `tests/weight.toml` has the most lines of each."""
-
 from weight import ROOT, bounds, room_of, weights
 
 

@@ -1,5 +1,3 @@
-"""What is installed from a plain `python -m build` is what the checkout is."""
-
 import json
 import subprocess
 import sys

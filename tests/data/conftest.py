@@ -53,7 +53,6 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def fetch(tmp_path):
     """Fetch a repository, or some of its files, into the hub cache of this test."""
-
     from huggingface_hub import snapshot_download
 
     def run(repo, *patterns, endpoint):

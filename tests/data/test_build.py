@@ -1,5 +1,3 @@
-"""Data that a data tool builds: once, whole or not at all, and found again."""
-
 import fcntl
 import shutil
 from concurrent.futures import ThreadPoolExecutor

@@ -1,5 +1,3 @@
-"""Tables in DuckDB: the rows, numbers and errors of `Table.rows`, whoever reads the file."""
-
 import gc
 import gzip
 import hashlib

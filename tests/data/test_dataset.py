@@ -1,5 +1,3 @@
-"""Opening data: its files, its sources in order, what is said if it is absent, what was read."""
-
 import hashlib
 import json
 from typing import Any
@@ -64,7 +62,6 @@ def test_data_of_ones_own_says_whose_place_it_takes(tmp_path):
     described = opened(on_hub, tmp_path / "mine.csv").describe()
     assert described["in_place_of"] == "acme/notes"
     assert data_name(described) == f"{tmp_path / 'mine.csv'}, in place of acme/notes"
-
     alone = opened(ONE, tmp_path / "mine.csv").describe()
     assert "in_place_of" not in alone
     assert data_name(alone) == str(tmp_path / "mine.csv")
@@ -132,7 +129,7 @@ def test_what_a_benchmark_notes_is_described_and_changes_no_fingerprint(tmp_path
     assert caught.value.found == "rows left out for want of a name: 1,204; users left out: 2"
 
 
-def test_what_was_read_is_described_by_its_bytes(tmp_path):
+def test_what_was_read_is_described_by_its_bytes_unless_these_changed_after_reading(tmp_path):
     (tmp_path / "mine.csv").write_text(CSV)
     described = opened(ONE, tmp_path / "mine.csv", limit=5, seed=3).describe()
     assert json.loads(json.dumps(described)) == described
@@ -144,6 +141,11 @@ def test_what_was_read_is_described_by_its_bytes(tmp_path):
         }
     ]
     assert (described["origin"], described["limit"], described["seed"]) == ("local", 5, 3)
+    data = opened(ONE, tmp_path / "mine.csv")
+    users(data)
+    (tmp_path / "mine.csv").write_text(CSV + "u3,3\n")
+    with pytest.raises(DataError, match="changed while the run was using it"):
+        data.describe()
 
 
 def test_the_fingerprint_follows_content_and_not_names(tmp_path):
@@ -152,15 +154,6 @@ def test_the_fingerprint_follows_content_and_not_names(tmp_path):
         (tmp_path / name).write_text(text)
         prints.append(opened(ONE, tmp_path / name).describe()["fingerprint"])
     assert prints[0] == prints[1] != prints[2]
-
-
-def test_a_file_changed_after_reading_gets_no_fingerprint(tmp_path):
-    (tmp_path / "mine.csv").write_text(CSV)
-    data = opened(ONE, tmp_path / "mine.csv")
-    users(data)
-    (tmp_path / "mine.csv").write_text(CSV + "u3,3\n")
-    with pytest.raises(DataError, match="changed while the run was using it"):
-        data.describe()
 
 
 def test_opening_data_and_reading_text_load_no_large_library(tmp_path):
@@ -223,18 +216,12 @@ def test_the_choice_is_pinned_and_the_same_in_every_process():
         assert run_python(code, PYTHONHASHSEED=hash_seed).strip() == str(here)
 
 
-def test_order_and_repeats_do_not_matter():
+def test_a_choice_depends_on_the_ids_and_the_seed_and_stays_when_others_come_or_go():
     assert choose([*reversed(IDS), *IDS], seed=0, most=7) == choose(IDS, seed=0, most=7)
-
-
-def test_the_seed_matters_and_no_bound_keeps_all():
     first, _ = choose(IDS, seed=0, most=None)
     second, _ = choose(IDS, seed=1, most=None)
     assert sorted(first) == sorted(second) == sorted(IDS)
     assert first != second
-
-
-def test_a_chosen_id_stays_chosen_when_others_come_or_go():
     chosen, _ = choose(IDS, seed=0, most=10)
     fewer, _ = choose([one for one in IDS if one not in chosen[:5]], seed=0, most=5)
     assert fewer == chosen[5:]
@@ -255,22 +242,19 @@ def found(folder, table=SEEN):
     return [path.name for path in files_of(folder, "seen", table, task="t")]
 
 
-def test_the_first_pattern_that_finds_a_file_decides_and_plain_ones_come_before_packed(tmp_path):
-    write(tmp_path, "seen-2.csv", "seen-10.csv", "seen-1.csv")
-    assert found(tmp_path) == ["seen-1.csv", "seen-10.csv", "seen-2.csv"]
-    write(tmp_path, "seen.csv.gz")
-    assert found(tmp_path) == ["seen.csv.gz"]
-    write(tmp_path, "seen.csv")
-    assert found(tmp_path) == ["seen.csv"]
-
-
-def test_hidden_files_and_folders_and_places_outside_are_no_data(tmp_path):
+def test_the_first_pattern_that_finds_a_file_decides_and_hidden_files_are_no_data(tmp_path):
     table = TableSpec(files=("**/*.csv",))
     write(tmp_path, ".cache/a.csv", ".b.csv", "c.csv/inside.txt", "d/e.csv")
     assert found(tmp_path, table) == ["e.csv"]
     for name in ("../seen.csv", "/etc/seen.csv"):
         with pytest.raises(DataError, match="looks for files outside its folder"):
             found(tmp_path, TableSpec(files=(name,)))
+    write(tmp_path, "seen-2.csv", "seen-10.csv", "seen-1.csv")
+    assert found(tmp_path) == ["seen-1.csv", "seen-10.csv", "seen-2.csv"]
+    write(tmp_path, "seen.csv.gz")
+    assert found(tmp_path) == ["seen.csv.gz"]
+    write(tmp_path, "seen.csv")
+    assert found(tmp_path) == ["seen.csv"]
 
 
 def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():
@@ -280,15 +264,14 @@ def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():
     assert patterns("seen", TableSpec(entries=("user", "items"))) == ("seen.json",)
 
 
-def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_path):
+def test_a_table_without_a_file_and_a_place_that_is_none_have_the_nearest_name(
+    tmp_path,
+):
     write(tmp_path, "sen.csv")
     with pytest.raises(DataError, match="no file for table 'seen' of task 't'") as caught:
         find_tables(tmp_path, {"seen": SEEN}, task="t")
     assert (caught.value.where, caught.value.found) == (str(tmp_path), "a folder with sen.csv")
     assert caught.value.hint == "'sen.csv' is the nearest name"
-
-
-def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path):
     write(tmp_path, "films/a.csv")
     with pytest.raises(DataError, match="does not exist") as caught:
         find_tables(tmp_path / "filmz", {"seen": SEEN}, task="t")
@@ -298,7 +281,9 @@ def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path)
     assert caught.value.found == f"'{tmp_path / 'x'}' does not exist either"
 
 
-def test_the_only_folder_that_holds_every_table_is_the_one_that_is_meant(tmp_path):
+def test_the_only_folder_that_holds_every_table_is_meant_and_a_glob_alone_makes_none(tmp_path):
+    write(tmp_path, "logs/seen-1.csv")
+    assert holder_of(tmp_path, {"seen": SEEN}, task="t") is None
     tables = {"seen": SEEN, "films": FILMS}
     write(tmp_path, "ml/seen.csv", "ml/films.csv", "part/seen.csv", ".hidden/seen.csv")
     assert holder_of(tmp_path, tables, task="t") == tmp_path / "ml"
@@ -306,11 +291,6 @@ def test_the_only_folder_that_holds_every_table_is_the_one_that_is_meant(tmp_pat
     assert holder_of(tmp_path, tables, task="t") is None
     write(tmp_path, "films.csv")
     assert holder_of(tmp_path, tables, task="t") == tmp_path
-
-
-def test_a_glob_alone_does_not_make_a_folder_the_one_that_is_meant(tmp_path):
-    write(tmp_path, "logs/seen-1.csv")
-    assert holder_of(tmp_path, {"seen": SEEN}, task="t") is None
 
 
 PEOPLE = {"people": TableSpec(columns={"user": Column()})}

@@ -3,14 +3,7 @@
 import pytest
 from builders.disks import room_for
 from builders.web_data import opened, refused
-from builders.web_server import (
-    CSV,
-    Page,
-    point_google_drive_at,
-    sha256,
-    unfinished,
-    zipped,
-)
+from builders.web_server import CSV, Page, point_google_drive_at, sha256, unfinished, zipped
 from requests.adapters import HTTPAdapter
 
 from harness.base.errors import StorageError, Unavailable

@@ -170,7 +170,6 @@ def opened(tmp_path):
 
 @pytest.fixture
 def read(opened):
-    """All rows of that data."""
     return lambda *given, **options: list(opened(*given, **options).table("rows").rows())
 
 

@@ -24,7 +24,6 @@ CSV = "item,user\nb,1\na,1\nb,2\n"
 ITEMS = hashlib.sha256(b"a\nb").hexdigest()
 FILE = hashlib.sha256(CSV.encode()).hexdigest()
 OTHER = "not the published data: "
-NOTHING = f"{OTHER}the task knows no digest or count of it"
 
 
 def opened(folder, *known, **more):
@@ -41,7 +40,7 @@ def fact(**given):
 @pytest.mark.parametrize(
     ("known", "reasons"),
     [
-        ([], [NOTHING]),
+        ([], [f"{OTHER}the task knows no digest or count of it"]),
         ([fact(rows=3)], []),
         ([fact(rows=4_000)], ["table 'groups' has 3 rows, not 4,000"]),
         ([fact(column="item", values=2, digest=ITEMS, rows=3)], []),
@@ -131,8 +130,7 @@ def test_the_sample_has_one_reason(tmp_path):
     assert data.why_incomparable == ("bundled sample data",)
 
 
-ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "known-data.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "known-data.md").read_text()
 ENTRIES: dict[str, dict[str, Any]] = {
     title: yaml.safe_load(block)["data"]
     for title, block in re.findall(r"^## (.*?)\n.*?```yaml\n(.*?)```", TEXT, re.S | re.M)

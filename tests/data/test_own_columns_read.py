@@ -1,5 +1,3 @@
-"""Columns that the data calls otherwise, and values that it writes otherwise."""
-
 import pytest
 from builders.tables import data_in, refused, table_of, written
 
@@ -121,15 +119,11 @@ def test_a_header_has_the_columns_that_a_command_names(tmp_path, name):
         in_database(of)
 
 
-def test_a_column_has_no_name_but_the_one_it_is_called_by(tmp_path):
+def test_a_column_has_no_name_but_the_one_it_is_called_by_and_no_value_of_another_type(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("user\nu\n")
     error = refused(table(path, {"user": Column(aliases=("who",), called="customer_id")}))
     assert (error.problem, error.expected) == ("column 'user' is missing", "'customer_id'")
-
-
-def test_a_value_may_only_stand_for_one_of_the_columns_type(tmp_path):
-    path = tmp_path / "a.csv"
     path.write_text("stars\nfive\n")
     error = refused(table(path, {"stars": Column(type="integer", values={"five": "V"})}))
     assert error.problem == (

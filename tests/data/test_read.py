@@ -1,5 +1,3 @@
-"""Tables of every format, from bytes on disk to rows or a message: what is read, by what types."""
-
 import gzip
 import json
 import os
@@ -357,7 +355,7 @@ def test_and_else_the_error_names_the_columns_but_of_one_column_none_is_guessed(
     assert "separated by ';'" in str(error.hint)
 
 
-def test_rows_run_on_over_files_and_errors_count_in_their_own(tmp_path):
+def test_rows_run_on_over_files_and_batches_and_errors_count_in_their_own(tmp_path, monkeypatch):
     first = made(tmp_path, "a.csv", "user,stars\nu1,1\n")
     second = made(tmp_path, "b.csv", "stars,user\n2,u2\n3,u3\n")
     notes = table_of(first, second, columns=PEOPLE)
@@ -369,9 +367,6 @@ def test_rows_run_on_over_files_and_errors_count_in_their_own(tmp_path):
         "  found:    3 (integer)\n"
         "  expected: 1 or 2"
     )
-
-
-def test_numbers_of_rows_run_on_over_batches_row_groups_and_files(tmp_path, monkeypatch):
     monkeypatch.setattr(read, "BATCH_ROWS", 2)
     first = tmp_path / "a.parquet"
     pq.write_table(pa.table({"user": list("abcd"), "stars": [1, 2, 3, 4]}), first, row_group_size=3)

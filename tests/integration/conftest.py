@@ -126,15 +126,10 @@ class Harness:
 
 
 TOPICS = {
-    "astronomy": "Astronomy & Space Exploration",
-    "basketball": "Basketball",
-    "camping": "Camping",
-    "gardening": "Gardening & Planting",
-    "hiking": "Hiking",
-    "knitting": "Knitting & Sewing",
-    "photography": "Photography",
-    "trains": "Trains",
-}
+    "astronomy": "Astronomy & Space Exploration", "basketball": "Basketball", "camping": "Camping",
+    "gardening": "Gardening & Planting", "hiking": "Hiking", "knitting": "Knitting & Sewing",
+    "photography": "Photography", "trains": "Trains",
+}  # fmt: skip
 """What clips are about, and the category of an interest in it."""
 
 ENGAGEMENTS = ("eeei", "ee", "ei", "iiinnnn", "iii", "n", "n", "n")

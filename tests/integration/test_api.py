@@ -48,16 +48,10 @@ def runs(pair, monkeypatch):
 
 def test_options_are_given_by_the_command_s_names_and_progress_is_told(evaluate, tmp_path, capsys):
     result = evaluate(
-        set={"interests.max_interests": 2},
-        gen_kwargs="temperature=0.5",
-        judge=None,
-        role={"judge": "lexical"},
-        data={"interests": "sample", "*": tmp_path},
-        tag={"week": 47},
-        timeout=5,
-        reuse="run",
-        quiet=False,
-    )
+        set={"interests.max_interests": 2}, gen_kwargs="temperature=0.5", judge=None,
+        role={"judge": "lexical"}, data={"interests": "sample", "*": tmp_path}, tag={"week": 47},
+        timeout=5, reuse="run", quiet=False,
+    )  # fmt: skip
     settings = result.manifest.settings
     assert settings["changes"] == {"interests.max_interests": 2}
     assert settings["sampling"] == {"temperature": 0.5}
@@ -157,12 +151,21 @@ def test_a_run_that_cannot_go_on_raises_and_keeps_its_folder(tmp_path, serve):
     assert package.load(folder).exit_code == 1
 
 
-def test_a_result_shows_the_short_table(runs):
+def test_a_result_shows_the_short_table_and_its_samples_have_prompts_replies_and_typed_values(runs):
     _, result = runs
     assert repr(result) == str(result)
     page = result._repr_html_()
     assert page.startswith("<pre")
     assert "support ↑    0.869 [0.832, 0.908]  5" in page
+    assert [sample.stage for sample in result.samples()] == ["name"] * 5 + ["support"] * 25
+    sample = next(result.samples(task="interests", stage="name"))
+    assert (sample.task, sample.id, sample.failure) == ("interests", sample.user, None)
+    assert type(sample.value[0]).__name__ == "Interest"
+    assert sample.value[0].name in sample.replies[0]
+    assert len(sample.prompts) == len(sample.record.calls) == 1
+    assert sample.record.calls[0].messages[-1].content in sample.prompts[0]
+    with pytest.raises(UsageError, match="no stage 'nam'"):
+        result.samples(stage="nam")
 
 
 def test_metrics_as_a_data_frame(runs, monkeypatch):
@@ -179,19 +182,6 @@ def test_metrics_as_a_data_frame(runs, monkeypatch):
     with pytest.raises(UsageError, match="to_pandas needs pandas") as told:
         result.to_pandas()
     assert told.value.hint == "pip install pandas"
-
-
-def test_samples_have_prompts_replies_and_typed_values(runs):
-    _, result = runs
-    assert [sample.stage for sample in result.samples()] == ["name"] * 5 + ["support"] * 25
-    sample = next(result.samples(task="interests", stage="name"))
-    assert (sample.task, sample.id, sample.failure) == ("interests", sample.user, None)
-    assert type(sample.value[0]).__name__ == "Interest"
-    assert sample.value[0].name in sample.replies[0]
-    assert len(sample.prompts) == len(sample.record.calls) == 1
-    assert sample.record.calls[0].messages[-1].content in sample.prompts[0]
-    with pytest.raises(UsageError, match="no stage 'nam'"):
-        result.samples(stage="nam")
 
 
 def test_samples_have_the_failure_in_place_of_the_value(evaluate, serve):

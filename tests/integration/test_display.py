@@ -20,7 +20,6 @@ from harness.testing.faults import SILENCE
 
 ESC = "\x1b"
 HIDE, SHOW = f"{ESC}[?25l", f"{ESC}[?25h"
-SIZE = struct.pack("HHHH", 40, 120, 0, 0)
 SETTINGS_OF_TERMINALS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE")
 
 
@@ -29,7 +28,7 @@ class Terminal:
 
     def __init__(self, arguments: list[str], *, cwd: Path, env: dict[str, str]) -> None:
         self._ours, theirs = os.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, SIZE)
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         kept = {name: value for name, value in env.items() if name not in SETTINGS_OF_TERMINALS}
         self.process = subprocess.Popen(
             arguments, cwd=cwd, env={**kept, "TERM": "xterm-256color"},

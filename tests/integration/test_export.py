@@ -18,7 +18,6 @@ from huggingface_hub import ModelCard
 from harness.analysis.exported_runs import in_file_name
 from harness.testing import Asked, Fault, FaultyServer, faults
 
-REASONED = 3
 OVERFLOW = faults.status(400, message="maximum context length is 8")
 
 
@@ -33,7 +32,7 @@ def made(tmp_path_factory, harnesses) -> Path:
         return harness.answer(body)
 
     def fault(asked: Asked) -> Fault | None:
-        if asked.number == REASONED:
+        if asked.number == 3:
             message = {
                 "content": harness.answer(asked.body),
                 "reasoning_content": "Owls, so birds.",

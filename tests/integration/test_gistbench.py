@@ -10,7 +10,6 @@ import pytest
 from harness.testing import FaultyServer
 
 MODELS = ("alpha", "beta", "gamma")
-TASK = "gist_synthetic"
 STRICTER = ("--set", "gistbench.verification.min_explicit_positive=3")
 
 
@@ -23,7 +22,7 @@ def three(tmp_path_factory, gists):
         alone, compared, asked, runs = [], [], 0, []
         for model in MODELS:
             done = gist.run(model=model).ok()
-            alone.append(done.summary(TASK))
+            alone.append(done.summary("gist_synthetic"))
             runs.append(str(Path("runs", Path(done.json["folder"]).name)))
             before = server.count
             if len(runs) > 1:

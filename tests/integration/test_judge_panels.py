@@ -81,7 +81,7 @@ def agreement(ended):
     return agreement
 
 
-def test_the_majority_decides_and_every_vote_is_on_record(ended):
+def test_the_majority_decides_and_every_vote_is_on_record_with_how_far_members_agree(ended):
     panel, done = ended
     # Two of ann's three titles, and one of bob's, are kept.
     assert done.summary()["metrics"]["support"]["value"] == 0.5
@@ -96,10 +96,6 @@ def test_the_majority_decides_and_every_vote_is_on_record(ended):
     shown = panel.harness.here("show", str(folder), "--sample", "bob").out
     assert "votes of judge, prompt support" in shown
     assert "judge openai:third, prompt support" in shown
-
-
-def test_how_far_members_agree_is_shown(ended):
-    panel, _ = ended
     together, members, pairs = panel.analyse("judge-panel")["sheets"]
     # Nine of eighteen votes are yes, so chance agrees on a half; of the three pairs of votes on a
     # title always one agrees: (1/3 - 1/2) / (1/2).

@@ -15,8 +15,6 @@ from harness.data.fetch import OFFLINE
 
 WAYS = ("pointwise", "pairwise", "listwise")
 VARIANTS = ("noprofile", "fewshot", "fewshot_noprofile", "sc", "cot", "strict")
-DAY = 86_400_000
-START = 1_600_000_000_000
 RATED = {"ann": 5.0, "bob": 4.0, "cid": 3.0, "dee": 2.0}
 """What everybody rates each of the shared things, with an average near 3."""
 
@@ -53,7 +51,7 @@ def pages() -> dict[str, Page]:
 
     def rate(domain: str, user: str, item: str, rating: float, day: int) -> None:
         items.add(item)
-        time = START + day * DAY
+        time = 1_600_000_000_000 + day * 86_400_000
         reviews[domain].append(
             {"user_id": user, "parent_asin": item, "rating": rating, "timestamp": time}
         )

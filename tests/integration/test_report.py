@@ -23,6 +23,7 @@ from harness.runs.run_folder import RunFolder
 from harness.testing import ScriptedModel
 from harness.testing.scripted import offered
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
 BENCHMARKS = ("interests", "gistbench", "perrecbench", "usersumbench", "behaviour", "horizon_items")
 
 
@@ -38,11 +39,6 @@ def pages(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
         return ReportPage(file.read_text("utf-8"))
 
     return page
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)

@@ -48,10 +48,7 @@ async def test_nothing_stands_beyond_the_screen_or_on_another(page, width, dark)
             "[...document.querySelectorAll('#results .%s')].map((one) => { "
             "const at = one.getBoundingClientRect(); return at.top + at.height / 2; })"
         )
-        dots, values = (
-            await tab.run(places % "axis use"),
-            await tab.run(places % "numbers text"),
-        )
+        dots, values = (await tab.run(places % "axis use"), await tab.run(places % "numbers text"))
         assert len(dots) == 3
         assert all(abs(dot - value) < 4 for dot, value in zip(dots, values, strict=True))
         assert tab.problems == []

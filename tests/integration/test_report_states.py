@@ -16,10 +16,7 @@ from harness.registry import reset
 from harness.testing import ScriptedModel
 from harness.testing.scripted import offered
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def test_runs_that_cannot_be_compared_say_why(small_run, tmp_path, capsys):

@@ -14,7 +14,7 @@ def ended(tmp_path_factory, harnesses):
     return harness, harness.here("--tasks", "perrec_hard", *FROM_RULES, "--verbose").ok()
 
 
-def test_verbose_and_show_print_the_same_and_everything(ended):
+def test_verbose_and_show_print_the_same_and_everything_and_have_the_means_in_their_json(ended):
     harness, done = ended
     (first, *_) = harness.folders
     shown = harness.here("show", first.name).ok().out
@@ -27,11 +27,6 @@ def test_verbose_and_show_print_the_same_and_everything(ended):
     assert "more: " not in shown + alone
     assert "perrec_hard_listwise" not in alone
     assert "ptc, unreadable groups counted 0" not in alone
-
-
-def test_the_means_are_in_the_json_of_the_run_and_of_show(ended):
-    harness, _ = ended
-    (first, *_) = harness.folders
     document = harness.here("show", first.name, "--json").ok().json
     (mean,) = document["means"]
     values = [summary["metrics"]["ptc"]["value"] for summary in document["summaries"]]

@@ -133,8 +133,6 @@ HELD = "harness: scripted:m: the GPU's memory has not come back\n  to do:    wai
 
 
 class Held(ScriptedModel):
-    """A model whose last word is an error."""
-
     occupies = "gpu"
 
     async def close(self):

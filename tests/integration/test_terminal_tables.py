@@ -27,8 +27,6 @@ LONGER = re.compile(r" *harness show |run .*begun ")
 
 
 class Screen(io.StringIO):
-    """What a terminal gets."""
-
     encoding = "utf-8"
 
     def isatty(self) -> bool:

@@ -1,5 +1,3 @@
-"""What makes a stage's key, what a stage may reach, and what comes of replies by its desk."""
-
 import asyncio
 import threading
 from dataclasses import dataclass, replace
@@ -321,7 +319,7 @@ def test_an_answer_that_was_cut_ends_somewhere_and_at_a_limit_that_may_be_raised
     assert detail(text, asked=True) == f"{cut}; if it thinks, allow {ROOM}"
 
 
-def test_thinking_that_took_the_whole_limit_is_said_with_both_cures(detail):
+def test_thinking_that_took_the_whole_limit_is_said_with_both_cures_of_its_role(detail):
     assert detail(thought="hmm " * 500) == (
         "2,000 characters of thinking spent the limit of 800 tokens (max_tokens); "
         "allow more (--gen_kwargs max_tokens=4896), or switch thinking off "
@@ -337,9 +335,6 @@ def test_thinking_that_took_the_whole_limit_is_said_with_both_cures(detail):
     unseen = detail(asked=True)
     assert f"; allow more (--gen_kwargs max_tokens=4896), or {ROOM}, or switch" in unseen
     assert ROOM not in detail(thought="hmm", asked=True, sampling=WIDE)
-
-
-def test_another_role_has_its_own_options(detail):
     assert detail(thought="hmm", sampling=WIDE, role="judge").endswith(
         "allow more (--set roles.judge.sampling.reasoning_tokens=8192), or switch thinking off "
         f"(in the SPEC of the role judge: {SWITCH})"

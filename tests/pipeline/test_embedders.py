@@ -1,5 +1,3 @@
-"""Embedders by SPEC, of any plugin, and what an option may name instead."""
-
 import math
 
 import numpy as np
@@ -43,7 +41,7 @@ def plugin(site):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_an_embedder_of_another_plugin_is_named_opened_and_closed():
+def test_an_embedder_of_another_plugin_has_the_timeouts_of_who_asks_and_is_closed():
     import likes
 
     assert named_embedder("same:any=thing").identity.details == {"any": "thing"}
@@ -52,10 +50,6 @@ def test_an_embedder_of_another_plugin_is_named_opened_and_closed():
     with pytest.raises(Exception, match="length 0 for 'bad'"):
         embed_texts("same", ["bad"])
     assert likes.Same.closed == 2, "it is closed after an error too"
-
-
-@pytest.mark.usefixtures("plugin")
-def test_an_embedder_has_the_timeouts_of_who_asks():
     patience = Patience(attempt_timeout=7, start_timeout=90)
     settings = named_embedder("same", patience=patience).settings
     assert (settings.attempt_timeout, settings.start_timeout) == (7, 90)

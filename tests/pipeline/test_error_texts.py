@@ -38,13 +38,10 @@ class Judging:
         return await self.does(ask)
 
 
-def one_item(upstreams, data, options):
-    yield Item(id="a", user="u")
-
-
 def stage(work, name="say", **more):
     given = {"roles": ("candidate",), "prompts": ("say",), **more}
-    return Stage(name, item=Item, value=str, items=one_item, work=work, **given)
+    items = lambda upstreams, data, options: [Item(id="a", user="u")]  # noqa: E731
+    return Stage(name, item=Item, value=str, items=items, work=work, **given)
 
 
 @pytest.fixture
@@ -81,21 +78,17 @@ WRONG = {
     "another role": (ask("judge"), None, "judge", snapshot("""\
 stage 'say' asks a role it does not declare
 expected: candidate
-to do: add it to the stage's `roles`, or to its `judges` if desk.judge uses it\
-""")),
+to do: add it to the stage's `roles`, or to its `judges` if desk.judge uses it""")),
     "no judge": (judge("candidate"), None, "candidate", snapshot("""\
 stage 'say' calls desk.judge with 'candidate', which is no judge
-expected: the role in the stage's `judges`\
-""")),
+expected: the role in the stage's `judges`""")),
     "an option": (option, None, "window", snapshot("""\
 stage 'say' reads an option it does not declare
 expected: no option
-to do: add it to the stage's `options`: only declared options enter its key\
-""")),
+to do: add it to the stage's `options`: only declared options enter its key""")),
     "too often": (ask(repeat=1_000_000), None, "1,000,001 times", snapshot("""\
 stage 'say' asks one question too often
-expected: at most 1,000,000 times: later numbers belong to other repeats\
-""")),
+expected: at most 1,000,000 times: later numbers belong to other repeats""")),
 }  # fmt: skip
 
 
@@ -112,11 +105,12 @@ def test_a_prompt_that_is_not_declared(house, scripted, raised):
     _, _, [context] = house.contexts([stage(option)], {"candidate": scripted("m")})
     assert raised(PromptError, context.template, "sing", "candidate") == snapshot("""\
 stage 'say' has no prompt 'sing' for the role 'candidate'
-expected: prompts/toy/sing.candidate.j2, with 'sing' in the stage's `prompts`\
-""")
+expected: prompts/toy/sing.candidate.j2, with 'sing' in the stage's `prompts`""")
 
 
-def test_a_judge_that_asks_another_model_and_one_that_gives_no_verdict(house, scripted, raised):
+def test_a_judge_that_asks_another_model_gives_no_verdict_or_is_asked_by_rule(
+    house, scripted, raised
+):
     own, other = scripted("own"), scripted("other")
 
     async def elsewhere(ask):
@@ -132,12 +126,16 @@ def test_a_judge_that_asks_another_model_and_one_that_gives_no_verdict(house, sc
     found = "scripted:other"
     assert raised(PluginError, run, elsewhere, found=found) == snapshot("""\
 the judge of the role 'judge' asks a model that it was not given
-expected: one of the models in its JudgeParts\
-""")
+expected: one of the models in its JudgeParts""")
     assert raised(PluginError, run, word, found="str") == snapshot("""\
 the judge 'odd' returned something that is no verdict
-expected: Selected, Classified or NoVerdict\
-""")
+expected: Selected, Classified or NoVerdict""")
+    by_rule = Binding(role="judge", label="lexical", model=None, judge=Judging(never))
+    judging = stage(ask("judge"), roles=(), prompts=(), judges=("judge",))
+    models, found = {"judge": by_rule}, "lexical, a judge"
+    assert raised(PluginError, house.run, [judging], models, found=found) == snapshot("""\
+stage 'say' calls desk.ask with 'judge', which is no model
+expected: desk.judge(…) for this role""")
 
 
 def test_verdicts_that_do_not_answer_the_question(house, scripted, raised):
@@ -157,16 +155,14 @@ def test_verdicts_that_do_not_answer_the_question(house, scripted, raised):
 
     classified = snapshot("""\
 the judge 'odd' returned a verdict that does not answer its question
-expected: Classified(labels=…) with one label for each of the 2 texts: None, or one of good, bad\
-""")
+expected: Classified(labels=…) with one label for each of the 2 texts: None, or one of good, bad""")
     for verdict in (
         Classified(labels=("good",)), Classified(labels=("good", "fine")), Selected(chosen=()),
     ):  # fmt: skip
         assert raised(PluginError, run, texts, verdict, found=repr(verdict)) == classified
     selected = snapshot("""\
 the judge 'odd' returned a verdict that does not answer its question
-expected: Selected(chosen=…) with positions of the 2 options, counted from 0\
-""")
+expected: Selected(chosen=…) with positions of the 2 options, counted from 0""")
     for verdict in (Selected(chosen=(2,)), Selected(chosen=(-1,)), Classified(labels=())):
         assert raised(PluginError, run, QUESTION, verdict, found=repr(verdict)) == selected
     for question, verdict in (
@@ -175,16 +171,6 @@ expected: Selected(chosen=…) with positions of the 2 options, counted from 0\
         (record,) = asyncio.run(run(question, verdict))["say"]
         assert record.outcome == Done("fine")
         assert record.judged[0].verdict.rung == "rule"
-
-
-def test_a_judge_by_rule_that_is_asked_a_question(house, raised):
-    by_rule = Binding(role="judge", label="lexical", model=None, judge=Judging(never))
-    judging = stage(ask("judge"), roles=(), prompts=(), judges=("judge",))
-    models, found = {"judge": by_rule}, "lexical, a judge"
-    assert raised(PluginError, house.run, [judging], models, found=found) == snapshot("""\
-stage 'say' calls desk.ask with 'judge', which is no model
-expected: desk.judge(…) for this role\
-""")
 
 
 def test_stages_that_wait_for_each_other_end_the_run(house, monkeypatch, raised):
@@ -196,8 +182,7 @@ def test_stages_that_wait_for_each_other_end_the_run(house, monkeypatch, raised)
     ]
     assert raised(HarnessError, house.run, circle, {}, found="t/one, t/two") == snapshot("""\
 deadlock: none of the unfinished stages can start
-expected: stages whose `after` lead back to a stage without `after`\
-""")
+expected: stages whose `after` lead back to a stage without `after`""")
 
 
 def test_files_that_hold_no_answers(tmp_path, monkeypatch, raised):
@@ -215,14 +200,12 @@ def test_files_that_hold_no_answers(tmp_path, monkeypatch, raised):
     found = "No such file or directory"
     assert replies(UsageError, "none.jsonl", where="none.jsonl", found=found) == snapshot("""\
 a file of answers cannot be read
-expected: a file of JSON lines, as a batch service writes it\
-""")
+expected: a file of JSON lines, as a batch service writes it""")
     indent, request = "\n            ", "neither a response nor an error"
     found = f"asked.jsonl:1: {request}{indent}asked.jsonl:2: {request}"
     assert replies(DataError, "asked.jsonl", found=found) == snapshot("""\
 lines that are no answers of a batch: 2; nothing was imported
-expected: lines as {"custom_id": …, "response": {"status_code": …, "body": …}, "error": …}\
-""")
+expected: lines as {"custom_id": …, "response": {"status_code": …, "body": …}, "error": …}""")
     Path("list.jsonl").write_text('["00ff"]')
     found = "list.jsonl:1: Expected `object`, got `array`"
     assert "nothing was imported" in replies(DataError, "list.jsonl", found=found)
@@ -234,5 +217,4 @@ expected: lines as {"custom_id": …, "response": {"status_code": …, "body": �
     assert replies(DataError, "other.jsonl", found="other.jsonl:1: 'x'") == snapshot("""\
 answers to no question of this run: 1; nothing was imported
 expected: a custom_id that --write_requests wrote for this run
-to do: give each run the answers to its own requests\
-""")
+to do: give each run the answers to its own requests""")

@@ -1,5 +1,3 @@
-"""Stages carried out for real: records, failures, resume, rounds, memos, and how they end."""
-
 import asyncio
 import gc
 
@@ -121,8 +119,7 @@ async def test_a_stage_that_asks_two_engines_of_one_gpu_goes_in_rounds(house, sc
 
     many = words(*(f"w{number}" for number in range(50)))
     records = await house.run(
-        [stage(many, dispute, roles=("candidate", "verifier"))],
-        {"candidate": one, "verifier": two},
+        [stage(many, dispute, roles=("candidate", "verifier"))], {"candidate": one, "verifier": two}
     )
     assert len(records["say"]) == 50
     # Three rounds of each for all fifty items together, though a model takes four at once.
@@ -314,7 +311,6 @@ async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house,
         await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
     assert sorted(asked(model)) == ["say x", "say y"]
     assert house.journal(1, "say").read_bytes() == b""
-
     again = scripted("m")
     records = await house.run(stages, {"candidate": again})
     assert asked(again) == ["say z"]

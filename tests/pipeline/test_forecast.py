@@ -165,9 +165,10 @@ def forecast_of(site):
     return make
 
 
-async def test_items_of_first_stages_are_counted_and_later_ones_carried_over(forecast_of):
+async def test_items_are_counted_or_carried_over_and_what_is_asked_of_them_but_what_was_asked_again(
+    forecast_of,
+):
     forecast, stages = await forecast_of(120)
-
     assert [(name, stage.items, stage.exact) for name, stage in stages.items()] == [
         ("setting", 1, True),
         ("talk", 120, True),
@@ -182,21 +183,7 @@ async def test_items_of_first_stages_are_counted_and_later_ones_carried_over(for
         ("seldom", None, False),
     ]
     assert forecast.rehearsed_users == 5
-
-
-async def test_how_far_rehearsed_users_lie_apart_is_told_where_they_do(forecast_of):
-    # Of four people p0000 to p0003 each has as many items as the number says.
-    _, stages = await forecast_of(4)
-
-    assert [stages[name].a_user for name in ("talk", "probe", "differ", "union")] == [
-        None, (2, 2), (0, 3), None,
-    ]  # fmt: skip
-
-
-async def test_what_a_role_is_asked_grows_with_the_items(forecast_of):
-    _, stages = await forecast_of(120)
     [talk], [probe] = stages["talk"].roles, stages["probe"].roles
-
     assert (talk.calls, probe.calls) == (120, 240)
     assert (talk.most_completion_tokens, probe.most_completion_tokens) == (1200, 2400)
     # "Talk of p0000, at length." has 25 characters, "Was it p0000/a?" has 15, and five people
@@ -204,20 +191,22 @@ async def test_what_a_role_is_asked_grows_with_the_items(forecast_of):
     assert (talk.prompt_tokens, probe.prompt_tokens) == (31 * 24, 37 * 24)
     assert [message.role for message in talk.first_prompt] == ["user"]
     assert talk.first_prompt[0].content.startswith("Talk of p0")
-
-
-async def test_what_is_asked_again_in_a_rehearsal_is_not_carried_over(forecast_of):
-    _, stages = await forecast_of(120)
-    [insist], [talk] = stages["insist"].roles, stages["talk"].roles
-
+    [insist] = stages["insist"].roles
     # Three calls a person, of which the stage says that one is enough where answers can be read.
     assert (insist.calls, insist.most_completion_tokens) == (120, 1200)
     assert insist.prompt_tokens == pytest.approx(talk.prompt_tokens, rel=0.1)
 
 
+async def test_how_far_rehearsed_users_lie_apart_is_told_where_they_do(forecast_of):
+    # Of four people p0000 to p0003 each has as many items as the number says.
+    _, stages = await forecast_of(4)
+    assert [stages[name].a_user for name in ("talk", "probe", "differ", "union")] == [
+        None, (2, 2), (0, 3), None,
+    ]  # fmt: skip
+
+
 async def test_bounds_are_multiplied_by_an_option_and_may_differ_from_item_to_item(forecast_of):
     _, stages = await forecast_of(120, changes={"rounds": 2})
-
     assert (stages["talk"].least_calls, stages["talk"].most_calls) == (360, 1080)
     assert (stages["probe"].least_calls, stages["probe"].most_calls) == (960, 2400)
     # Half of 120 people make 1 call at least and half 2, twice; at most 3 * 2 calls, twice.

@@ -1,5 +1,3 @@
-"""Items on their way to the work, their order and their file, and failures that are too many."""
-
 import asyncio
 import random
 import tracemalloc
@@ -336,15 +334,12 @@ def test_memory_does_not_grow_with_the_items(monkeypatch, tmp_path, by_user):
     assert peak(7_500) < 1.15 * few
 
 
-def test_all_ids_that_come_again_in_another_run_are_found(little, tmp_path):
+async def test_all_ids_that_come_again_are_found_and_told_with_how_often(little, tmp_path, house):
     items = many_words(2_000)
     again = [Word(id=item.id, user="other") for item in items[:100]]
     made = made_of([*items, *again], tmp_path, by_user=False)
     assert made.repeated() == {hash(item.id) for item in again}
     made.close()
-
-
-async def test_an_id_that_comes_again_is_told_with_how_often(little, house):
     again = Word(id="w3", user="other", word="another")
     with pytest.raises(PluginError, match="gives the same id to several items") as caught:
         await house.run([stage(Word, *many_words(2_000), again, Word(id="w5", user="u"))], {})

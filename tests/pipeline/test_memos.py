@@ -1,16 +1,5 @@
-"""Memos: what they know, and that the first write of a key holds."""
-
-import pytest
-
 from harness.calls.store import Store
 from harness.pipeline.memos import CopiedMemory, Entry, Memory
-
-
-@pytest.fixture
-def memory(tmp_path):
-    store = Store.open(tmp_path / "calls.sqlite")
-    yield Memory(store)
-    store.close()
 
 
 def test_an_item_that_a_kill_left_without_a_record_does_not_know_what_it_wrote(tmp_path):
@@ -20,7 +9,6 @@ def test_an_item_that_a_kill_left_without_a_record_does_not_know_what_it_wrote(t
     item = memory("names", "first item")
     assert item.known(["rye", "tea"]) == {"tea": "2"}
     assert item.keep({"rye": "1", "tea": "9"}) == {"rye": "1", "tea": "2"}
-
     assert memory("names", "first item").known(["rye", "tea"]) == {"tea": "2"}
     assert memory("names", "first item").keep({"rye": "7"}) == {"rye": "1"}
     assert memory("names", "second item").known(["rye", "tea"]) == {"rye": "1", "tea": "2"}
@@ -38,8 +26,8 @@ def test_without_a_shared_store_memos_are_kept_in_the_file_of_the_run(tmp_path):
         own.close()
 
 
-def test_a_worker_elsewhere_has_a_copy_and_tells_what_is_new(memory):
-    told = []
+def test_a_worker_elsewhere_has_a_copy_and_tells_what_is_new(store):
+    memory, told = Memory(store), []
     memory("taxonomy:names", "before").keep({"tea": "2"})
     memory("another:names", "before").keep({"rye": "9"})
     assert {name: [*table] for name, table in memory.copy("taxonomy:").items()} == {

@@ -1,5 +1,3 @@
-"""The order in which stages run, and how seldom engines change hands."""
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,7 +46,7 @@ def order_of(runs, resource=lambda model: model.occupies):
     return rounds
 
 
-def test_one_gpu_holds_the_candidate_for_every_task_and_then_the_judge():
+def test_one_gpu_holds_the_candidate_for_all_stages_of_every_task_and_then_the_judge():
     runs = [
         stage_run("a", "name", CANDIDATE),
         stage_run("a", "support", JUDGE, after=("name",)),
@@ -56,9 +54,6 @@ def test_one_gpu_holds_the_candidate_for_every_task_and_then_the_judge():
         stage_run("b", "check", JUDGE, after=("rank",)),
     ]
     assert order_of(runs) == [["a.name", "b.rank"], ["a.support", "b.check"]]
-
-
-def test_a_later_stage_of_the_open_engine_comes_before_another_engine_opens():
     runs = [
         stage_run("a", "one", CANDIDATE),
         stage_run("a", "judged", JUDGE, after=("one",)),

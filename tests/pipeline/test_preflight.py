@@ -1,5 +1,3 @@
-"""What is looked at before a run pays: in order, none for long, and whatever goes wrong is told."""
-
 import asyncio
 import shutil
 import threading
@@ -210,10 +208,9 @@ async def test_weights_that_do_not_fit_come_first_with_other_ways_for_a_judge():
     assert first.to_do == "use more"
 
 
-REFUSED = CallError("not_found", "no model m", fatal=True)
-
-
-@pytest.mark.parametrize("reply", [REFUSED, Reply(text="yes")])
+@pytest.mark.parametrize(
+    "reply", [CallError("not_found", "no model m", fatal=True), Reply(text="yes")]
+)
 async def test_a_default_that_the_server_does_not_list_comes_with_the_way_to_name_another(reply):
     unknown = doubtful("name", "lists 1 model, but not 'm'", "correct the model's name")
     model = Asked(unknown, reply=reply)

@@ -1,5 +1,3 @@
-"""What is found wrong before anything is asked, and what a prepared task knows."""
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +7,6 @@ import pytest
 from harness.base.errors import DataError, PromptError, TaskError, UsageError
 from harness.contracts.stage import Item, Stage
 from harness.contracts.task import DataSpec, Group, HubSpec, SourceSpec, TableSpec
-from harness.data import TaskData
 from harness.pipeline import preparation
 from harness.pipeline.desk import Binding
 from harness.pipeline.preparation import check_prompts, places_of, prepare, prepare_without_data
@@ -47,10 +44,7 @@ def test_tasks_come_ready_with_all_they_need():
         ({"changes": {"window": 20}}, ("bundled sample data",)),
         ({"changes": {"interval.draws": 2000}}, ("bundled sample data",)),
         ({"sampling": {"temperature": 1.0}}, ("bundled sample data", "changed by --gen_kwargs")),
-        (
-            {"allow_self_judging": True},
-            ("bundled sample data", "the candidate may judge itself"),
-        ),
+        ({"allow_self_judging": True}, ("bundled sample data", "the candidate may judge itself")),
     ],
     ids=str,
 )
@@ -149,7 +143,7 @@ def test_data_that_tasks_share_are_opened_once(monkeypatch):
     opened = []
     whole = preparation.open_dataset
 
-    def open_dataset(*args, **options) -> TaskData:
+    def open_dataset(*args, **options):
         opened.append(options["task"])
         return whole(*args, **options)
 
@@ -214,15 +208,12 @@ def test_a_benchmark_refuses_models_that_do_not_suit_its_data(monkeypatch):
     assert asked == [(3, 20, ["candidate"])]
 
 
-def test_a_stage_that_the_data_did_not_call_for_is_not_bound():
+def test_stages_that_the_data_did_not_call_for_are_not_bound_and_other_tasks_are_refused():
     (whole,) = prepared(tasks="perrec_easy_pairwise").tasks
     first = whole.stages[0].name
     (bound,) = prepare_without_data(whole.settings, load_plugins(), {whole.task.name: {first}})
     assert [stage.name for stage in bound.stages] == [first]
     assert [one.key for one in bound.contexts("run")] == [whole.contexts("run")[0].key]
-
-
-def test_other_tasks_than_were_prepared_are_refused():
     with pytest.raises(TaskError) as caught:
         prepare_without_data(prepared().settings, load_plugins(), {"interests_short": {"name"}})
     assert (caught.value.found, caught.value.expected) == ("interests", "interests_short")
@@ -280,26 +271,6 @@ def test_a_name_of_nothing_that_is_run_is_refused(name, near):
     assert caught.value.hint == (f"did you mean {near!r}?" if near else path)
 
 
-def test_a_folder_goes_to_the_tasks_whose_tables_it_holds(tmp_path):
-    here = wrote(tmp_path, "clicks.jsonl")
-    places = places_of(here, {"seen": CLICKS, "rated": ON_HUB, "rated_too": ON_HUB}, [])
-    assert places.of == {"seen": here, "rated": None, "rated_too": None}
-    assert places.notes == (
-        f"rated, rated_too: no table in --data {here}, so read from the hub's acme/ratings",
-    )
-    both = wrote(tmp_path, "ratings.csv")
-    found = places_of(both, {"seen": CLICKS, "rated": ON_HUB}, []).of
-    assert found == {"seen": both, "rated": both}
-
-
-def test_a_task_with_a_folder_of_its_own_reads_that_one(tmp_path):
-    here = wrote(tmp_path, "clicks.jsonl")
-    own = DataSpec(folder="mine", tables=RATINGS.tables)
-    places = places_of(here, {"seen": CLICKS, "rated": own}, [])
-    assert places.of == {"seen": here, "rated": "mine"}
-    assert places.notes == (f"rated: no table in --data {here}, so read from mine",)
-
-
 def test_a_file_goes_to_the_tasks_with_one_table(tmp_path):
     file = str(Path(wrote(tmp_path, "log.csv")) / "log.csv")
     on_hub = DataSpec(sources=(SourceSpec(hub=HubSpec(repo="acme/clicks")),), tables=CLICKS.tables)
@@ -307,7 +278,9 @@ def test_a_file_goes_to_the_tasks_with_one_table(tmp_path):
     assert found == {"rated": file, "seen": None}
 
 
-def test_the_error_names_the_task_that_found_nothing_and_what_it_looked_for(tmp_path):
+def test_a_folder_goes_to_the_tasks_whose_tables_it_holds(
+    tmp_path,
+):
     here = wrote(tmp_path, "clicks.jsonl")
     with pytest.raises(DataError) as caught:
         places_of(here, {"seen": CLICKS, "rated": RATINGS}, [])
@@ -318,6 +291,18 @@ def test_the_error_names_the_task_that_found_nothing_and_what_it_looked_for(tmp_
         "a folder with such files:\n      ratings: all/ratings.csv, ratings.csv"
     )
     assert caught.value.hint == "give the task a folder of its own with --data rated=DIR"
+    own = DataSpec(folder="mine", tables=RATINGS.tables)
+    places = places_of(here, {"seen": CLICKS, "rated": own}, [])
+    assert places.of == {"seen": here, "rated": "mine"}
+    assert places.notes == (f"rated: no table in --data {here}, so read from mine",)
+    places = places_of(here, {"seen": CLICKS, "rated": ON_HUB, "rated_too": ON_HUB}, [])
+    assert places.of == {"seen": here, "rated": None, "rated_too": None}
+    assert places.notes == (
+        f"rated, rated_too: no table in --data {here}, so read from the hub's acme/ratings",
+    )
+    both = wrote(tmp_path, "ratings.csv")
+    found = places_of(both, {"seen": CLICKS, "rated": ON_HUB}, []).of
+    assert found == {"seen": both, "rated": both}
 
 
 @pytest.mark.parametrize("data", ["{}", {"seen": "{}"}], ids=str)

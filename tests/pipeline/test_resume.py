@@ -1,5 +1,3 @@
-"""Which folder a run works in, and what it finds there."""
-
 import json
 import os
 import time
@@ -59,7 +57,9 @@ def left(taken, status="interrupted"):
     return taken.folder.path
 
 
-def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
+def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(
+    take,
+):
     taken = take(seed=5)
     assert taken.resumed is False
     assert taken.run_id == f"{taken.folder.path.name}-{taken.manifest.token}"
@@ -74,6 +74,10 @@ def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
     assert [stage["components"]["seed"] for stage in entry["stages"]] == [5, 5]
     reasons = ["bundled sample data", "--limit 2", "judged by rule: lexical"]
     assert entry["not_comparable_because"] == reasons
+    manifest = taken.manifest
+    assert manifest.versions["benchmark interests"] == "1"
+    assert set(manifest.versions) >= {"python", "user-understanding-harness", "openai"}
+    assert all(len(commit) >= 40 for commit in manifest.commits.values())
 
 
 def test_what_options_only_point_to_is_kept_by_its_content(take, tmp_path):
@@ -87,7 +91,6 @@ def test_what_options_only_point_to_is_kept_by_its_content(take, tmp_path):
         return taken.manifest.tasks["gist_synthetic"].contents
 
     before, same, edited = contents("Tea"), contents("Tea"), contents("Coffee")
-
     assert before == same != edited
     assert [*before] == ["taxonomy"]
     assert take().manifest.tasks["interests"].contents == {}
@@ -237,13 +240,6 @@ def test_roles_that_differ_between_tasks_are_told_apart(take, tmp_path):
     }  # fmt: skip
 
 
-def test_the_manifest_tells_versions_and_the_commit(take):
-    manifest = take().manifest
-    assert manifest.versions["benchmark interests"] == "1"
-    assert set(manifest.versions) >= {"python", "user-understanding-harness", "openai"}
-    assert all(len(commit) >= 40 for commit in manifest.commits.values())
-
-
 PINNED = {**SERVED, "model_args": "base_url=http://127.0.0.1:9/v1,revision=a"}
 JUDGES = "openai:one,base_url=http://127.0.0.1:9/v1", "openai:two,base_url=http://127.0.0.1:9/v1"
 
@@ -304,8 +300,7 @@ def test_pinned_weights_may_move(take, args):
 
 
 @pytest.mark.parametrize(
-    "args",
-    ["base_url=http://other-node:8000/v1", "base_url=http://127.0.0.1:9/v1,revision=b"],
+    "args", ["base_url=http://other-node:8000/v1", "base_url=http://127.0.0.1:9/v1,revision=b"]
 )
 def test_what_may_be_other_weights_is_another_run(take, args):
     path = left(take(**(SERVED if "revision" not in args else PINNED)))

@@ -1,5 +1,3 @@
-"""Shards: what attempts leave in files, and what is taken over of it."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""A suite: what its file says, which runs it takes as done, and how several runs end as one."""
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""What a worker in another process is told of a run, and how one that differs is found."""
-
 import os
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""Comparisons as they are printed: the verdict, one grid, and what limits it."""
-
 from textwrap import dedent
 
 from builders.comparisons import make_compared, make_comparison, make_difference

@@ -1,5 +1,3 @@
-"""Which display fits where, and the lines of those that write lines."""
-
 import io
 import threading
 from collections import Counter
@@ -53,7 +51,6 @@ def lines(stream):
 
 def test_a_terminal_with_unicode_is_live_and_anything_else_plain(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-
     assert isinstance(make_display(stream=Terminal()), LiveDisplay)
     assert isinstance(make_display(stream=io.StringIO()), PlainDisplay)
     assert isinstance(make_display(stream=Encoded()), PlainDisplay)
@@ -71,7 +68,6 @@ def test_quiet_tells_problems_only(progress, stage, stream):
     display.show_line("the store\x1b is damaged", problem=True)
     display.stage_ended(stage)
     display.stop()
-
     assert lines(stream) == ["the store\\x1b is damaged"]
 
 
@@ -84,7 +80,6 @@ def test_a_stage_has_one_plain_line_when_it_ends(display, stream, progress, stag
     display.stage_ended(stage)
     display.show_line("watch out", problem=True)
     display.stop()
-
     assert lines(stream) == [
         "openai:gpt: 1 stage in runs/x",
         "interests/name: 40 done in 0:30; 10 resumed; 32 calls (25% from the store); "
@@ -95,11 +90,9 @@ def test_a_stage_has_one_plain_line_when_it_ends(display, stream, progress, stag
 
 def test_a_stage_that_takes_long_has_a_line_a_minute(display, stream, clock, stage):
     display.stage_started(stage)
-
     for clock.now, stage.done in ((30.0, 10), (59.0, 20), (60.0, 20), (90.0, 24), (121.0, 32)):
         stage.calls = stage.done
         display.tick()
-
     assert lines(stream) == [
         "interests/name: 20/40; 50%; 20 calls (0% from the store); 1:00 left",
         "interests/name: 32/40; 80%; 32 calls (0% from the store); 0:41 left",
@@ -116,7 +109,6 @@ def test_a_line_of_a_stage_is_followed_by_why_its_model_is_throttled(
     clock.now, stage.in_flight = 60.0, 8
     display.tick()
     display.stop()
-
     assert lines(stream)[1:3] == [
         "interests/name: 0/40; 0%; time left unknown",
         "throttled: openai:gpt to 42 of 64 requests at once, as 4 of its last 50 answers were "
@@ -132,7 +124,6 @@ def test_a_display_that_stops_twice_shows_a_stopped_stage_once(display, stream, 
     display.stop()
     once = lines(stream)
     display.stop()
-
     assert once[0] == "openai:gpt: 1 stage in runs/x"
     assert [line.partition(":")[0] for line in once[1:]] == [stage.label]
     assert lines(stream) == once
@@ -148,14 +139,9 @@ def test_a_reader_who_went_away_does_not_end_the_run(clock, progress, stage):
             raise BrokenPipeError
 
     display = PlainDisplay(Gone(), clock=clock)
-
     display.start(progress)
     display.stage_started(stage)
     stage.done = 1
     display.stop()
-
-    assert tried == [
-        "openai:gpt: 1 stage in runs/x",
-        "interests/name: stopped at 1/40",
-    ]
+    assert tried == ["openai:gpt: 1 stage in runs/x", "interests/name: stopped at 1/40"]
     assert set(threading.enumerate()) == threads

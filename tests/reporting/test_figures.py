@@ -1,5 +1,3 @@
-"""Figures as they are drawn: what is in the files, and where the marks stand."""
-
 import math
 from xml.etree import ElementTree
 
@@ -49,7 +47,6 @@ def texts(data):
 
 
 def drawn(of):
-    """A drawing with its final layout."""
     from matplotlib import rc_context
 
     with rc_context(STYLE):
@@ -106,7 +103,7 @@ def test_bars_of_several_labels_stand_side_by_side_at_each_name():
     assert [text.get_text() for text in axes.texts] == ["three", "four"]
 
 
-def test_a_span_without_an_interval_is_a_dot_and_one_without_a_value_is_said():
+def test_spans_and_boxes_are_drawn_from_what_they_have_and_those_without_a_value_are_said():
     spans = Spans(
         label="a", names=("p", "q", "r"),
         low=(0.1, None, None), value=(0.2, 0.5, None), high=(0.3, None, None),
@@ -117,9 +114,6 @@ def test_a_span_without_an_interval_is_a_dot_and_one_without_a_value_is_said():
     assert dots.get_offsets().tolist() == [[0.2, 0], [0.5, 1], [None, None]]
     assert [(text.get_text(), text.get_position()[1]) for text in axes.texts] == [("no value", 2)]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["p", "q", "r"]
-
-
-def test_a_box_is_drawn_from_all_its_values_and_one_without_is_said():
     boxes = Boxes(label="F1", names=("a", "b"), values=((1.0, 2.0, 3.0, 4.0, 5.0), ()))
     axes = axes_with(figure(boxes))
     [box] = axes.patches
@@ -167,7 +161,6 @@ def inside(box, other, radius=0.0):
     )  # fmt: skip
 
 
-UPSIDE_DOWN = Axis(label="upside down", low=1, high=0)
 CORNERS = {"x": (0.0, 1.0, 0.0, 1.0), "y": (0.0, 0.0, 1.0, 1.0)}
 
 
@@ -176,7 +169,7 @@ CORNERS = {"x": (0.0, 1.0, 0.0, 1.0), "y": (0.0, 0.0, 1.0, 1.0)}
     [
         (Points(label="a", **CORNERS), UNIT, UNIT),
         (Points(label="a", **CORNERS, sizes=(1.0,) * 4), PLAIN, UNIT),
-        (Line(label="a", **CORNERS), UNIT, UPSIDE_DOWN),
+        (Line(label="a", **CORNERS), UNIT, Axis(label="upside down", low=1, high=0)),
     ],
 )
 def test_marks_at_the_limits_are_drawn_whole(mark, x, y):

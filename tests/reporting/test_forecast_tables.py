@@ -1,5 +1,3 @@
-"""What a dry run prints, from a forecast written out here."""
-
 from textwrap import dedent
 
 from builders.texts import lines_on
@@ -28,13 +26,9 @@ CANDIDATE = RoleForecast(
     ),
 )
 JUDGE = RoleForecast(
-    role="judge",
-    label="openai:llama",
-    calls=1200,
-    prompt_tokens=0,
-    most_completion_tokens=900,
+    role="judge", label="openai:llama", calls=1200, prompt_tokens=0, most_completion_tokens=900,
     first_prompt=(Message("user", "Somebody claims: owls."),),
-)
+)  # fmt: skip
 NAME = StageForecast(
     task="interests", stage="name", items=40, exact=True, least_calls=40, most_calls=120,
     roles=(CANDIDATE,),
@@ -134,7 +128,6 @@ def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names():
     )
     stage = replace(NAME, task=evil, stage=evil, roles=(role,))
     lines = printed(replace(FORECAST, stages=(stage,)), width=300)
-
     assert f" {shown}, {shown}: {shown} ({shown}) " in lines[0]
     assert lines[1:5] == ["[user]", "a", shown, "b"]
     assert any(line.startswith(f"{shown}, {shown}, {shown} ") for line in lines[5:])

@@ -1,5 +1,3 @@
-"""Reports as they are printed at fixed widths."""
-
 import pytest
 from builders.texts import lines_on
 
@@ -68,7 +66,7 @@ def test_a_wide_table_is_cut_between_columns_and_names_its_rows_again():
     ]
 
 
-def test_long_texts_are_wrapped_before_names_and_numbers_are():
+def test_long_texts_are_wrapped_before_names_and_heads_stand_on_the_rule():
     nowhere = only(columns=("name", "n"), rows=(("abcdefghij", 1),))
     assert printed(nowhere, width=8)[3:] == ["abcde  1", "fghij"]
     sheet = only(columns=("name", "said", "n"), rows=(("a/b-c-d", "one two three four", 1234),))
@@ -81,9 +79,6 @@ def test_long_texts_are_wrapped_before_names_and_numbers_are():
     ]
     sheet = only(columns=("name", "said"), rows=(("abcdefghijkl", "aa bb cc dd ee ff"),))
     assert printed(sheet, width=24)[3:] == ["abcdefghijkl  aa bb cc", "              dd ee ff"]
-
-
-def test_the_last_lines_of_heads_stand_on_the_rule():
     sheet = only(columns=("model", "easy point", "avg."), rows=(("a", 1.0, 2.0),))
     assert printed(sheet, width=19)[1:3] == ["        easy", "model  point  avg."]
 

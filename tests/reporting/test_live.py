@@ -1,5 +1,3 @@
-"""Pictures of a run as a terminal shows them, and a terminal that is given back whole."""
-
 import io
 from collections import Counter
 from pathlib import Path
@@ -14,7 +12,6 @@ from harness.pipeline.progress import ClusterProgress, RunProgress, StageProgres
 from harness.reporting.live import LiveDisplay, Picture
 
 SHOW_CURSOR = "\x1b[?25h"
-HIDE_CURSOR = "\x1b[?25l"
 
 
 def run(*stages, resumed=False):
@@ -32,18 +29,9 @@ def draw(progress, *, width, height=24, now=60.0):
 def typical():
     return run(
         StageProgress(
-            task="interests",
-            stage="name",
-            total=40,
-            done=40,
-            resumed=12,
-            calls=30,
-            calls_from_store=10,
-            prompt_tokens=12_000,
-            completion_tokens=2400,
-            started=0.0,
-            ended=30.0,
-            failures=Counter(no_json=2, timeout=1),
+            task="interests", stage="name", total=40, done=40, resumed=12, calls=30,
+            calls_from_store=10, prompt_tokens=12_000, completion_tokens=2400, started=0.0,
+            ended=30.0, failures=Counter(no_json=2, timeout=1),
         ),
         StageProgress(
             task="interests",
@@ -57,7 +45,7 @@ def typical():
         ),
         StageProgress(task="a_task_with_a_long_name", stage="name"),
         resumed=True,
-    )
+    )  # fmt: skip
 
 
 def test_eighty_columns(typical):
@@ -82,7 +70,6 @@ def test_a_cluster_has_a_line_more(typical):
         "missing 3: no_json 2, timeout 1",
     ]
     assert len(drawn) == 7 and max(map(cell_len, drawn)) <= 80
-
     typical.cluster = ClusterProgress(workers=1, engines=1)
     typical.stages[1].in_flight = 1
     assert draw(typical, width=80)[3] == "1 worker, 1 engine, 1 item in flight"
@@ -118,7 +105,6 @@ def test_more_moving_stages_than_lines_are_counted():
     stages = [StageProgress(task=f"perrec_{number}", **moving) for number in range(54)]
     stages[0].done, stages[0].ended = 20, 1.0
     stages[1].ended = 2.0
-
     assert "left" in draw(run(*stages), width=80, height=9)[0]
     assert draw(run(*stages), width=80, height=10)[0] == "openai:gpt  runs/x"
     lines = draw(run(*stages), width=80)
@@ -166,7 +152,6 @@ def cost(paid, *, unknown=0):
 )
 def test_the_cost_so_far_stands_first_among_the_sums(typical, costs, most, shown):
     typical.costs, typical.max_cost = lambda: costs, most
-
     assert draw(typical, width=120)[2].startswith(shown + ", 28% from the store")
 
 
@@ -181,9 +166,7 @@ def test_no_width_and_no_name_breaks_a_line(width, task):
         StageProgress(task=task, stage="rank", total=1_000_000, done=123_456, started=0.0),
         StageProgress(task=task, stage="waits"),
     ]
-
     lines = draw(run(*stages), width=width)
-
     assert len(lines) == 7
     assert all(cell_len(line) <= width for line in lines)
 
@@ -193,31 +176,24 @@ def terminal():
     return Console(file=io.StringIO(), width=80, height=24, force_terminal=True, markup=False)
 
 
-def test_the_picture_goes_and_the_cursor_comes_back(terminal, typical):
+def test_the_picture_goes_and_the_cursor_comes_back_and_what_is_told_is_clean(terminal, typical):
     display = LiveDisplay(terminal.file, console=terminal)
-
     display.start(typical)
     typical.stages[1].done, typical.stages[1].ended = 180, 90.0
     display.stage_ended(typical.stages[1])
     display.stop()
     display.stop()
-
     shown = terminal.file.getvalue()
-    assert shown.count(HIDE_CURSOR) == shown.count(SHOW_CURSOR) == 1
+    assert shown.count("\x1b[?25l") == shown.count(SHOW_CURSOR) == 1
     lines = shown[shown.rindex("openai:gpt") :].split("\n")
     assert "so far" in lines[1]
     # Every line of the last picture is erased, and nothing is written after that.
     erased = "\r" + "\x1b[1A\x1b[2K" * (len(lines) - 1)
     assert lines[-1] == SHOW_CURSOR + erased
-
-
-def test_what_is_told_stands_above_the_picture_and_is_clean(terminal, typical):
     display = LiveDisplay(terminal.file, console=terminal)
-
     display.start(typical)
     display.show_line("[bold]slowed down[/bold]\x07 by the server", problem=True)
     display.stop()
-
     assert "[bold]slowed down[/bold]\\x07 by the server" in terminal.file.getvalue()
 
 
@@ -225,7 +201,6 @@ def test_tokens_that_were_not_reported_are_no_number(typical):
     name, support, _ = typical.stages
     name.unreported = 4
     assert draw(typical, width=80)[2].endswith("tokens ≥ 12.0k in, ≥ 3.0k out, ≥ 50/s")
-
     for stage in (name, support):
         stage.prompt_tokens = stage.completion_tokens = 0
     assert draw(typical, width=80)[2].endswith("from the store, tokens unknown")

@@ -1,5 +1,3 @@
-"""`harness report --rank`: which runs stand together, their ranks, and what the page shows."""
-
 from pathlib import Path
 
 import pytest

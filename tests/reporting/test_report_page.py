@@ -1,5 +1,3 @@
-"""Pages and their pictures: what is escaped, hidden and kept, and where a value stands."""
-
 import re
 from base64 import b64decode
 from dataclasses import replace
@@ -105,12 +103,7 @@ def result(name="t", *, members=(), rules=(), published=(), higher=True, **value
     )  # fmt: skip
 
 
-def test_a_value_without_a_metric_has_no_arrow():
-    unscored = replace(result(a=Value(why="not scored")), metric="")
-    assert values_table([unscored]).rows[0][:3] == ["t", "", "a"]
-
-
-def test_a_row_names_its_metric_in_words_and_what_is_missing():
+def test_a_row_names_its_metric_in_words_with_an_arrow_and_what_is_missing():
     lost = Value(value=0.4, interval=(0.3, 0.5), of=40, causes={"ask/no_json": 3, "ask/empty": 1},
                  missing=0.1, other=0.36)  # fmt: skip
     parts = Value(value=0.5, of=40, missing=0.05, other=0.45, counts=True)
@@ -124,6 +117,8 @@ def test_a_row_names_its_metric_in_words_and_what_is_missing():
     assert [one.title for one in row.marks[1:]] == [
         "4 of 40: ask/no_json 3, ask/empty 1; counted as worst: 0.360", "without them: 0.450",
     ]  # fmt: skip
+    unscored = replace(result(a=Value(why="not scored")), metric="")
+    assert values_table([unscored]).rows[0][:3] == ["t", "", "a"]
 
 
 def test_labels_of_references_that_lie_close_stand_on_lines_of_their_own():

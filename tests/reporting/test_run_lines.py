@@ -1,5 +1,3 @@
-"""What is said of runs in lines: rate limits, JSON of records, and amounts of money and tokens."""
-
 import json
 
 import pytest
@@ -47,10 +45,7 @@ def test_models_that_were_slowed_have_a_line_for_all_sessions():
             {"a": [100, 200, 300], "b": "é"},
             '{\n  "a": [\n    100,\n    200,\n    300\n  ],\n  "b": "é"\n}',
         ),
-        (
-            {"a": [100, 200, 30], "b": ["x\ny"]},
-            '{\n  "a": [100, 200, 30],\n  "b": ["x\\ny"]\n}',
-        ),
+        ({"a": [100, 200, 30], "b": ["x\ny"]}, '{\n  "a": [100, 200, 30],\n  "b": ["x\\ny"]\n}'),
     ],
 )
 def test_what_fits_stands_on_one_line(value, text):

@@ -1,5 +1,3 @@
-"""Tables and items to label as files: what is read back, and what no spreadsheet runs."""
-
 import csv
 
 import pyarrow.parquet as pq

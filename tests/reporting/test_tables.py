@@ -1,5 +1,3 @@
-"""Result tables: all of them, and the one that a run ends with."""
-
 import io
 from textwrap import dedent
 
@@ -166,9 +164,7 @@ name, rule           3      0%       0          0           0
 
 def test_what_was_counted_stands_between_metrics_and_stages(summary):
     counted = {"invented citations": 1204, "windows unreadable": 3}
-
     lines = printed(replace(summary, counts=counted), width=80)
-
     assert "\n".join(lines[8:16]) == dedent("""\
 coverage ↑  0.250 [0.150, 0.300]  40        –                 –
   support, grounded: 3 missing (name/no_json 2, support/timeout 1)
@@ -180,7 +176,7 @@ windows unreadable      3
 """)
 
 
-def test_metrics_without_an_interval_say_why_together(summary):
+def test_metrics_without_an_interval_say_why_and_samples_are_told_from_users(summary):
     without = metric(0.5, None, 1, {}, 0.5, no_interval="only one user")
     metrics = {"a": without, "b": without, "c": metric(0.5, (0.4, 0.6), 2, {}, 0.5)}
     assert "\n".join(printed(replace(summary, metrics=metrics), width=80)[6:10]) == dedent("""\
@@ -189,9 +185,6 @@ b ↑     0.500                 1        –                 –
 c ↑     0.500 [0.400, 0.600]  2        –                 –
   a, b: no interval: only one user\
 """)
-
-
-def test_samples_and_users_are_distinguished(summary):
     metrics = {"pairs": metric(0.5, (0.4, 0.6), 4000, {}, 0.5, users=40)}
     lines = printed(replace(summary, metrics=metrics), width=80)
     assert "  pairs: 4,000 samples of 40 users" in lines
@@ -344,7 +337,7 @@ def test_a_task_is_a_line_of_its_main_metric_with_direction_interval_n_and_missi
     ]
 
 
-def test_missing_parts_are_named_with_the_causes_of_whole_units():
+def test_missing_parts_are_named_with_the_causes_of_units_and_units_counted_as_worst_are_in_n():
     parts = make_metric(0.5, n=40, missing_share=0.06)
     whole = make_metric(0.5, n=30, missing={"no_json": 10})
     lines = ending(task("films", metrics={"hits": parts}), task("books", metrics={"hits": whole}))
@@ -356,9 +349,6 @@ def test_missing_parts_are_named_with_the_causes_of_whole_units():
         assert ending(task("films", metrics={"hits": result}))[3].endswith(f"  {cell}")
     assert "missing: parts of units" in ending(task("films", metrics={"hits": parts}))
     assert "missing: no_json 10" in ending(task("books", metrics={"hits": whole}))
-
-
-def test_units_that_a_value_counts_as_worst_are_among_its_units():
     counted = make_metric(0.25, n=30, missing={"no_json": 10}, left_out=0.5)
     assert ending(task("films", metrics={"hits": counted}))[3].split()[-3:] == [
         "40", "10", "(25%)",
@@ -391,10 +381,6 @@ def test_groups_that_have_no_mean_say_so_or_are_headings():
     lines = ending(task("a"), task("b"), groups=groups, without_mean=("whole", "inner"))
     assert [line[:17].rstrip() for line in lines[3:6]] == ["whole (2 tasks)", "  a", "  b"]
     assert lines[6].startswith("more:")
-
-
-def sheet(title, rows=3):
-    return Sheet(title=title, columns=("method", "QM"), rows=(("none", 0.4),) * rows, digits=3)
 
 
 def test_a_table_without_a_number_of_its_own_is_left_out():

@@ -1,5 +1,3 @@
-"""Text made safe, and numbers as they are printed."""
-
 import pytest
 
 from harness.reporting.text import causes, clean_text, count, duration, number, share

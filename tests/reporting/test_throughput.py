@@ -62,7 +62,6 @@ def test_nothing_is_said_before_anything_is_known():
 
 def test_a_round_that_arrives_bit_by_bit_counts_as_a_whole():
     stage = StageProgress(task="t", stage="s", total=31, started=0.0, in_flight=10)
-
     # An answer every ten seconds from 210 to 300 and from 510 to 600: the last 11 came in 310.
     ends = [*range(210, 310, 10), *range(510, 610, 10)]
     moments = [(float(end), {"done": n, "calls": n}) for n, end in enumerate(ends, 1)]
@@ -82,7 +81,6 @@ def test_the_time_left_of_several_stages_follows_from_their_calls_together():
     unworked = StageProgress(task="t", stage="unworked", **started)
     by_rule = StageProgress(task="t", stage="by_rule", done=59, **started)
     ended = StageProgress(task="t", stage="ended", done=10, calls=10, ended=5.0, **started)
-
     # 50 of two calls, 40 of one, 60 of the mean of 50 calls over 40 items: 215 at 5 a second.
     assert whole(pairs, single, unworked, by_rule, ended, now=10.0).left() == "0:43 left"
 

@@ -149,28 +149,22 @@ def test_what_units_count_is_summed_up() -> None:
     assert columns.counts == {"typos": 3, "repeats": 4}
 
 
-def test_the_parts_that_units_lost_are_a_share_and_count_as_worst() -> None:
+def test_the_parts_that_units_lost_are_a_share_and_count_as_worst_like_missing_units() -> None:
     loss = Metric(description="", worst=4.0, higher_is_better=False)
     found = results(
         {"loss": loss, "known": loss, "none": Metric(description="", worst=None)},
         Score(
-            id="1",
-            user="a",
-            values={"loss": 1.0, "known": 1.0, "none": 1.0},
-            lost={"loss": 0.5, "known": 0.5, "none": 0.5},
-            worst={"known": 3.0},
+            id="1", user="a", values={"loss": 1.0, "known": 1.0, "none": 1.0},
+            lost={"loss": 0.5, "known": 0.5, "none": 0.5}, worst={"known": 3.0},
         ),
         Score(id="2", user="b", values={"loss": 2.0, "known": 2.0, "none": 1.0}),
         Score(id="3", user="c", missing={"loss": "no_json", "known": "no_json"}),
-    )
+    )  # fmt: skip
     # Of three units one is missing and half of another: one half of 1.0 counts as 4.0.
     assert (found["loss"].value, found["loss"].missing_share) == (1.5, 0.5)
     assert found["loss"].counted_as_worst == (2.5 + 2.0 + 4.0) / 3
     assert found["known"].counted_as_worst == (3.0 + 2.0 + 4.0) / 3
     assert (found["none"].missing_share, found["none"].counted_as_worst) == (0.25, None)
-
-
-def test_parts_count_as_worst_where_missing_units_do() -> None:
     tau = Metric(description="", missing="counted")
     found = results(
         {"tau": tau},

@@ -26,8 +26,6 @@ FILES = {
 }
 """The files of a run, and what an error about each names; the number of a line follows a colon."""
 
-FLIPS = 40
-
 
 def all_of(path: Path, scratch: Path) -> Iterator[bytes]:
     """Everything that commands read of a run, and what scoring it again gives."""
@@ -56,7 +54,7 @@ def test_a_flipped_bit_is_found_and_its_file_named(small_run: Path, tmp_path: Pa
     assert list(all_of(small_run, tmp_path / "scratch"))
     copy = Path(shutil.copytree(small_run, tmp_path / "run"))
     whole, draw = (copy / name).read_bytes(), Random(name)
-    for _ in range(FLIPS):
+    for _ in range(40):
         changed = bytearray(whole)
         changed[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
         (copy / name).write_bytes(changed)

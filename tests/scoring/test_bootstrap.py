@@ -1,11 +1,8 @@
-"""Intervals of one column, of pairs of columns, and their bounds."""
-
 import functools
 import math
 import random
 import statistics
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -69,14 +66,14 @@ def as_pair(found: Interval | NoInterval) -> tuple[float, float]:
     ],
     ids=["mean", "median", "range", "median of one value each", "median of an odd number"],
 )  # fmt: skip
-def test_it_agrees_with_resampling_by_hand(users, statistic, by_hand) -> None:
+def test_it_agrees_with_resampling_by_hand(users, statistic, by_hand):
     values, owners = flat(users)
     found = bootstrap_interval(values, owners, seed=3, statistic=statistic, draws=10_000)
     close = 0.02 if users == UNEVEN else 0.05
     assert as_pair(found) == pytest.approx(resampled_by_hand(users, by_hand), abs=close)
 
 
-def test_a_median_is_that_of_the_very_units_drawn() -> None:
+def test_a_median_is_that_of_the_very_units_drawn():
     users = [[1.0], [2.0, 5.0], [4.0, 4.0, 7.0], [0.5]]
     values, owners = flat(users)
     generator = np.random.Generator(np.random.PCG64(8))
@@ -91,7 +88,7 @@ def test_a_median_is_that_of_the_very_units_drawn() -> None:
     assert as_pair(found) == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_order_of_units_does_not_matter_to_what_a_user_is() -> None:
+def test_the_order_of_units_does_not_matter_to_what_a_user_is():
     values = np.array([1.0, 10.0, 2.0, 20.0, 3.0, 30.0])
     owners = np.array([7, 4, 7, 4, 7, 4])
     straight = bootstrap_interval(np.sort(values), np.array([0, 0, 0, 1, 1, 1]), seed=1)
@@ -100,8 +97,8 @@ def test_the_order_of_units_does_not_matter_to_what_a_user_is() -> None:
 
 
 def test_means_drawn_in_blocks_agree_with_resampling_by_hand(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr("harness.scoring.stats.bootstrap._BLOCK", 3)
     monkeypatch.setattr("harness.scoring.stats.bootstrap._CELLS", 1000)
     values, owners = flat(UNEVEN)
@@ -110,12 +107,12 @@ def test_means_drawn_in_blocks_agree_with_resampling_by_hand(
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0]])
-def test_one_user_has_no_interval(values: list[float]) -> None:
+def test_one_user_has_no_interval(values):
     found = bootstrap_interval(np.array(values), np.zeros(len(values), dtype=int), seed=1)
     assert found == NoInterval("fewer than two users: there is nothing to draw from")
 
 
-def test_statistics() -> None:
+def test_statistics():
     column = np.array([4.0, 1.0, 1.0])
     assert statistic_of(column, "mean") == 2.0
     assert statistic_of(column, "median") == 1.0
@@ -125,14 +122,14 @@ def test_statistics() -> None:
 
 
 @pytest.mark.parametrize("statistic", ["mean", "median", lambda values: float(values.max())])
-def test_users_are_drawn_with_all_their_units_for_both(statistic: Any) -> None:
+def test_users_are_drawn_with_all_their_units_for_both(statistic):
     """One user twice: 1 - 1/2 of each statistic, or 4 - 2 of the other; both lie between."""
     first = np.array([1.0, 1.0, 4.0])
     found = paired_interval(first, first / 2, np.array([0, 0, 1]), seed=0, statistic=statistic)
     assert as_pair(found) == (0.5, 2.0)
 
 
-def test_medians_of_one_unit_each_agree_with_resampling_by_hand() -> None:
+def test_medians_of_one_unit_each_agree_with_resampling_by_hand():
     generator = random.Random(11)
     pairs = [(3 * generator.random(), generator.random()) for _ in range(60)]
     found = []
@@ -147,24 +144,21 @@ def test_medians_of_one_unit_each_agree_with_resampling_by_hand() -> None:
     assert as_pair(interval) == pytest.approx((found[250], found[9750]), abs=0.03)
 
 
-def test_a_statistic_without_a_value_gives_no_interval() -> None:
-    values = np.array([1.0, 2.0])
-    found = paired_interval(
-        values, values, np.arange(2), seed=0, statistic=lambda values: float("nan"), draws=10
-    )
-    assert found == NoInterval("the difference has no value in 10 of 10 draws")
-
-
 SKEWED = np.array([0.1, 0.4, 0.2, 3.0, 0.9, 0.3, 7.5, 1.1, 0.6, 0.2, 2.2, 0.5])
 
 
-def test_draws_without_a_value_lie_beyond_both_bounds_by_hand():
+def test_draws_without_a_value_lie_beyond_both_bounds_or_leave_no_interval():
     # A twentieth of 41 draws lies below the third: here of nothing, 0 and 1.
     assert as_pair(interval_of(np.array([np.nan, *range(40)]), 0.9, of="r")) == pytest.approx(
         (1, 38)
     )
     few = interval_of(np.array([np.nan] * 3 + [*range(38)]), 0.9, of="r")
     assert few == NoInterval("r has no value in 3 of 41 draws")
+    values = np.array([1.0, 2.0])
+    found = paired_interval(
+        values, values, np.arange(2), seed=0, statistic=lambda values: float("nan"), draws=10
+    )
+    assert found == NoInterval("the difference has no value in 10 of 10 draws")
 
 
 @pytest.mark.parametrize("statistic", [np.mean, np.median, np.std])
@@ -175,10 +169,7 @@ def test_the_bounds_of_the_same_draws_are_scipys(statistic):
     )  # fmt: skip
     without = np.array([statistic(np.delete(SKEWED, place)) for place in range(len(SKEWED))])
     found = bca_interval(
-        by_scipy.bootstrap_distribution,
-        (float(statistic(SKEWED)), without),
-        0.9,
-        of="it",
+        by_scipy.bootstrap_distribution, (float(statistic(SKEWED)), without), 0.9, of="it"
     )
     assert as_pair(found) == pytest.approx(tuple(by_scipy.confidence_interval), rel=1e-9)
 

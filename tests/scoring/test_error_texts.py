@@ -47,7 +47,7 @@ def oracle(gather):
     return Oracle(gather=gather, rescore=gather, read=gather, write=gather, metrics=())
 
 
-def test_records_of_a_stage_that_the_run_has_not(folder, benchmark, raised):
+def test_records_of_a_stage_that_is_gone_or_of_another_type(folder, benchmark, raised):
     wording = raised(
         PluginError, kept(folder, benchmark).records, "nam",
         where="RUN, task 'interests'",
@@ -56,13 +56,9 @@ def test_records_of_a_stage_that_the_run_has_not(folder, benchmark, raised):
     assert wording == snapshot("""\
 no records of a stage 'nam'
 expected: a stage that both have
-to do: use the release of the plugin that the manifest names\
-""")
+to do: use the release of the plugin that the manifest names""")
     with pytest.raises(PluginError, match="no records of a stage 'name'"):
         kept(folder, with_stage(benchmark, name="list")).records("name")
-
-
-def test_records_of_another_type(folder, benchmark, raised):
     records = kept(folder, with_stage(benchmark, value=int)).records("name")
     # Which of the two people was written first is the run's business.
     where = re.compile(r"RUN/interests/1-name\.jsonl:[12]")
@@ -72,9 +68,6 @@ def test_records_of_another_type(folder, benchmark, raised):
 a record does not fit the types of its stage
 to do: the benchmark's code changed since the run: use the release of the plugin that the manifest names, or repeat the command with --reuse none; in a benchmark of your own, raise the `version` of the stage: the stored answers are read again\
 """)
-
-
-def test_a_stage_that_the_benchmark_has_no_more(folder, benchmark, raised):
     renamed, where = with_stage(benchmark, name="list"), "task 'interests'"
     wording = raised(
         PluginError, scored, folder, renamed, where=where, found="stages list, support"
@@ -82,33 +75,18 @@ def test_a_stage_that_the_benchmark_has_no_more(folder, benchmark, raised):
     assert wording == snapshot("""\
 benchmark 'interests' lacks the stage 'name' of the run
 expected: stages name, support, as in the run
-to do: use the release of the plugin that the manifest names\
-""")
+to do: use the release of the plugin that the manifest names""")
 
 
-def test_a_score_that_is_no_number(folder, benchmark, raised):
+def test_a_score_that_is_no_number_and_a_benchmark_that_fails_to_compare(folder, benchmark, raised):
     def score(records, options):
         yield Score(id="ann/1", user="ann", values={"support": "high"})
 
     worded, where = replace(benchmark, score=score), "metric 'support'"
     assert raised(PluginError, scored, folder, worded, where=where, found="'high'") == snapshot("""\
 the score of 'ann/1' is not a number
-expected: a number, or a cause under `missing`\
-""")
+expected: a number, or a cause under `missing`""")
 
-
-def test_a_change_that_needs_new_answers(folder, benchmark, raised):
-    asked = folder.manifest().tasks["interests"].task()
-    wanted = msgspec.structs.replace(asked, options={**asked.options, "window": 5})
-    wording = raised(UsageError, rescoring, asked, wanted, benchmark, found="window 20 → 5")
-    assert wording == snapshot("""\
-task 'interests' cannot be scored with these changes without asking again
-expected: changes of min_support, metrics, interval, least_scored
-to do: start a run with these changes: it reuses stored replies where possible\
-""")
-
-
-def test_a_benchmark_that_fails_to_compare(folder, benchmark, raised):
     def gather(scores, held):
         raise ZeroDivisionError("no users")
 
@@ -118,8 +96,17 @@ def test_a_benchmark_that_fails_to_compare(folder, benchmark, raised):
     )
     assert raised(PluginError, compare, [broken], found=found) == snapshot("""\
 benchmark 'interests' failed to compare runs
-to do: the scores are kept: fix the benchmark, then run `harness score RUN`\
-""")
+to do: the scores are kept: fix the benchmark, then run `harness score RUN`""")
+
+
+def test_a_change_that_needs_new_answers(folder, benchmark, raised):
+    asked = folder.manifest().tasks["interests"].task()
+    wanted = msgspec.structs.replace(asked, options={**asked.options, "window": 5})
+    wording = raised(UsageError, rescoring, asked, wanted, benchmark, found="window 20 → 5")
+    assert wording == snapshot("""\
+task 'interests' cannot be scored with these changes without asking again
+expected: changes of min_support, metrics, interval, least_scored
+to do: start a run with these changes: it reuses stored replies where possible""")
 
 
 def test_an_oracle_that_is_not_there(tmp_path, raised):
@@ -127,8 +114,7 @@ def test_an_oracle_that_is_not_there(tmp_path, raised):
     wording = raised(DataError, read_oracle, *given, where=where, found="No such file or directory")
     assert wording == snapshot("""\
 the oracle cannot be read
-expected: a file that `harness compare --export_oracle` wrote\
-""")
+expected: a file that `harness compare --export_oracle` wrote""")
 
 
 def test_a_metric_with_the_name_of_a_column(folder, benchmark, raised):
@@ -138,8 +124,7 @@ def test_a_metric_with_the_name_of_a_column(folder, benchmark, raised):
     assert wording == snapshot("""\
 two columns of the table of scores would have the same name
 expected: a different name for each column, and none of run, task, id, user
-to do: export one task alone with --task, or read scores.jsonl\
-""")
+to do: export one task alone with --task, or read scores.jsonl""")
 
 
 def test_a_journal_after_its_end(tmp_path, raised):
@@ -148,5 +133,4 @@ def test_a_journal_after_its_end(tmp_path, raised):
     wording = raised(StorageError, journal.drop, "key", [b"1"], where="DIR/1-name.jsonl")
     assert wording == snapshot("""\
 the journal is closed
-expected: records before `close`, or a new JournalWriter\
-""")
+expected: records before `close`, or a new JournalWriter""")

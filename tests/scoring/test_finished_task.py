@@ -1,16 +1,13 @@
 from typing import Any
 
 import pytest
-from builders.runs import (
-    make_manifest,
-)
+from builders.runs import make_manifest
 
 from harness.runs.manifest import Manifest, Session
 from harness.scoring.finished_task import labels_of
 
 
 def run(number: int, *, day: int = 1, revision: str = "", **fields: Any) -> Manifest:
-    """A run of the model `m` with the label `step`."""
     settings = {"model_args": {"revision": revision}} if revision else {}
     return make_manifest(**{
         "run_id": f"2026010{day}T00000{number}-m-0000000{number}", "name": "step",

@@ -65,7 +65,7 @@ class Stored:
         return means_of(self.manifest, self.summaries, self.finished)
 
 
-def test_users_are_drawn_together_so_that_what_one_task_gains_the_other_loses(tmp_path):
+def test_users_are_drawn_together_in_a_mean_unless_the_file_of_the_group_wants_none(tmp_path):
     stored = Stored(tmp_path, {"easy": EASY, "hard": HARD}, both=("easy", "hard"))
     (mean,) = stored.means()
     assert (mean.name, mean.over, mean.tasks, mean.metric) == (
@@ -74,6 +74,8 @@ def test_users_are_drawn_together_so_that_what_one_task_gains_the_other_loses(tm
     assert mean.value == 0.5
     # Every user has 0.5 over both tasks, whoever is drawn.
     assert mean.interval == (0.5, 0.5)
+    stored.manifest = changed(stored.manifest, without_mean=("both",))
+    assert stored.means() == ()
 
 
 @pytest.mark.parametrize("absent", [None, {}])
@@ -86,10 +88,7 @@ def test_a_group_with_a_task_that_has_no_value_has_no_mean_and_says_why(tmp_path
 
 @pytest.mark.parametrize(
     ("easy", "hard", "shared"),
-    [
-        (("hits",), ("fame",), []),
-        (("hits", "fame", "luck"), ("hits", "luck"), ["hits", "luck"]),
-    ],
+    [(("hits",), ("fame",), []), (("hits", "fame", "luck"), ("hits", "luck"), ["hits", "luck"])],
 )
 def test_a_mean_is_of_the_main_metrics_that_all_tasks_have(tmp_path, easy, hard, shared):
     stored = Stored(tmp_path, {"easy": EASY, "hard": HARD}, both=("easy", "hard"))
@@ -176,13 +175,6 @@ def test_bca_bounds_of_one_task_are_those_of_the_task_with_the_same_draws():
     assert isinstance(found[0], Interval)
     assert found[0].low == pytest.approx(found[1].low)
     assert found[0] != interval_together(whole, seed=3)
-
-
-def test_a_group_whose_file_says_so_has_no_mean(tmp_path):
-    stored = Stored(tmp_path, {"easy": EASY, "hard": HARD}, both=("easy", "hard"))
-    assert len(stored.means()) == 1
-    stored.manifest = changed(stored.manifest, without_mean=("both",))
-    assert stored.means() == ()
 
 
 def test_a_group_inside_a_group_is_spread_out(tmp_path):

@@ -51,15 +51,12 @@ def test_all_units_of_a_user_are_exchanged_together(statistic):
     assert paired_p(FIRST, SECOND, owners, seed=0, statistic=statistic) == expected
 
 
-def test_users_that_are_the_same_on_both_sides_change_nothing():
+def test_users_that_are_alike_on_both_sides_change_nothing_and_a_drawn_p_is_never_zero():
     first = np.array([3.0, 2.0, 1.0, *[0.5] * 30])
     second = np.array([0.0, 0.0, 0.0, *[0.5] * 30])
     found = paired_p(first, second, np.arange(33), seed=0)
     assert found == PValue(value=0.25, ways=8, exact=True)
     assert paired_p(FIRST, FIRST, np.arange(6), seed=0) == PValue(value=1.0, ways=1, exact=True)
-
-
-def test_a_drawn_p_is_never_zero():
     found = paired_p(np.full(30, 1.0), np.zeros(30), np.arange(30), seed=0, assignments=99)
     assert found == PValue(value=0.01, ways=99, exact=False)
 

@@ -93,13 +93,9 @@ def a_run(tmp_path: Path, *, finished: bool = True) -> tuple[RunFolder, Manifest
         ),
     )
     entry = make_entry(
-        TASK,
-        *stages,
-        folder=folder.task(TASK.name).name,
-        data={"origin": "sample"},
-        comparable=False,
-        not_comparable_because=("bundled sample data",),
-    )
+        TASK, *stages, folder=folder.task(TASK.name).name, data={"origin": "sample"},
+        comparable=False, not_comparable_because=("bundled sample data",),
+    )  # fmt: skip
     manifest = make_manifest(
         model="m-1",
         seed=5,
@@ -123,7 +119,9 @@ def asked_the_judge(folder: RunFolder, *calls: CallRecord) -> None:
     write_journal(folder.journal(TASK.name, 2, "check"), line)
 
 
-def test_a_task_is_scored_as_it_was_run(tmp_path: Path) -> None:
+def test_a_task_is_scored_as_it_was_run_and_its_stages_counted_by_outcome_and_role(
+    tmp_path: Path,
+) -> None:
     folder, manifest = a_run(tmp_path)
     summary = score_task(folder, manifest, TASK.name, BENCHMARK)
     right = summary.metrics["right"]
@@ -136,18 +134,12 @@ def test_a_task_is_scored_as_it_was_run(tmp_path: Path) -> None:
     assert (summary.model, summary.seed, summary.limit) == ("m-1", 5, 2)
     assert summary.roles == {"candidate": "m-1", "judge": "lexical"}
     assert summary.not_comparable_because == ("bundled sample data",)
-
-
-def test_stages_are_counted_by_outcome_and_role(tmp_path: Path) -> None:
-    folder, manifest = a_run(tmp_path)
-    stages = score_task(folder, manifest, TASK.name, BENCHMARK).stages
-    name = stages["name"]
+    name, check = summary.stages["name"], summary.stages["check"]
     assert (name.items, name.done, name.failures) == (3, 2, {"timeout": 1})
     use = name.roles["candidate"]
     assert (use.calls, use.from_store, use.failed) == (4, 1, 2)
     assert (use.prompt_tokens, use.completion_tokens, use.cached_tokens) == (25, 6, 4)
     assert use.rungs == {"fenced": 1, "strict": 1}
-    check = stages["check"]
     assert (check.items, check.done, check.failures, check.roles) == (3, 2, {"no_json": 1}, {})
 
 
@@ -169,9 +161,7 @@ def test_tokens_that_no_server_reported_are_not_0_and_those_of_rules_are(
     replies = [call("judge", text="1", finish="stop", usage=usage) for usage in usages]
     asked_the_judge(folder, *replies, call("judge", failure=CallFailed("timeout"), untold=1))
     score_task(folder, manifest, TASK.name, BENCHMARK)
-
     document = json.loads(folder.summary(TASK.name).read_text())
-
     use = document["stages"]["check"]["roles"]["judge"]
     names = ("untold", "prompt_tokens", "completion_tokens", "cached_tokens")
     assert tuple(use[name] for name in names) == told

@@ -126,10 +126,6 @@ class _Seat:
     node: str = ""
     given_up: set[tuple[str, str, str, int]] = field(default_factory=set)
 
-    def has_room(self, shard: Shard) -> bool:
-        most = 1 if shard.exclusive else IN_HAND
-        return self.begun and not self.alone and self.in_hand < most
-
 
 @dataclass(eq=False, kw_only=True)
 class _Stage:
@@ -152,7 +148,6 @@ class RunOverseer(Overseer, Protocol):
 
     def stop(self, error: HarnessError, *, at_once: bool = False) -> None:
         """End the run with this error."""
-        ...
 
 
 class RemoteWorkers:
@@ -289,7 +284,6 @@ class RemoteWorkers:
         return task
 
     def _tell(self, method: str, *given: Any) -> None:
-        """Tell all workers something, of which an answer does not matter."""
         for seat in [one for one in self._seats if one.begun]:
             self._begin(_tell_worker(seat.worker, method, *given))
 
@@ -351,8 +345,9 @@ class RemoteWorkers:
         )
 
     def _roomiest(self, shard: Shard) -> _Seat | None:
-        with_room = [one for one in self._seats if one.has_room(shard)]
-        return min(with_room, key=lambda one: one.in_hand, default=None)
+        most = 1 if shard.exclusive else IN_HAND
+        free = [one for one in self._seats if one.begun and not one.alone and one.in_hand < most]
+        return min(free, key=lambda one: one.in_hand, default=None)
 
     async def _open(self) -> None:
         """Open the workers; nothing is paid for until those that have room were found able to work
@@ -397,12 +392,9 @@ class RemoteWorkers:
             await asyncio.sleep(NEWS_SECONDS)
             try:
                 self._hear(seat, await seat.worker.call("news"))
-                if (
-                    self._overseer.stopped_by is not None
-                ):  # a process that was started again does not know
-                    await seat.worker.call(
-                        "stop", self._overseer.stopped_by, self._dropped.is_set()
-                    )
+                # A process that was started again does not know.
+                if (error := self._overseer.stopped_by) is not None:
+                    await seat.worker.call("stop", error, self._dropped.is_set())
             except WorkerDied:
                 continue  # whoever waits for a shard hears of it too
 

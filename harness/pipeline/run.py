@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
@@ -185,8 +186,12 @@ async def arun(
         if written is not None and write_requests is not None:
             written.concurrency = ROUND_SIZE  # its questions wait for nothing
             session.outbox = RequestFiles(written, write_requests, taken.folder)
-        with taken.removed_on_failure():
+        try:
             await _begin(session)
+        except BaseException:
+            if not taken.resumed:  # nothing was asked
+                shutil.rmtree(taken.folder.path, ignore_errors=True)
+            raise
         with rare_collection():
             result = await _carry_out(session, handle_signals=handle_signals)
         deliver(result)

@@ -306,39 +306,33 @@ class FinishedRuns:
             same = (manifest.run_key, manifest.name) == (key, settings.name)
             done = manifest.status == "done" and manifest.delivered
             taken = same and done and TAG in manifest.tags and _still_valid(manifest)
-            if taken and _contents(manifest) == self._contents_now:
+            contents = {
+                name: (entry.content, entry.data.get("fingerprint"), entry.contents)
+                for name, entry in manifest.tasks.items()
+            }
+            if taken and contents == self._contents_now:
                 return folder.path
         return None
 
     @cached_property
     def _contents_now(self) -> dict[str, tuple[object, ...]]:
-        """What the tasks hold now; nothing if no run can be prepared, as each run then says."""
+        """What the tasks hold now: definitions, data and the files of their options; nothing if no
+        run can be prepared, as each run then says."""
         for each in self.planned:
             with suppress(HarnessError):
+                tasks = prepare(each.settings, self.plugins).tasks
+                prints = [one.dataset.describe()["fingerprint"] for one in tasks]
                 return {
-                    one.task.name: (
-                        one.content,
-                        one.dataset.describe()["fingerprint"],
-                        one.contents,
-                    )
-                    for one in prepare(each.settings, self.plugins).tasks
+                    one.task.name: (one.content, fingerprint, one.contents)
+                    for one, fingerprint in zip(tasks, prints, strict=True)
                 }
         return {}
 
 
-def _contents(manifest: Manifest) -> dict[str, tuple[object, ...]]:
-    """What the tasks of a run held: definitions, data and the files of their options."""
-    return {
-        name: (entry.content, entry.data.get("fingerprint"), entry.contents)
-        for name, entry in manifest.tasks.items()
-    }
-
-
 def _still_valid(manifest: Manifest) -> bool:
     """Whether the names of a run's models still mean the same weights."""
-    if all(
-        entry.by_rule or not _lasts_one_run(entry.identity) for entry in manifest.roles.values()
-    ):
+    asked = [entry.identity for entry in manifest.roles.values() if not entry.by_rule]
+    if not any(map(_lasts_one_run, asked)):
         return True
     ended = manifest.sessions[-1].ended if manifest.sessions else None
     return ended is not None and clock.utc() - datetime.fromisoformat(ended) < STALE

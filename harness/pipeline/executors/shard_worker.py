@@ -123,7 +123,14 @@ def read_order(data: bytes) -> tuple[WorkOrder, dict[tuple[str, str], StageConte
         os.chdir(order.cwd)
     engines = SharedEngines()
     try:
-        contexts = _contexts(order, plugins, engines)
+        bound = prepare_without_data(order.settings, plugins, order.stages, engines=engines)
+        bindings = {each.task.name: each.bindings for each in bound}
+        thinking = [bindings[task][role].models[number] for task, role, number in order.thinking]
+        contexts = {
+            (each.task.name, context.stage.name): context
+            for each in bound
+            for context in each.contexts(order.run_id, thinking)
+        }
     except HarnessError as error:
         if not here:
             lacking = f"there is no {order.cwd} here, so relative paths begin in {Path.cwd()}"
@@ -132,20 +139,6 @@ def read_order(data: bytes) -> tuple[WorkOrder, dict[tuple[str, str], StageConte
     for (task, stage), context in contexts.items():
         _check_stage(context, order.stages[task][stage])
     return order, contexts, engines
-
-
-def _contexts(
-    order: WorkOrder, plugins: Plugins, engines: SharedEngines
-) -> dict[tuple[str, str], StageContext]:
-    """The contexts of the stages, by task and stage, as this process has them."""
-    bound = prepare_without_data(order.settings, plugins, order.stages, engines=engines)
-    bindings = {each.task.name: each.bindings for each in bound}
-    thinking = [bindings[task][role].models[number] for task, role, number in order.thinking]
-    return {
-        (each.task.name, context.stage.name): context
-        for each in bound
-        for context in each.contexts(order.run_id, thinking)
-    }
 
 
 def share_concurrency(models: Iterable[Model], workers: int, *, seat: int) -> None:
@@ -274,16 +267,11 @@ COUNTED = (
 class Counts(msgspec.Struct, kw_only=True):
     """What attempt number `attempt` at a shard counted so far, with the records of those before.
 
-    Failures are counted by tag and cause, each with one detail.
+    `progress` has what is `COUNTED`; failures are counted by tag and cause, each with one detail.
     """
 
     attempt: int = 0
-    done: int = 0
-    calls: int = 0
-    calls_from_store: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    unreported: int = 0
+    progress: dict[str, int] = {}
     failures: dict[tuple[str, str], int] = {}
     details: dict[str, str] = {}
 
@@ -403,7 +391,7 @@ class ShardQueue(Queue):
             attempt=self.attempt,
             failures=dict(self.failures),
             details=dict(self.details),
-            **{name: getattr(progress, name) for name in COUNTED},
+            progress={name: getattr(progress, name) for name in COUNTED},
         )
 
 

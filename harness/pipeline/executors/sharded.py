@@ -430,8 +430,8 @@ class RemoteWorkers:
             return  # of a process that is cut off
         same = counts.attempt == before.attempt
         for name in COUNTED:
-            old = getattr(before, name) if same or name == "done" else 0
-            setattr(progress, name, getattr(progress, name) + getattr(counts, name) - old)
+            old = before.progress.get(name, 0) if same or name == "done" else 0
+            setattr(progress, name, getattr(progress, name) + counts.progress[name] - old)
         stage.heard[number] = counts
         for (tag, cause), count in counts.failures.items():
             new = count - before.failures.get((tag, cause), 0)

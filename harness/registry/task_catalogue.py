@@ -446,7 +446,6 @@ class Catalogue:
 
 
 def _included(folder: Path) -> Bundle:
-    """The bundle of a folder of --include_path; TaskError if it has no task files."""
     if not _yaml_files(folder):
         raise TaskError(
             "--include_path: no task files in this folder",

@@ -561,7 +561,6 @@ def _read_text(read: Reader[T], text: str) -> Parsed[T] | Unreadable:
 
 
 def _check_verdict(question: Question, verdict: Verdict, judge: str) -> None:
-    """Raise PluginError for a verdict that does not answer the question."""
     if isinstance(question, Classify):
         texts, labels = len(question.texts), (None, *question.labels)
         fits = (

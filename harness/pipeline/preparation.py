@@ -100,7 +100,6 @@ class PreparedTask:
         return tuple(self._context(stage, run_id, thinking) for stage in self.stages)
 
     def _context(self, stage: Stage, run_id: str, thinking: Collection[Model]) -> StageContext:
-        """The context of a stage, with its key."""
         settings, name = self.settings, self.benchmark.name
         declared = DeclaredOptions(self.options, stage)
         roles = (*stage.roles, *stage.judges)

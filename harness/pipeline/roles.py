@@ -387,7 +387,6 @@ class RoleBinder:
 
 
 def _check_distinct(members: Sequence[Binding], kind: str, role: str) -> None:
-    """Raise UsageError where two members are the same judge, which would vote twice."""
     seen: dict[str, Binding] = {}
     for one in members:
         first = seen.setdefault(digest(one.key("run")), one)

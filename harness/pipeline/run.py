@@ -399,7 +399,6 @@ async def _ask_everything(session: Session, *, handle_signals: bool) -> None:
 
 
 async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:
-    """End every engine; an error joins the errors of the run."""
     try:
         await engines.close()
     except HarnessError as error:

@@ -397,7 +397,6 @@ class Catalogue:
         return given[0][0]
 
     def _reference(self, reference: str, source: Document, path: Sequence[str | int]) -> Document:
-        """The one task that a reference names."""
         documents = self._referred(reference, source, path)
         if len(documents) > 1:
             raise TaskError(

@@ -149,7 +149,6 @@ class JournalFiles:
         self.close()
 
     def _turn_to(self, number: int) -> None:
-        """Make the file of this number the one that is read."""
         if number not in self._files:
             if len(self._files) >= _OPEN:
                 self._close(next(iter(self._files)))

@@ -673,7 +673,6 @@ class ShardWorker:
         )
 
     def _end(self, queue: ShardQueue) -> ShardDone:
-        """Close the files of an attempt, and say what came of it."""
         error, returned = self._stopped, self._meter.give_back(len(self._queues))
         broken_off = len(queue.before) + queue.given > queue.run.progress.done
         self._queues.remove(queue)

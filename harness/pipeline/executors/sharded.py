@@ -288,7 +288,6 @@ class RemoteWorkers:
             self._begin(_tell_worker(seat.worker, method, *given))
 
     async def _hand_out(self) -> None:
-        """Hand shards to workers that have room, until the run ends."""
         while not self._overseer.over:
             self._room.clear()
             shard = self._returned.popleft() if self._returned else await self._next_shard()
@@ -387,7 +386,6 @@ class RemoteWorkers:
         self._begin(self._listen(seat))
 
     async def _listen(self, seat: _Seat) -> None:
-        """Ask a worker for its news until the run ends."""
         while True:
             await asyncio.sleep(NEWS_SECONDS)
             try:
@@ -451,7 +449,6 @@ class RemoteWorkers:
             ))  # fmt: skip
 
     async def _hand(self, seat: _Seat, shard: Shard) -> None:
-        """Have a worker work a shard, and collect what it recorded."""
         stage = self._stages[shard.task, shard.stage]
         try:
             done: ShardDone = await seat.worker.call("work", shard)

@@ -18,7 +18,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby, pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_args
@@ -104,12 +104,6 @@ def _is_number(digits: str) -> bool:
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
         return False
     return int(digits) > 0 and f"{int(digits):0{_DIGITS}}" == digits
-
-
-def file_at(path: Path, place: int) -> tuple[Path, int]:
-    """The file of a journal's line at a place, and the line's offset in this file."""
-    number, offset = divmod(place, FILE_SPAN)
-    return part_path(path, number), offset
 
 
 class JournalFiles:
@@ -629,9 +623,7 @@ class JournalIndex:
 
     def users(self) -> Iterator[tuple[int, int]]:
         """The first position of each user's records and the position after the last."""
-        for position, start in enumerate(self.starts):
-            last = position + 1 == len(self.starts)
-            yield int(start), len(self) if last else int(self.starts[position + 1])
+        return pairwise(chain(map(int, self.starts), (len(self),)))
 
     def part(self, start: int, stop: int) -> JournalIndex:
         """The index of the records from one position to before another, of whole users."""
@@ -765,8 +757,8 @@ class JournalRecords(Generic[ItemT, ValueT]):
         try:
             record: Record[ItemT, ValueT] = self._decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            index = self._index
-            file, offset = file_at(index.path, int(index.places[position]))
+            part, offset = divmod(int(self._index.places[position]), FILE_SPAN)
+            file = part_path(self._index.path, part)
             number = line_number(file, offset)
             if not isinstance(error, msgspec.ValidationError):
                 raise damaged(file, number, str(error)) from error

@@ -351,18 +351,14 @@ class JobText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """An item to work on; see `JobText`."""
+    """An item to work on; see `JobText`. Its answers are kept under the name `asker`, another one
+    once it was recorded."""
 
     queue: Queue
     item: Item
     key: str
     again: bool
-    replaces: str = ""
-
-    @property
-    def asker(self) -> str:
-        """The name under which its answers are kept: another one once it was recorded."""
-        return f"{self.queue.run.context.label} {self.key} {self.replaces}"
+    asker: str
 
 
 @dataclass(eq=False, kw_only=True)
@@ -394,7 +390,8 @@ class Queue(ABC):
         if text is None:
             return None
         item = self._decode(text.item)
-        return Job(queue=self, item=item, key=text.key, again=text.again, replaces=text.replaces)
+        asker = f"{self.run.context.label} {text.key} {text.replaces}"
+        return Job(queue=self, item=item, key=text.key, again=text.again, asker=asker)
 
     @abstractmethod
     def failed(self, failure: Failure) -> None:

@@ -250,10 +250,11 @@ def _unfinished_run(
             if manifest.status == "done" and not again:
                 continue
             if different := _obstacles(folder, manifest, prepared):
-                if (
-                    moved is None
-                    and (way := _way_back(different))
-                    and _has_answers(folder, manifest)
+                way = _way_back(different) if moved is None else None
+                if way and any(
+                    has_value(folder.task(name) / stage.file, stage.key)
+                    for name, task in manifest.tasks.items()
+                    for stage in task.stages
                 ):
                     folder.lock()
                     folder.unlock()
@@ -280,14 +281,6 @@ def _unfinished_run(
             problem=True,
         )
     return None
-
-
-def _has_answers(folder: RunFolder, manifest: Manifest) -> bool:
-    return any(
-        has_value(folder.task(name) / stage.file, stage.key)
-        for name, task in manifest.tasks.items()
-        for stage in task.stages
-    )
 
 
 def _way_back(different: Mapping[str, tuple[Any, Any]]) -> str | None:

@@ -121,25 +121,18 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_json(self) -> str:
         """The result as one JSON document."""
-        return (
-            msgspec.json.format(
-                msgspec.json.encode(
-                    {
-                        "folder": str(self.folder),
-                        "status": self.status,
-                        "exit_code": self.exit_code,
-                        "summaries": self.summaries,
-                        "costs": self.costs,
-                        "errors": [str(error) for error in self.errors],
-                        **({"means": self.means} if self.means else {}),
-                        **({"repeats": self.repeats} if self.repeats else {}),
-                        **({"requests": self.requests} if self.requests else {}),
-                    },
-                    enc_hook=str,
-                )
-            ).decode()
-            + "\n"
-        )
+        optional = {"means": self.means, "repeats": self.repeats, "requests": self.requests}
+        document = {
+            "folder": str(self.folder),
+            "status": self.status,
+            "exit_code": self.exit_code,
+            "summaries": self.summaries,
+            "costs": self.costs,
+            "errors": [str(error) for error in self.errors],
+            **{name: value for name, value in optional.items() if value},
+        }
+        text = msgspec.json.format(msgspec.json.encode(document, enc_hook=str))
+        return text.decode() + "\n"
 
 
 async def arun(

@@ -176,11 +176,8 @@ class Meter:
         return "cost" if bound.cost is not None and cost > bound.cost else None
 
     def _refused(self, unit: Unit, most: float = 0.0) -> BudgetSpent:
-        self.short = Budget(
-            calls=1 if unit == "calls" else None,
-            tokens=1 if unit == "tokens" else None,
-            cost=most if unit == "cost" else None,
-        )
+        short: dict[str, Any] = {unit: most if unit == "cost" else 1}
+        self.short = Budget(**short)
         if unit != "cost":
             found = f"{getattr(self, unit)} {unit} used"
             return budget_spent(unit, found, f"at most {getattr(self.bound, unit)}")
@@ -358,7 +355,11 @@ class Attempts:
         use.cached_tokens += usage.cached_tokens
         use.reasoning_tokens += usage.reasoning_tokens
         if isinstance(outcome, CallError):
-            self.wasted = usage if self.wasted is None else _sum(self.wasted, usage)
+            before = self.wasted or Usage()
+            self.wasted = Usage(**{
+                name: getattr(before, name) + getattr(usage, name)
+                for name in Usage.__struct_fields__
+            })  # fmt: skip
 
 
 def possibly_billed(outcome: Reply | CallError | None) -> bool:
@@ -374,9 +375,3 @@ def player_name(role: str, member: str = "") -> str:
 def usage_name(stage: str, role: str) -> str:
     """The key of a role's totals in one stage, in manifests."""
     return f"{stage}, {role}"
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        **{name: getattr(one, name) + getattr(other, name) for name in Usage.__struct_fields__}
-    )

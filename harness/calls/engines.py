@@ -270,22 +270,12 @@ class SharedEngines:
                 and not any(names.get(model) == names.get(one) for one in kept)
             ):
                 kept.append(model)
-        await self._close([model for model in self.open if model not in kept])
+        unwanted = [model for model in self.open if model not in kept]
+        await _close_each(unwanted, self.open.remove)
 
     async def close(self) -> None:
         """Close every open engine, then raise the first error, if any."""
-        await self._close([*self.open])
-
-    async def _close(self, models: Iterable[Model]) -> None:
-        first: HarnessError | None = None
-        for model in models:
-            self.open.remove(model)
-            try:
-                await model.close()
-            except Exception as error:
-                first = first or _close_error(model.identity.label, error)
-        if first is not None:
-            raise first
+        await _close_each([*self.open], self.open.remove)
 
 
 @dataclass(eq=False)
@@ -411,15 +401,11 @@ class EngineGate:
         if self._shared is not None:
             self._shared.open = [model for model in still_open if model.occupies is not None]
             still_open = [model for model in still_open if model.occupies is None]
-        first: HarnessError | None = None
-        for model in still_open:
+
+        def forget(model: Model) -> None:
             self._engines[model].open = False
-            try:
-                await model.close()
-            except Exception as error:
-                first = first or _close_error(model.identity.label, error)
-        if first is not None:
-            raise first
+
+        await _close_each(still_open, forget)
 
     async def _wait_for_turn(self, engine: _Engine, resource: _Resource) -> None:
         resource.engines.add(engine)
@@ -546,6 +532,19 @@ class EngineGate:
             await holder.model.close()
         except Exception as error:
             self.stop(_close_error(holder.name, error))
+
+
+async def _close_each(models: Iterable[Model], forget: Callable[[Model], None]) -> None:
+    """Close these models, each forgotten before, then raise the first error, if any."""
+    first: HarnessError | None = None
+    for model in models:
+        forget(model)
+        try:
+            await model.close()
+        except Exception as error:
+            first = first or _close_error(model.identity.label, error)
+    if first is not None:
+        raise first
 
 
 def _close_error(name: str, error: Exception) -> HarnessError:

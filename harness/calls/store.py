@@ -317,7 +317,8 @@ class Store:
         self._connection = self._patiently(self._connect)
 
     def _set_aside(self, error: BaseException | None) -> None:
-        with _locked(self.path):
+        with Path(f"{self.path}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             if self._inode and _inode(self.path) != self._inode:
                 return  # another process has already set the damaged file aside
             stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -399,13 +400,6 @@ def _inode(path: Path) -> int:
         return 0
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with Path(f"{path}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 MOUNT_TABLE = Path("/proc/self/mountinfo")
 # fmt: off
 NETWORK_TYPES = frozenset((
@@ -448,14 +442,11 @@ def file_system_type(path: Path, table: str) -> str | None:
         fields, kind = before.split(" "), after.split(" ")[0]
         if len(fields) < 5 or not kind:
             continue
-        point = Path(_unescaped(fields[4]))
+        text = fields[4]
+        for code, char in ((r"\040", " "), (r"\011", "\t"), (r"\012", "\n"), (r"\134", "\\")):
+            text = text.replace(code, char)
+        point = Path(text)
         depth = len(point.parts)
         if (point == path or point in path.parents) and (best is None or depth >= best[0]):
             best = (depth, kind)
     return best[1] if best else None
-
-
-def _unescaped(text: str) -> str:
-    for code, char in ((r"\040", " "), (r"\011", "\t"), (r"\012", "\n"), (r"\134", "\\")):
-        text = text.replace(code, char)
-    return text

@@ -81,11 +81,10 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
         """Whether both may be the same weights: same name, and no detail that differs."""
         if (self.kind, self.name) != (other.kind, other.name):
             return False
-        shared = self.details.keys() & other.details.keys() & {"revision", "identity", "host"}
-        return all(_share(self.details[name], other.details[name]) for name in shared)
-
-
-def _share(one: Any, other: Any) -> bool:
-    """Whether two details are the same, or lists of hosts that share one."""
-    one, other = (value if isinstance(value, list) else [value] for value in (one, other))
-    return any(value in other for value in one)
+        for name in self.details.keys() & other.details.keys() & {"revision", "identity", "host"}:
+            both = self.details[name], other.details[name]
+            # Several hosts are a list.
+            mine, theirs = (value if isinstance(value, list) else [value] for value in both)
+            if not any(value in theirs for value in mine):
+                return False
+        return True

@@ -147,15 +147,12 @@ def _matches(folder: Path, name: str, table: TableSpec, *, task: str) -> tuple[P
 
 def _without_globs(tables: Mapping[str, TableSpec]) -> dict[str, TableSpec]:
     """The tables that have names of files, with these names only."""
-    named = {
-        name: tuple(one for one in patterns(name, table) if not GLOB & set(one))
-        for name, table in tables.items()
-    }
-    return {
-        name: msgspec.structs.replace(table, files=named[name])
-        for name, table in tables.items()
-        if named[name]
-    }
+    found = {}
+    for name, table in tables.items():
+        files = tuple(one for one in patterns(name, table) if not GLOB & set(one))
+        if files:
+            found[name] = msgspec.structs.replace(table, files=files)
+    return found
 
 
 def _holds(folder: Path, tables: Mapping[str, TableSpec], *, task: str) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,15 +89,14 @@ def open_hub(
                 hint="give the data with --data, or correct the task file",
             )
     repo = _Repo(hub.repo, hub.revision, task, fetching)
-    listing = repo.listing()
     chosen = {
-        name: repo.matching(table.hub_files, listing, key="hub_files", of=f"table '{name}'")
+        name: repo.matching(table.hub_files, key="hub_files", of=f"table '{name}'")
         for name, table in tables.items()
         if table.hub_files
     }
     wanted = {name: t.split for name, t in tables.items() if t.split and name not in chosen}
     # Only `datasets` knows which files make a split, so a split needs all of them.
-    folder = repo.snapshot(None if wanted else [*chain(*chosen.values())], listing)
+    folder = repo.snapshot(None if wanted else [*chain(*chosen.values())])
     config, splits = _splits(repo, hub.config, folder, wanted) if wanted else (hub.config, {})
     files = {name: tuple(folder / one for one in found) for name, found in chosen.items()}
     pinned: dict[str, Mapping[str, Any]] = {
@@ -116,7 +115,7 @@ def open_hub(
         "config": config,
         "asked_revision": hub.revision,
         "revision": folder.name,
-        "offline": listing.offline,
+        "offline": repo.listing.offline,
     }
     return OpenedHub(about=about, pinned=pinned, files=files, splits=splits)
 
@@ -124,9 +123,8 @@ def open_hub(
 def fetch_files(hub: HubFilesSpec, *, task: str, fetching: Fetching) -> tuple[Path, list[str]]:
     """The folder of one commit of a hub data set, named by the commit, and the files in it."""
     repo = _Repo(hub.repo, hub.revision, task, fetching)
-    listing = repo.listing()
-    names = repo.matching(hub.files, listing, key="files", of="an input")
-    return repo.snapshot(names, listing), names
+    names = repo.matching(hub.files, key="files", of="an input")
+    return repo.snapshot(names), names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +143,7 @@ class _Repo:
     task: str
     fetching: Fetching
 
+    @cached_property
     def listing(self) -> _Listing:
         """The files at the task's revision.
 
@@ -177,11 +176,9 @@ class _Repo:
             raise self._unreachable(f"{offline}; looked in {constants.HF_HUB_CACHE}") from error
         return _Listing(sizes={file.path: file.size for file in tree}, offline=offline)
 
-    def matching(
-        self, patterns: Sequence[str], listing: _Listing, *, key: str, of: str
-    ) -> list[str]:
+    def matching(self, patterns: Sequence[str], *, key: str, of: str) -> list[str]:
         """The files that match the patterns, each once, in the patterns' order."""
-        names = sorted(listing.sizes)
+        names = sorted(self.listing.sizes)
         chosen: dict[str, None] = {}
         # A glob: * and ? stay in one folder, **/ spans any number.
         signs = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
@@ -198,7 +195,7 @@ class _Repo:
             chosen.update(dict.fromkeys(found))
         return list(chosen)
 
-    def snapshot(self, files: Sequence[str] | None, listing: _Listing) -> Path:
+    def snapshot(self, files: Sequence[str] | None) -> Path:
         """The folder of one commit in the hub's cache, named by the commit, with these files or
         all.
 
@@ -206,6 +203,7 @@ class _Repo:
         """
         from huggingface_hub import errors, snapshot_download
 
+        listing = self.listing
         fetch = partial(
             snapshot_download, self.name, repo_type="dataset", revision=self.revision,
             allow_patterns=None if files is None else [glob.escape(one) for one in files],
@@ -215,7 +213,7 @@ class _Repo:
                 return Path(fetch(local_files_only=True))
             except errors.LocalEntryNotFoundError as error:
                 raise self._unreachable(f"{listing.offline}; {_first_line(error)}") from error
-        self._announce(listing.sizes if files is None else files, listing)
+        self._announce(listing.sizes if files is None else files)
         with self.reported("its files could not be fetched", Unavailable):
             folder = Path(fetch())
         if folder.name != listing.commit:
@@ -228,13 +226,12 @@ class _Repo:
             )
         return folder
 
-    def _announce(self, files: Iterable[str], listing: _Listing) -> None:
+    def _announce(self, files: Iterable[str]) -> None:
         """Say what is fetched; raise if there is no room for it, or if it is not agreed to."""
         from huggingface_hub import constants, try_to_load_from_cache
 
-        known = partial(
-            try_to_load_from_cache, self.name, repo_type="dataset", revision=listing.commit
-        )
+        commit = self.listing.commit
+        known = partial(try_to_load_from_cache, self.name, repo_type="dataset", revision=commit)
         missing = [name for name in files if not isinstance(known(name), str)]
         if missing:
             self.fetching.begin(f"fetching {len(missing)} files of the hub's {self.name}")
@@ -242,7 +239,7 @@ class _Repo:
             make_folder(cache, option=CACHE)
             address = f"the hub's {self.name}"
             watch = Watch(address=address, folder=cache, fetching=self.fetching, option=CACHE)
-            watch(0, sum(listing.sizes[name] for name in missing))
+            watch(0, sum(self.listing.sizes[name] for name in missing))
 
     def _refused(self, why: str, hint: str) -> Unavailable:
         from huggingface_hub import constants

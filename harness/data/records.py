@@ -418,7 +418,6 @@ def _is_whole(text: bytes, value: Any) -> bool:
 
 
 def _check_keys(where: str, text: bytes) -> None:
-    """Raise DataError if an object in a text has a key twice."""
 
     def check(pairs: list[tuple[str, Any]]) -> None:
         names = [name for name, _ in pairs]

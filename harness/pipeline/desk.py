@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from random import Random
 from typing import Any, Literal, TypeVar, overload
 
@@ -154,12 +154,12 @@ class StageContext:
         """TASK/STAGE, as counters and messages name it."""
         return f"{self.task.name}/{self.stage.name}"
 
-    @functools.cached_property
+    @cached_property
     def memo_key(self) -> str:
         """The key of memos: over prompts, roles and versions, but not options and seed."""
         return digest({n: self.components[n] for n in MEMO_PARTS if n in self.components})
 
-    @functools.cached_property
+    @cached_property
     def models(self) -> tuple[Model, ...]:
         """The models that the stage may ask, each once, in the order of its roles."""
         roles = (*self.stage.roles, *self.stage.judges)
@@ -170,7 +170,7 @@ class StageContext:
         """The model that is asked for one of a role."""
         return model.live if self.stage.sequential and model.live is not None else model
 
-    @functools.cached_property
+    @cached_property
     def by_rule(self) -> frozenset[str]:
         """The names of the players that answer by rule and so use no tokens."""
         players = players_of(self.bindings)
@@ -331,7 +331,7 @@ class ItemDesk:
         """The options the stage declares; reading any other raises."""
         return self._context.options
 
-    @functools.cached_property
+    @cached_property
     def random(self) -> Random:
         """A generator seeded for this item: the same numbers wherever and whenever it is worked."""
         return Random(stable_int(self._context.seed, self._context.stage.name, self._item.id))
@@ -408,7 +408,7 @@ class ItemDesk:
                 asker=self._asker,
             )
             text, thought = _answer_and_reasoning(answer.reply)
-            record = functools.partial(
+            record = partial(
                 _record, answer, text, thought, call=call, prompt=prompt, repeat=number,
                 request=request,
             )  # fmt: skip
@@ -420,10 +420,14 @@ class ItemDesk:
                 into.append(record(Unreadable("reader_failed", repr(error))))
                 raise
             into.append(record(outcome))
-            if not isinstance(outcome, Unreadable) or cut_again(answer.reply, request.sampling):
+            reply = answer.reply
+            cut = reply is not None and reply.finish == "length"
+            # The same question would only be cut again.
+            cut_again = cut and request.sampling.temperature <= SURE
+            if not isinstance(outcome, Unreadable) or cut_again:
                 break
-            if corrected and answer.reply is not None:
-                turns = _correction(messages, answer.reply, text, outcome)
+            if corrected and reply is not None:
+                turns = _correction(messages, reply, text, outcome)
                 request = msgspec.structs.replace(request, messages=(*messages, *turns))
         return outcome
 
@@ -440,7 +444,8 @@ class ItemDesk:
         try:
             verdict = await judge.judge(question, asking)
         finally:
-            self.calls += asking.in_order()
+            # In the order of the models and not of the answers.
+            self.calls += chain.from_iterable(asking.calls.values())
         if not isinstance(verdict, Verdict | NoVerdict):
             raise PluginError(
                 f"the judge {judge.name!r} returned something that is no verdict",
@@ -449,7 +454,16 @@ class ItemDesk:
             )
         if not isinstance(verdict, NoVerdict):
             _check_verdict(question, verdict, judge.name)
-        self.judged.append(_judged(question, verdict, role=role, votes=asking.votes))
+        about: dict[str, Any] = {}
+        if isinstance(question, Classify):
+            about["texts"] = len(question.texts)
+        else:
+            about["subject"] = question.subject
+            numbers = map(str, range(1, len(question.options) + 1))
+            about["labels"] = question.labels or tuple(numbers)
+        self.judged.append(Judged(
+            role=role, prompt=question.prompt, verdict=verdict, votes=tuple(asking.votes), **about
+        ))  # fmt: skip
         return verdict
 
     def _number(self, first: int, tries: int) -> int:
@@ -509,7 +523,7 @@ class _JudgesAsk:
         self._ask = ask
         self._role = role
         self._members = members
-        self._calls: dict[Model, list[CallRecord]] = {model: [] for model in members}
+        self.calls: dict[Model, list[CallRecord]] = {model: [] for model in members}
         self.votes: list[Vote] = []
 
     async def __call__(
@@ -531,17 +545,12 @@ class _JudgesAsk:
         call = _Call(role=self._role, model=model, member=self._members[model])
         outcome: Parsed[T] | Unreadable | CallFailed = await self._ask(
             call, prompt, variables, read=read, tries=tries, corrected=corrected,
-            into=self._calls[model],
+            into=self.calls[model],
         )  # fmt: skip
         return outcome
 
     def vote(self, vote: Vote) -> None:
-        """Keep the vote of one member of a panel."""
         self.votes.append(vote)
-
-    def in_order(self) -> list[CallRecord]:
-        """The calls by model, in the order of the models and not of the answers."""
-        return [call for of_model in self._calls.values() for call in of_model]
 
 
 def _read_text(read: Reader[T], text: str) -> Parsed[T] | Unreadable:
@@ -552,7 +561,6 @@ def _read_text(read: Reader[T], text: str) -> Parsed[T] | Unreadable:
 
 
 def _check_verdict(question: Question, verdict: Verdict, judge: str) -> None:
-    """Raise PluginError for a verdict that does not answer the question."""
     if isinstance(question, Classify):
         texts, labels = len(question.texts), (None, *question.labels)
         fits = (
@@ -576,23 +584,7 @@ def _check_verdict(question: Question, verdict: Verdict, judge: str) -> None:
         )
 
 
-def _judged(
-    question: Question, verdict: Verdict | NoVerdict, *, role: str, votes: Sequence[Vote]
-) -> Judged:
-    if isinstance(question, Classify):
-        return Judged(
-            role=role, prompt=question.prompt, verdict=verdict, texts=len(question.texts),
-            votes=tuple(votes),
-        )  # fmt: skip
-    labels = question.labels or tuple(map(str, range(1, len(question.options) + 1)))
-    return Judged(
-        role=role, prompt=question.prompt, verdict=verdict, subject=question.subject,
-        labels=labels, votes=tuple(votes),
-    )  # fmt: skip
-
-
 def _answer_and_reasoning(reply: Reply | None) -> tuple[str, str | None]:
-    """The text of a reply without its reasoning, and the reasoning, or None."""
     if reply is None:
         return "", None
     text, thought = split_reasoning(reply.text)
@@ -658,11 +650,6 @@ SHOWN = 80
 """Characters of an answer in a failure."""
 
 
-def cut_again(reply: Reply | None, sampling: Sampling) -> bool:
-    """Whether the same question would only be cut again."""
-    return reply is not None and reply.finish == "length" and sampling.temperature <= SURE
-
-
 def why_cut(
     reply: Reply, text: str, thought: str | None, *, sampling: Sampling, model: Model, role: str
 ) -> str:
@@ -670,39 +657,27 @@ def why_cut(
 
     `text` is the answer without its reasoning, `thought` the reasoning.
     """
-    end = f"ends in {shorten(text[-SHOWN:])!r}"
-    amount, answered = _amount(reply, thought), bool(text.strip())
-    cures = partial(_cures, sampling=sampling, model=model, role=role)
-    limit = _limit(sampling)
+    end, answered = f"ends in {shorten(text[-SHOWN:])!r}", bool(text.strip())
+    amount = f"{len(thought):,} characters" if thought else None
+    if reply.usage is not None and reply.usage.reasoning_tokens:
+        amount = f"{reply.usage.reasoning_tokens:,} tokens"
+    limit = f"the limit of {sampling.limit:,} tokens (max_tokens"
+    if sampling.reasoning_tokens:
+        limit += f" {sampling.max_tokens:,}, reasoning_tokens {sampling.reasoning_tokens:,}"
+    limit += ")"
+    thinks: bool | None = amount is not None
     if amount is None and answered:
-        return f"{end} at {limit}; {cures(thinks=None)}"
-    if amount is None:
+        spent, thinks = f"{end} at {limit}", None
+    elif amount is None:
         spent = f"an empty answer at {limit}: the model may have spent it on thinking unseen"
     elif answered:
         spent = f"{end}, after {amount} of thinking at {limit}"
     else:
         spent = f"{amount} of thinking spent {limit}"
-    return f"{spent}; {cures(thinks=amount is not None)}"
+    return f"{spent}; {_cures(thinks, sampling=sampling, model=model, role=role)}"
 
 
-def _amount(reply: Reply, thought: str | None) -> str | None:
-    """How much was thought, in tokens if the server counts them; None if nothing shows thinking."""
-    counted = 0 if reply.usage is None else reply.usage.reasoning_tokens
-    if counted:
-        return f"{counted:,} tokens"
-    return f"{len(thought):,} characters" if thought else None
-
-
-def _limit(sampling: Sampling) -> str:
-    if not sampling.reasoning_tokens:
-        return f"the limit of {sampling.max_tokens:,} tokens (max_tokens)"
-    return (
-        f"the limit of {sampling.limit:,} tokens (max_tokens {sampling.max_tokens:,}, "
-        f"reasoning_tokens {sampling.reasoning_tokens:,})"
-    )
-
-
-def _cures(*, sampling: Sampling, model: Model, role: str, thinks: bool | None) -> str:
+def _cures(thinks: bool | None, *, sampling: Sampling, model: Model, role: str) -> str:
     """The option for a larger limit, and the arguments that give room to think or end thinking.
 
     Where the reply shows thinking, the argument for it is better than `max_tokens`, which would be
@@ -712,10 +687,9 @@ def _cures(*, sampling: Sampling, model: Model, role: str, thinks: bool | None) 
         larger = f"reasoning_tokens={2 * sampling.reasoning_tokens}"
     else:
         larger = f"max_tokens={sampling.max_tokens + REASONING_TOKENS}"
-    mine = role == CANDIDATE
-    place = "among --model_args:" if mine else f"in the SPEC of the role {role}:"
-    allow = f"allow more (--gen_kwargs {larger})"
-    if not mine:
+    place, allow = "among --model_args:", f"allow more (--gen_kwargs {larger})"
+    if role != CANDIDATE:
+        place = f"in the SPEC of the role {role}:"
         allow = f"allow more (--set roles.{role}.sampling.{larger})"
     room = f"{REASONING_TOKENS:,} tokens for thinking ({place} thinking=true)"
     may_have_room = model.asked_if_thinking and not sampling.reasoning_tokens

@@ -313,19 +313,17 @@ def _items_of(context: StageContext, journals: Journals) -> list[Item]:
     Raises PromptError if a prompt of the stage could not be rendered, and PluginError if the code
     of the stage broke for all items.
     """
-    where = f"{context.task.name}/{context.stage.name}"
-    items, broken = [], []
-    for record in records_of(context, journals):
-        outcome = record.outcome
-        if isinstance(outcome, Broken) and outcome.cause == PromptError.__name__:
+    where = context.label
+    records = list(records_of(context, journals))
+    broken = [one.outcome for one in records if isinstance(one.outcome, Broken)]
+    for outcome in broken:
+        if outcome.cause == PromptError.__name__:
             raise PromptError(
                 "a prompt of this stage cannot be rendered",
                 where=where,
                 found=problem_in(outcome.detail),
             )
-        items.append(record.item)
-        broken += [outcome] if isinstance(outcome, Broken) else []
-    if broken and len(broken) == len(items):
+    if broken and len(broken) == len(records):
         first = broken[0].detail
         place = re.findall(r'File "(.*)", line (\d+)', first)
         raise PluginError(
@@ -335,7 +333,7 @@ def _items_of(context: StageContext, journals: Journals) -> list[Item]:
             expected="a value or a failure for each item",
             hint="mend the code that the line names, or the rows that it reads",
         )
-    return items
+    return [one.item for one in records]
 
 
 def _users(

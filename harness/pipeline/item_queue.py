@@ -232,7 +232,6 @@ class ItemFile:
         self._lines, self._ids, self._bytes = [], array("q"), 0
 
     def _read(self, place: int, end: int) -> Iterator[bytes]:
-        """The lines between two places."""
         assert self._file is not None
         rest = b""
         while place < end:
@@ -352,18 +351,14 @@ class JobText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """An item to work on; see `JobText`."""
+    """An item to work on; see `JobText`. Its answers are kept under the name `asker`, another one
+    once it was recorded."""
 
     queue: Queue
     item: Item
     key: str
     again: bool
-    replaces: str = ""
-
-    @property
-    def asker(self) -> str:
-        """The name under which its answers are kept: another one once it was recorded."""
-        return f"{self.queue.run.context.label} {self.key} {self.replaces}"
+    asker: str
 
 
 @dataclass(eq=False, kw_only=True)
@@ -390,12 +385,13 @@ class Queue(ABC):
         """The next item to work on; None when no item is left."""
 
     async def next(self) -> Job | None:
-        """The next item to work on; None when no item is left."""
+        """The same, decoded."""
         text = await self.next_text()
         if text is None:
             return None
         item = self._decode(text.item)
-        return Job(queue=self, item=item, key=text.key, again=text.again, replaces=text.replaces)
+        asker = f"{self.run.context.label} {text.key} {text.replaces}"
+        return Job(queue=self, item=item, key=text.key, again=text.again, asker=asker)
 
     @abstractmethod
     def failed(self, failure: Failure) -> None:
@@ -442,7 +438,12 @@ class StageQueue(Queue):
                     again=self.retry_failures and lacking.failed,
                     replaces=lacking.checksum,
                 )
-            self._take_over(lacking)
+            progress = self.run.progress
+            progress.resumed += 1
+            progress.done += 1
+            if lacking is not None and lacking.failed:
+                progress.failures[lacking.cause] += 1
+                self.watch.failed(lacking.type, lacking.cause)
             await self.yield_to_loop()
         if not self.exhausted:
             self.exhausted = True
@@ -465,9 +466,8 @@ class StageQueue(Queue):
         whole = self.exhausted and progress.done == progress.total and not progress.in_flight
         if whole and self.run.state is State.RUNNING:
             self.close()
-            too_many = self.watch.too_many()
-            why = self.watch.error(self.run.context.label) if too_many else None
-            self.on_end(self.run, why)
+            label = self.run.context.label
+            self.on_end(self.run, self.watch.error(label) if self.watch.too_many() else None)
 
     def close(self) -> None:
         """Free the items and close the journal."""
@@ -477,11 +477,3 @@ class StageQueue(Queue):
     def _asks_again(self, lacking: LackingRecord) -> bool:
         unanswered = self.ask_unanswered and lacking.unanswered
         return unanswered or lacking.type == BROKEN or (self.retry_failures and lacking.failed)
-
-    def _take_over(self, lacking: LackingRecord | None) -> None:
-        progress = self.run.progress
-        progress.resumed += 1
-        progress.done += 1
-        if lacking is not None and lacking.failed:
-            progress.failures[lacking.cause] += 1
-            self.watch.failed(lacking.type, lacking.cause)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import msgspec
 
@@ -19,16 +19,20 @@ class Entry(msgspec.Struct, frozen=True):
     writer: str | None = None
 
 
-class Tables(Protocol):
+class Tables(ABC):
     """The tables of a run by name."""
 
+    def __call__(self, name: str, asker: str) -> ItemMemo:
+        """The table of that name, as an item sees it."""
+        return ItemMemo(self, name, asker)
+
+    @abstractmethod
     def entries(self, name: str, keys: Iterable[str]) -> dict[str, Entry]:
         """The entries of these keys, of those that have one."""
-        ...
 
+    @abstractmethod
     def keep(self, name: str, asker: str, values: Mapping[str, str]) -> dict[str, Entry]:
         """The entries that hold from now on for these keys."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -54,23 +58,17 @@ class ItemMemo:
         return {key: one.value for key, one in held.items()}
 
 
-class Memory:
+class Memory(Tables):
     """The tables of a run, in its store or else in its `own` file, which has who wrote a value."""
 
     def __init__(self, store: Store, own: Store | None = None) -> None:
         self._store = store
         self._own = own
 
-    def __call__(self, name: str, asker: str) -> ItemMemo:
-        """The table of that name, as an item sees it."""
-        return ItemMemo(self, name, asker)
-
     def entries(self, name: str, keys: Iterable[str]) -> dict[str, Entry]:
-        """The entries of these keys, of those that have one."""
         return self._signed(name, self._store.memo_known(name, keys))
 
     def keep(self, name: str, asker: str, values: Mapping[str, str]) -> dict[str, Entry]:
-        """The entries that hold from now on for these keys."""
         offered = {key: value.encode() for key, value in values.items()}
         if self._own is not None:
             held = self._store.memo_known(name, offered)
@@ -87,12 +85,11 @@ class Memory:
         }
 
     def _signed(self, name: str, found: Mapping[str, bytes]) -> dict[str, Entry]:
-        """The values with their writers."""
         written = {} if self._own is None else self._own.memo_known(_writers(name), found)
         return _entries(found, written)
 
 
-class CopiedMemory:
+class CopiedMemory(Tables):
     """The tables of a run as a worker in another process sees them: a copy, and its own additions.
 
     `tell(name, asker, values)` hears of what is new; others see it once they have a later copy. A
@@ -105,21 +102,15 @@ class CopiedMemory:
         self._tables: defaultdict[str, dict[str, Entry]] = defaultdict(dict)
         self._tell = tell
 
-    def __call__(self, name: str, asker: str) -> ItemMemo:
-        """The table of that name, as an item sees it."""
-        return ItemMemo(self, name, asker)
-
     def learn(self, name: str, entries: Mapping[str, Entry]) -> None:
         """Take entries over, of keys that have none."""
         self._tables[name] = {**entries, **self._tables[name]}
 
     def entries(self, name: str, keys: Iterable[str]) -> dict[str, Entry]:
-        """The entries of these keys, of those that have one."""
         table = self._tables[name]
         return {key: table[key] for key in keys if key in table}
 
     def keep(self, name: str, asker: str, values: Mapping[str, str]) -> dict[str, Entry]:
-        """The entries that hold from now on for these keys."""
         table = self._tables[name]
         if new := {key: value for key, value in values.items() if key not in table}:
             self._tell(name, asker, new)

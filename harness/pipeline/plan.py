@@ -63,7 +63,8 @@ class Plan:
     def admit(self) -> list[StageRun]:
         """The stages to start now, marked as running; stages that open engines serve come first."""
         self._release()
-        admitted = [run for run in self._ready() if self._served(run)]
+        held = self._held.items()
+        admitted = [run for run in self._ready() if self._needs(run).items() <= held]
         for run in admitted:
             run.state = State.RUNNING
         for run in self._ready():
@@ -125,19 +126,11 @@ class Plan:
                 needs.setdefault(resource, set()).add(model)
         return {resource: frozenset(models) for resource, models in needs.items()}
 
-    def _served(self, run: StageRun) -> bool:
-        needs = self._needs(run).items()
-        return all(self._held.get(resource) == models for resource, models in needs)
-
     def _release(self) -> None:
         """Release the resources that no running or ready stage of the same models needs."""
         wanted = self._running() + self._ready()
-        kept = [self._needs(run) for run in wanted]
-        self._held = {
-            resource: models
-            for resource, models in self._held.items()
-            if any(needs.get(resource) == models for needs in kept)
-        }
+        needed = {need for run in wanted for need in self._needs(run).items()}
+        self._held = dict(held for held in self._held.items() if held in needed)
 
 
 def for_later(
@@ -171,7 +164,6 @@ def for_later(
 
 
 def _leave(run: StageRun, state: State) -> None:
-    """End a stage that has not started."""
     run.state = state
     run.progress.ended = clock.seconds()
 

@@ -100,7 +100,6 @@ class PreparedTask:
         return tuple(self._context(stage, run_id, thinking) for stage in self.stages)
 
     def _context(self, stage: Stage, run_id: str, thinking: Collection[Model]) -> StageContext:
-        """The context of a stage, with its key."""
         settings, name = self.settings, self.benchmark.name
         declared = DeclaredOptions(self.options, stage)
         roles = (*stage.roles, *stage.judges)
@@ -228,9 +227,9 @@ def prepare(
     `selection` replaces the tasks that the settings name. `engines` are shared with other runs.
     `say` shows the progress of downloads, which is printed without it.
     """
-    selection = selection or _selected(settings, plugins)
-    tasks = _tasks_of(settings, plugins, selection)
-    places = places_of(settings.data, {task.name: task.data for task in tasks}, selection.groups)
+    selection, tasks = _chosen(settings, plugins, selection)
+    specs = {task.name: task.data for task in tasks}
+    places, notes = places_of(settings.data, specs, selection.groups)
     binder = _Binder(tasks, settings, plugins, engines)
     changes = _changes_by_task(selection.tasks, tasks, settings, plugins)
     paths = {path for made in changes.values() for path in made}
@@ -240,9 +239,11 @@ def prepare(
     prepared = []
     for task in tasks:
         one = binder.tasks[task.name]
-        loaded = loader.load(task, one.benchmark, one.options, place=places.of[task.name])
+        loaded = loader.load(one, places[task.name])
+        stages = one.benchmark.stages_for(loaded[1], one.options)
+        check_prompts_used(one.task, stages, one.options)
         one = replace(
-            binder.bind(one, one.benchmark.stages_for(loaded[1], one.options)),
+            binder.bind(one, stages),
             settings=settings,
             loaded=loaded,
             changes=changes[task.name],
@@ -256,7 +257,7 @@ def prepare(
         settings=settings,
         tasks=_repeated(prepared, settings),
         groups=selection.groups,
-        notes=(*places.notes, *binder.roles.notes),
+        notes=(*notes, *binder.roles.notes),
     )
 
 
@@ -272,7 +273,7 @@ def prepare_without_data(
     `settings` are those of the prepared run, and `stages` has the names of each task's stages, by
     the task's name: the data called for them. TaskError where these settings name other tasks here.
     """
-    tasks = _tasks_of(settings, plugins, _selected(settings, plugins))
+    _, tasks = _chosen(settings, plugins)
     repeats = range(1, settings.num_repeats + 1)
     named = [repeat_of(task, number).name for number in repeats for task in tasks]
     if set(named) != set(stages):
@@ -287,6 +288,7 @@ def prepare_without_data(
     for task in tasks:
         one = binder.tasks[task.name]
         called = [stage for stage in one.benchmark.stages if stage.name in stages[task.name]]
+        check_prompts_used(one.task, called, one.options)
         prepared.append(binder.bind(one, called))
     return _repeated(prepared, settings)
 
@@ -299,20 +301,21 @@ def _repeated(tasks: Sequence[PreparedTask], settings: RunSettings) -> tuple[Pre
     )
 
 
-def _selected(settings: RunSettings, plugins: Plugins) -> Selection:
-    return Catalogue(plugins, include_path=settings.include_path).select(settings.tasks)
-
-
-def _tasks_of(settings: RunSettings, plugins: Plugins, selection: Selection) -> tuple[Task, ...]:
+def _chosen(
+    settings: RunSettings, plugins: Plugins, given: Selection | None = None
+) -> tuple[Selection, tuple[Task, ...]]:
+    """The tasks as their files have them, or as given, and as the settings change them."""
+    folders = settings.include_path
+    selection = given or Catalogue(plugins, include_path=folders).select(settings.tasks)
     tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
-    return with_own_columns(tasks, settings.columns, settings.values)
+    return selection, with_own_columns(tasks, settings.columns, settings.values)
 
 
 class _Binder:
     """Binds tasks to models, judges and prompts.
 
     `tasks` are bound for the stages that they have with any data, so that what is wrong shows
-    before data are loaded; `bind` adds those that the data call for.
+    before data are loaded; those that the data call for are bound later.
     """
 
     def __init__(
@@ -340,23 +343,18 @@ class _Binder:
                 settings=settings,
             )
             always = [stage for stage in benchmark.stages if stage.when is None]
-            self.tasks[task.name] = self._with(bare, always)
+            self.tasks[task.name] = self.bind(bare, always)
         self.roles.check_known_roles(one.benchmark for one in self.tasks.values())
 
     def bind(self, prepared: PreparedTask, stages: Sequence[Stage]) -> PreparedTask:
-        """The task with all its stages, of which it may have some."""
-        check_prompts_used(prepared.task, stages, prepared.options)
+        """The task bound for these stages, for some of which it may be bound before."""
         added = [stage for stage in stages if stage not in prepared.stages]
-        return replace(self._with(prepared, added), stages=tuple(stages))
-
-    def _with(self, prepared: PreparedTask, added: Sequence[Stage]) -> PreparedTask:
-        """The task bound for these stages too."""
         task = self.overrides.over(prepared.task, added, prepared.options)
         templates = templates_of(task, self._templates)
         bindings = self.roles.bind(task, prepared.benchmark, added, bound=prepared.bindings)
         check_prompts(prepared.benchmark, added, bindings, templates)
         return replace(
-            prepared, task=task, stages=tuple(added), bindings=bindings, templates=templates
+            prepared, task=task, stages=tuple(stages), bindings=bindings, templates=templates
         )
 
 
@@ -395,27 +393,27 @@ def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) ->
     """The same tasks, stages and roles over the data of other settings."""
     names = [task_and_repeat(each.task.name)[0] for each in prepared.tasks]
     specs = {name: each.task.data for name, each in zip(names, prepared.tasks, strict=True)}
-    places = places_of(settings.data, specs, prepared.groups)
+    places, _ = places_of(settings.data, specs, prepared.groups)
     loader = _Loader(settings, plugins, shared=prepared.tasks[0].dataset.shared)
-    tasks = []
-    for name, each in zip(names, prepared.tasks, strict=True):
-        loaded = loader.load(each.task, each.benchmark, each.options, place=places.of[name])
-        tasks.append(replace(each, loaded=loaded, settings=settings))
-    return replace(prepared, settings=settings, tasks=tuple(tasks))
+    tasks = tuple(
+        replace(each, loaded=loader.load(each, places[name]), settings=settings)
+        for name, each in zip(names, prepared.tasks, strict=True)
+    )
+    return replace(prepared, settings=settings, tasks=tasks)
 
 
 def data_problems(settings: RunSettings, plugins: Plugins) -> list[DataError]:
     """Why data of a run cannot be had, for each place of data once. Nothing is fetched for it:
     what may be fetched is no problem."""
-    selection = _selected(settings, plugins)
-    tasks = _tasks_of(settings, plugins, selection)
-    places = places_of(settings.data, {task.name: task.data for task in tasks}, selection.groups)
+    selection, tasks = _chosen(settings, plugins)
+    specs = {task.name: task.data for task in tasks}
+    places, _ = places_of(settings.data, specs, selection.groups)
     loader = _Loader(settings, plugins, lambda line: None, stop=True)
     problems: dict[str, DataError] = {}
     for task in tasks:
-        key = digest({"data": msgspec.to_builtins(task.data), "place": places.of[task.name]})
+        key = digest({"data": msgspec.to_builtins(task.data), "place": places[task.name]})
         try:
-            loader.open(task, place=places.of[task.name])
+            loader.open(task, places[task.name])
         except NotKept:
             continue
         except DataError as error:
@@ -484,19 +482,18 @@ class _Loader:
         self._loaded: dict[str, tuple[TaskData, Any]] = {}
         self._shared: dict[Any, Any] = {} if shared is None else shared
 
-    def load(
-        self, task: Task, benchmark: Benchmark, options: msgspec.Struct, *, place: str | None
-    ) -> tuple[TaskData, Any]:
+    def load(self, each: PreparedTask, place: str | None) -> tuple[TaskData, Any]:
+        benchmark, options = each.benchmark, each.options
         key = digest(
             {
                 "benchmark": benchmark.name,
-                "data": msgspec.to_builtins(task.data),
+                "data": msgspec.to_builtins(each.task.data),
                 "place": place,
                 "options": msgspec.to_builtins(options),
             }
         )
         if key not in self._loaded:
-            dataset = self.open(task, place=place)
+            dataset = self.open(each.task, place)
             try:
                 self._loaded[key] = dataset, benchmark.load(dataset, options)
             except HarnessError:
@@ -513,7 +510,7 @@ class _Loader:
                 ) from error
         return self._loaded[key]
 
-    def open(self, task: Task, *, place: str | None) -> TaskData:
+    def open(self, task: Task, place: str | None) -> TaskData:
         return open_dataset(
             task.data,
             data=place,
@@ -527,22 +524,13 @@ class _Loader:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Places:
-    """The place of each task's data by the task's name, where None stands for its sources.
-
-    `notes` are lines for the user about places that are not as given.
-    """
-
-    of: Mapping[str, str | None]
-    notes: tuple[str, ...] = ()
-
-
 def places_of(
     data: str | Mapping[str, str] | None, specs: Mapping[str, DataSpec], groups: Iterable[Group]
-) -> Places:
-    """The place of each task's data, for the `data` of the settings; `specs` are those of the tasks
-    by name.
+) -> tuple[dict[str, str | None], list[str]]:
+    """The place of each task's data by the task's name, where None stands for its sources, and
+    lines for the user about places that are not as given.
+
+    `data` is that of the settings, and `specs` are those of the tasks by name.
 
     A place for all tasks goes to those whose tables it holds; if there are any, the others read
     what they read without it. If one folder in a given folder holds a task's tables, and the given
@@ -585,7 +573,7 @@ def places_of(
         f"{join_names(tasks)}: no table in --data {given[ALL_OTHERS]}, so read from {where}"
         for where, tasks in elsewhere.items()
     ]
-    return Places(of=of, notes=tuple(notes))
+    return of, notes
 
 
 def _without(task: str, spec: DataSpec, place: Path) -> str:

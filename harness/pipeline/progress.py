@@ -82,7 +82,6 @@ class Display(Protocol):
 
     def show_line(self, text: str, *, problem: bool = False) -> None:
         """Show one line now, above the live part; problems are shown even with --quiet."""
-        ...
 
     def stage_started(self, stage: StageProgress) -> None: ...
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import platform
 import re
 import secrets
-import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
@@ -106,21 +104,11 @@ class LockedFolder:
         self.save()
         self.folder.forget_own_answers()
 
-    @contextmanager
-    def removed_on_failure(self) -> Iterator[None]:
-        """Remove a new folder if the body of the `with` statement fails."""
-        try:
-            yield
-        except BaseException:
-            if not self.resumed:
-                shutil.rmtree(self.folder.path, ignore_errors=True)
-            raise
-
     def begin(
         self,
         prepared: Prepared,
         contexts: Mapping[str, Sequence[StageContext]],
-        thinks: Mapping[Model, bool | None] | None = None,
+        thinks: Mapping[Model, bool | None],
     ) -> None:
         """Write the run's tasks, roles and versions to the manifest, with the status "running".
 
@@ -139,7 +127,7 @@ class LockedFolder:
                 groups={group.name: group.members for group in prepared.groups},
                 without_mean=tuple(group.name for group in prepared.groups if not group.mean),
                 tasks=entries,
-                roles=_role_entries(prepared, self.run_id, thinks or {}),
+                roles=_role_entries(prepared, self.run_id, thinks),
                 versions=_versions(prepared),
                 commits=_commits(),
                 prices=prepared.settings.prices or self.manifest.prices,
@@ -156,7 +144,9 @@ def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
     """
     settings = prepared.settings
     run_key = digest(settings.asked())
-    model, name = _candidate(prepared)
+    # The candidate is named also where some tasks do not ask it.
+    candidate = prepared.candidate or settings.candidate
+    model, name = candidate.label, candidate.shown or candidate.label
     found = _folder_to_resume(prepared, run_key, model, display)
     for note in prepared.notes:
         display.show_line(note)
@@ -200,14 +190,6 @@ def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
         tags=settings.tags,
     )
     return LockedFolder(folder=folder, manifest=manifest, resumed=False)
-
-
-def _candidate(prepared: Prepared) -> tuple[str, str]:
-    """The candidate's name, and its label in tables, also where some tasks do not ask it."""
-    settings, found = prepared.settings, prepared.candidate
-    if found is not None:
-        return found.label, found.shown or found.label
-    return settings.candidate.label, settings.candidate.shown
 
 
 def _folder_to_resume(
@@ -268,10 +250,11 @@ def _unfinished_run(
             if manifest.status == "done" and not again:
                 continue
             if different := _obstacles(folder, manifest, prepared):
-                if (
-                    moved is None
-                    and (way := _way_back(different))
-                    and _has_answers(folder, manifest)
+                way = _way_back(different) if moved is None else None
+                if way and any(
+                    has_value(folder.task(name) / stage.file, stage.key)
+                    for name, task in manifest.tasks.items()
+                    for stage in task.stages
                 ):
                     folder.lock()
                     folder.unlock()
@@ -298,14 +281,6 @@ def _unfinished_run(
             problem=True,
         )
     return None
-
-
-def _has_answers(folder: RunFolder, manifest: Manifest) -> bool:
-    return any(
-        has_value(folder.task(name) / stage.file, stage.key)
-        for name, task in manifest.tasks.items()
-        for stage in task.stages
-    )
 
 
 def _way_back(different: Mapping[str, tuple[Any, Any]]) -> str | None:

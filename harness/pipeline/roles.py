@@ -70,11 +70,7 @@ class RoleBinder:
     """
 
     def __init__(
-        self,
-        settings: RunSettings,
-        plugins: Plugins,
-        *,
-        engines: SharedEngines | None = None,
+        self, settings: RunSettings, plugins: Plugins, *, engines: SharedEngines | None = None
     ) -> None:
         if CANDIDATE in settings.roles:
             raise UsageError(
@@ -201,10 +197,8 @@ class RoleBinder:
         if as_judge and spec.kind in self._plugins.judges:
             registration = self._plugins.judge(spec.kind)
             if registration.on == "alone":
-                judge = made(registration, JudgeParts(args=spec.args))
-                return Binding(
-                    role=role, label=spec.label, model=None, judge=judge, shown=spec.given
-                )
+                alone = made(registration, JudgeParts(args=spec.args))
+                return Binding(role=role, label=label, model=None, judge=alone, shown=spec.given)
             if registration.on == "judges":
                 return self._panel(spec, role)
             if not spec.rest:
@@ -228,11 +222,9 @@ class RoleBinder:
         model = self._model(over, role)
         # A recording is named as its model.
         shown = over.given if model.identity.recorded else over.shown
-        if adapter is None:
-            return Binding(role=role, label=label, model=model, shown=shown)
-        if adapter != MODEL_JUDGE and shown and not over.given:
+        if adapter not in (None, MODEL_JUDGE) and shown and not over.given:
             shown = f"{adapter}:{shown}"
-        judge = made(self._plugins.judge(adapter), JudgeParts(model=model))
+        judge = made(self._plugins.judge(adapter), JudgeParts(model=model)) if adapter else None
         return Binding(role=role, label=label, model=model, judge=judge, shown=shown)
 
     def _panel(self, spec: Spec, role: str) -> Binding:
@@ -255,9 +247,8 @@ class RoleBinder:
             times[one.label] += 1
             if times[one.label] > 1:
                 members[place] = replace(one, label=f"{one.label} #{times[one.label]}")
-        judges = ((one.label, one.judge) for one in members)
         parts = tuple(
-            Member(label=label, judge=judge) for label, judge in judges if judge is not None
+            Member(label=one.label, judge=one.judge) for one in members if one.judge is not None
         )
         return Binding(
             role=role,
@@ -270,9 +261,10 @@ class RoleBinder:
 
     def _spec_of(self, role: str, task: Task) -> Spec:
         """What a role of a task is bound to: by the command, as another role, or by default."""
-        path = [role]
+        path: list[str] = []
         while True:
             self._bound.add(role)
+            path.append(role)
             if role in self._settings.roles:
                 return self._spec(self._settings.roles[role])
             if role == CANDIDATE:
@@ -281,12 +273,11 @@ class RoleBinder:
             if wanted is None or wanted.same_as is None:
                 break
             role = wanted.same_as
-            path.append(role)
-            if role in path[:-1]:
+            if role in path:
                 raise UsageError(
                     "roles refer to each other in a circle",
                     where=f"task {task.name}",
-                    found=" -> ".join(path),
+                    found=" -> ".join([*path, role]),
                     expected="a `same_as` that ends at a role with a default, or at the candidate",
                 )
         if wanted is not None and wanted.default is not None:
@@ -396,18 +387,16 @@ class RoleBinder:
 
 
 def _check_distinct(members: Sequence[Binding], kind: str, role: str) -> None:
-    """Raise UsageError where two members are the same judge, which would vote twice."""
-    seen: dict[str, str] = {}
+    seen: dict[str, Binding] = {}
     for one in members:
-        key = digest(one.key("run"))
-        if key in seen:
+        first = seen.setdefault(digest(one.key("run")), one)
+        if first is not one:
             raise UsageError(
                 f"the judge {kind!r} has a member twice",
                 where=f"role {role}",
-                found=f"{seen[key]} and {one.label}",
+                found=f"{first.label} and {one.label}",
                 expected="different judges; models of one name need different revision=",
             )
-        seen[key] = one.label
 
 
 def _check_names_no_file(text: str, role: str, task: Task) -> None:
@@ -427,7 +416,6 @@ def _check_names_no_file(text: str, role: str, task: Task) -> None:
 
 
 def _openai(option: str) -> str:
-    """The option with a model of a server as its value."""
     return option.replace("SPEC", "openai:model=NAME,base_url=URL")
 
 

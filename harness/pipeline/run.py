@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
@@ -120,25 +121,18 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_json(self) -> str:
         """The result as one JSON document."""
-        return (
-            msgspec.json.format(
-                msgspec.json.encode(
-                    {
-                        "folder": str(self.folder),
-                        "status": self.status,
-                        "exit_code": self.exit_code,
-                        "summaries": self.summaries,
-                        "costs": self.costs,
-                        "errors": [str(error) for error in self.errors],
-                        **({"means": self.means} if self.means else {}),
-                        **({"repeats": self.repeats} if self.repeats else {}),
-                        **({"requests": self.requests} if self.requests else {}),
-                    },
-                    enc_hook=str,
-                )
-            ).decode()
-            + "\n"
-        )
+        optional = {"means": self.means, "repeats": self.repeats, "requests": self.requests}
+        document = {
+            "folder": str(self.folder),
+            "status": self.status,
+            "exit_code": self.exit_code,
+            "summaries": self.summaries,
+            "costs": self.costs,
+            "errors": [str(error) for error in self.errors],
+            **{name: value for name, value in optional.items() if value},
+        }
+        text = msgspec.json.format(msgspec.json.encode(document, enc_hook=str))
+        return text.decode() + "\n"
 
 
 async def arun(
@@ -185,8 +179,12 @@ async def arun(
         if written is not None and write_requests is not None:
             written.concurrency = ROUND_SIZE  # its questions wait for nothing
             session.outbox = RequestFiles(written, write_requests, taken.folder)
-        with taken.removed_on_failure():
+        try:
             await _begin(session)
+        except BaseException:
+            if not taken.resumed:  # nothing was asked
+                shutil.rmtree(taken.folder.path, ignore_errors=True)
+            raise
         with rare_collection():
             result = await _carry_out(session, handle_signals=handle_signals)
         deliver(result)
@@ -394,7 +392,6 @@ async def _ask_everything(session: Session, *, handle_signals: bool) -> None:
 
 
 async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:
-    """End every engine; an error joins the errors of the run."""
     try:
         await engines.close()
     except HarnessError as error:

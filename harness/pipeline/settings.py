@@ -20,13 +20,11 @@ from harness.contracts.identity import label_of
 ALL_OTHERS = "*"
 """The key of `data` for all tasks that it does not name."""
 
-
 LOCAL = "local"
 """The executor that runs the stages in this process; plugins have the others."""
 
 OF_EXECUTOR = ("ray_address", "workers", "engines")
 """The settings that only executors of plugins read."""
-
 
 BOUNDS = {f"max_{name}": name for name in Budget.__struct_fields__}
 """The options that bound a budget, each with its name there."""
@@ -141,10 +139,12 @@ def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSetting
     `max_tokens` and `max_cost` go into the budget. Raises UsageError for a value that cannot be
     used, and for settings without tasks or model unless `whole` is false.
     """
-    given = _with_budget(given)
-    for name in given:
-        one_of(name, RunSettings.__struct_fields__, f"no setting is named {name!r}")
     values: dict[str, Any] = msgspec.to_builtins(dict(given), enc_hook=str)
+    bounds = {bound: values.pop(option) for option, bound in BOUNDS.items() if option in values}
+    if bounds:
+        values["budget"] = {**(values.get("budget") or {}), **bounds}
+    for name in values:
+        one_of(name, RunSettings.__struct_fields__, f"no setting is named {name!r}")
     tasks = values.get("tasks") or ()
     tasks = [tasks] if isinstance(tasks, str) else list(tasks)
     values["tasks"] = [name for text in tasks for name in task_names(str(text))]
@@ -154,7 +154,9 @@ def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSetting
     args = parse_args(args) if isinstance(args, str) else args
     spec = parse_spec(str(values.get("model") or ""))
     values["model"] = spec.kind
-    args = {name: value if isinstance(value, str) else _text(value) for name, value in args.items()}
+    for name, value in args.items():
+        as_json = isinstance(value, bool | list | tuple | Mapping)
+        args[name] = json.dumps(value) if as_json else str(value)
     changed = args.keys() & {"model", "pretrained", "revision"}
     label = args.pop("label", "" if changed else spec.given)
     values["model_args"] = {**spec.args, **args}
@@ -169,8 +171,16 @@ def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSetting
         settings = msgspec.convert(values, RunSettings, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
         raise UsageError("a setting cannot be used", found=str(error)) from error
-    if whole:
-        _check_tasks_and_model(settings)
+    if whole and not settings.tasks:
+        raise UsageError(
+            "no task to run",
+            expected="--tasks NAME,…",
+            hint="`harness tasks` lists the tasks, `harness run --help` all options",
+        )
+    if whole and not settings.model:
+        raise UsageError(
+            "no model to ask", expected="--model KIND", hint="--model baseline works offline"
+        )
     _check_ranges(settings)
     return settings
 
@@ -180,22 +190,12 @@ def task_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _with_budget(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with `max_calls`, `max_tokens` and `max_cost` moved into the budget."""
-    alone = {bound: given[option] for option, bound in BOUNDS.items() if option in given}
-    rest = {name: value for name, value in given.items() if name not in BOUNDS}
-    if alone:
-        budget = rest.get("budget") or {}
-        rest["budget"] = {**msgspec.to_builtins(budget), **alone}
-    return rest
-
-
 def failure_shares(given: Any) -> dict[str, float]:
     """The shares by family, from `0.2` for all families or `calls=0.1,parsing=0.5` for some."""
     names = FailureLimits.__struct_fields__
-    if isinstance(given, str):
-        given = parse_args(given) if "=" in given else dict.fromkeys(names, given)
-    elif not isinstance(given, Mapping):
+    if isinstance(given, str) and "=" in given:
+        given = parse_args(given)
+    if not isinstance(given, Mapping):
         given = dict.fromkeys(names, given)
     shares = {}
     for name, share in given.items():
@@ -211,19 +211,6 @@ def failure_shares(given: Any) -> dict[str, float]:
                 expected=f"a share from 0 to 1, or FAMILY=SHARE with {', '.join(names)}",
             )
     return shares
-
-
-def _check_tasks_and_model(settings: RunSettings) -> None:
-    if not settings.tasks:
-        raise UsageError(
-            "no task to run",
-            expected="--tasks NAME,…",
-            hint="`harness tasks` lists the tasks, `harness run --help` all options",
-        )
-    if not settings.model:
-        raise UsageError(
-            "no model to ask", expected="--model KIND", hint="--model baseline works offline"
-        )
 
 
 def _check_ranges(settings: RunSettings) -> None:
@@ -260,13 +247,6 @@ def _check_ranges(settings: RunSettings) -> None:
                 expected="--executor ray, which runs on a Ray cluster",
                 hint=f"give --executor ray, or leave --{name} out",
             )
-
-
-def _text(value: Any) -> str:
-    """The value as text for a command line: lists and mappings as JSON."""
-    if isinstance(value, bool | list | tuple | Mapping):
-        return json.dumps(value)
-    return str(value)
 
 
 LATEST = "latest"

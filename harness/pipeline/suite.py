@@ -6,7 +6,7 @@ import glob
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -306,39 +306,33 @@ class FinishedRuns:
             same = (manifest.run_key, manifest.name) == (key, settings.name)
             done = manifest.status == "done" and manifest.delivered
             taken = same and done and TAG in manifest.tags and _still_valid(manifest)
-            if taken and _contents(manifest) == self._contents_now:
+            contents = {
+                name: (entry.content, entry.data.get("fingerprint"), entry.contents)
+                for name, entry in manifest.tasks.items()
+            }
+            if taken and contents == self._contents_now:
                 return folder.path
         return None
 
     @cached_property
     def _contents_now(self) -> dict[str, tuple[object, ...]]:
-        """What the tasks hold now; nothing if no run can be prepared, as each run then says."""
+        """What the tasks hold now: definitions, data and the files of their options; nothing if no
+        run can be prepared, as each run then says."""
         for each in self.planned:
             with suppress(HarnessError):
+                tasks = prepare(each.settings, self.plugins).tasks
+                prints = [one.dataset.describe()["fingerprint"] for one in tasks]
                 return {
-                    one.task.name: (
-                        one.content,
-                        one.dataset.describe()["fingerprint"],
-                        one.contents,
-                    )
-                    for one in prepare(each.settings, self.plugins).tasks
+                    one.task.name: (one.content, fingerprint, one.contents)
+                    for one, fingerprint in zip(tasks, prints, strict=True)
                 }
         return {}
 
 
-def _contents(manifest: Manifest) -> dict[str, tuple[object, ...]]:
-    """What the tasks of a run held: definitions, data and the files of their options."""
-    return {
-        name: (entry.content, entry.data.get("fingerprint"), entry.contents)
-        for name, entry in manifest.tasks.items()
-    }
-
-
 def _still_valid(manifest: Manifest) -> bool:
     """Whether the names of a run's models still mean the same weights."""
-    if all(
-        entry.by_rule or not _lasts_one_run(entry.identity) for entry in manifest.roles.values()
-    ):
+    asked = [entry.identity for entry in manifest.roles.values() if not entry.by_rule]
+    if not any(map(_lasts_one_run, asked)):
         return True
     ended = manifest.sessions[-1].ended if manifest.sessions else None
     return ended is not None and clock.utc() - datetime.fromisoformat(ended) < STALE
@@ -349,6 +343,7 @@ def _lasts_one_run(identity: Mapping[str, Any]) -> bool:
     return "run" in identity.get("model", {}) or any(map(_lasts_one_run, members))
 
 
+@dataclass(eq=False, kw_only=True)
 class SuiteRunner:
     """Runs what is left of a suite; `runs` says how each run ended.
 
@@ -356,19 +351,11 @@ class SuiteRunner:
     candidates of all runs come first and the judges after them, in a second session of each run.
     """
 
-    def __init__(
-        self,
-        *,
-        display: Callable[[], Display],
-        deliver: Callable[[RunResult], None],
-        say: Callable[[str], None],
-        complain: Callable[[object], None],
-    ) -> None:
-        self._display = display
-        self._deliver = deliver
-        self._say = say
-        self._complain = complain
-        self.runs: dict[str, SuiteRun] = {}
+    display: Callable[[], Display]
+    deliver: Callable[[RunResult], None]
+    say: Callable[[str], None]
+    complain: Callable[[object], None]
+    runs: dict[str, SuiteRun] = field(default_factory=dict)
 
     async def run(self, planned: Sequence[PlannedSuiteRun]) -> None:
         """Carry out these runs; raises Interrupted when the user stops one."""
@@ -376,11 +363,11 @@ class SuiteRunner:
         later: list[PlannedSuiteRun] = []
         try:
             for number, each in enumerate(planned, 1):
-                self._say(f"{each.label} ({number} of {len(planned)})")
+                self.say(f"{each.label} ({number} of {len(planned)})")
                 later += await self._one(each, engines)
             engines.judge_later = False
             for number, each in enumerate(later, 1):
-                self._say(f"{each.label}, judged ({number} of {len(later)})")
+                self.say(f"{each.label}, judged ({number} of {len(later)})")
                 await self._one(each, engines)
         finally:
             await self._close(engines)
@@ -390,18 +377,18 @@ class SuiteRunner:
 
         def deliver(result: RunResult) -> None:
             if not _left_for_later(result):
-                self._deliver(result)
+                self.deliver(result)
 
         try:
             result = await arun(
                 planned.settings,
-                display=self._display(),
+                display=self.display(),
                 handle_signals=True,
                 deliver=deliver,
                 engines=engines,
             )
         except HarnessError as error:
-            self._complain(error)
+            self.complain(error)
             self._keep(planned, "failed", error.exit_code, errors=[error])
             await self._close(engines)
             return []
@@ -438,7 +425,7 @@ class SuiteRunner:
         try:
             await engines.close()
         except HarnessError as error:
-            self._complain(error)
+            self.complain(error)
 
 
 def judges_come_later(planned: Sequence[PlannedSuiteRun]) -> bool:

@@ -397,7 +397,6 @@ class Catalogue:
         return given[0][0]
 
     def _reference(self, reference: str, source: Document, path: Sequence[str | int]) -> Document:
-        """The one task that a reference names."""
         documents = self._referred(reference, source, path)
         if len(documents) > 1:
             raise TaskError(
@@ -446,7 +445,6 @@ class Catalogue:
 
 
 def _included(folder: Path) -> Bundle:
-    """The bundle of a folder of --include_path; TaskError if it has no task files."""
     if not _yaml_files(folder):
         raise TaskError(
             "--include_path: no task files in this folder",

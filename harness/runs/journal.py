@@ -18,7 +18,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby, pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_args
@@ -106,12 +106,6 @@ def _is_number(digits: str) -> bool:
     return int(digits) > 0 and f"{int(digits):0{_DIGITS}}" == digits
 
 
-def file_at(path: Path, place: int) -> tuple[Path, int]:
-    """The file of a journal's line at a place, and the line's offset in this file."""
-    number, offset = divmod(place, FILE_SPAN)
-    return part_path(path, number), offset
-
-
 class JournalFiles:
     """Reads lines of a journal by their places; a file is opened when a line of it is read.
 
@@ -149,7 +143,6 @@ class JournalFiles:
         self.close()
 
     def _turn_to(self, number: int) -> None:
-        """Make the file of this number the one that is read."""
         if number not in self._files:
             if len(self._files) >= _OPEN:
                 self._close(next(iter(self._files)))
@@ -630,9 +623,7 @@ class JournalIndex:
 
     def users(self) -> Iterator[tuple[int, int]]:
         """The first position of each user's records and the position after the last."""
-        for position, start in enumerate(self.starts):
-            last = position + 1 == len(self.starts)
-            yield int(start), len(self) if last else int(self.starts[position + 1])
+        return pairwise(chain(map(int, self.starts), (len(self),)))
 
     def part(self, start: int, stop: int) -> JournalIndex:
         """The index of the records from one position to before another, of whole users."""
@@ -766,8 +757,8 @@ class JournalRecords(Generic[ItemT, ValueT]):
         try:
             record: Record[ItemT, ValueT] = self._decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            index = self._index
-            file, offset = file_at(index.path, int(index.places[position]))
+            part, offset = divmod(int(self._index.places[position]), FILE_SPAN)
+            file = part_path(self._index.path, part)
             number = line_number(file, offset)
             if not isinstance(error, msgspec.ValidationError):
                 raise damaged(file, number, str(error)) from error

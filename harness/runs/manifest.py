@@ -248,8 +248,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
         for name in ("definition", "data", "not_comparable_because"):
             task[name] = without_key_material(task[name])
         for stage in task["stages"]:
-            roles = stage["components"].get("roles", {})
-            if roles:
+            if roles := stage["components"].get("roles", {}):
                 safe = {role: _safe_identity(about) for role, about in roles.items()}
                 stage["components"]["roles"] = without_key_material(safe)
     atomic_write(path, sealed_file(values))

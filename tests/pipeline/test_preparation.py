@@ -249,7 +249,7 @@ def wrote(folder: Path, *names: str) -> str:
     ids=str,
 )
 def test_a_place_is_for_a_task_a_group_or_a_glob(data, places):
-    assert list(places_of(data, TASKS, [ALL, EASY]).of.values()) == places
+    assert list(places_of(data, TASKS, [ALL, EASY])[0].values()) == places
 
 
 def test_two_places_for_a_task_are_refused():
@@ -257,7 +257,7 @@ def test_two_places_for_a_task_are_refused():
         places_of({"*_a": "x", "??????": "y", "easy*": "z"}, TASKS, [])
     assert caught.value.problem == "--data gives the task 'easy_a' two places"
     assert caught.value.found == "*_a=x, easy*=z"
-    assert list(places_of({"*_a": "x", "h*_a": "x"}, TASKS, []).of.values()) == ["x", None, "x"]
+    assert list(places_of({"*_a": "x", "h*_a": "x"}, TASKS, [])[0].values()) == ["x", None, "x"]
 
 
 @pytest.mark.parametrize(("name", "near"), [("esy", "easy"), ("medium_*", None)])
@@ -274,13 +274,11 @@ def test_a_name_of_nothing_that_is_run_is_refused(name, near):
 def test_a_file_goes_to_the_tasks_with_one_table(tmp_path):
     file = str(Path(wrote(tmp_path, "log.csv")) / "log.csv")
     on_hub = DataSpec(sources=(SourceSpec(hub=HubSpec(repo="acme/clicks")),), tables=CLICKS.tables)
-    found = places_of(file, {"rated": RATINGS, "seen": on_hub}, []).of
+    found = places_of(file, {"rated": RATINGS, "seen": on_hub}, [])[0]
     assert found == {"rated": file, "seen": None}
 
 
-def test_a_folder_goes_to_the_tasks_whose_tables_it_holds(
-    tmp_path,
-):
+def test_a_folder_goes_to_the_tasks_whose_tables_it_holds(tmp_path):
     here = wrote(tmp_path, "clicks.jsonl")
     with pytest.raises(DataError) as caught:
         places_of(here, {"seen": CLICKS, "rated": RATINGS}, [])
@@ -292,16 +290,16 @@ def test_a_folder_goes_to_the_tasks_whose_tables_it_holds(
     )
     assert caught.value.hint == "give the task a folder of its own with --data rated=DIR"
     own = DataSpec(folder="mine", tables=RATINGS.tables)
-    places = places_of(here, {"seen": CLICKS, "rated": own}, [])
-    assert places.of == {"seen": here, "rated": "mine"}
-    assert places.notes == (f"rated: no table in --data {here}, so read from mine",)
-    places = places_of(here, {"seen": CLICKS, "rated": ON_HUB, "rated_too": ON_HUB}, [])
-    assert places.of == {"seen": here, "rated": None, "rated_too": None}
-    assert places.notes == (
-        f"rated, rated_too: no table in --data {here}, so read from the hub's acme/ratings",
-    )
+    places, notes = places_of(here, {"seen": CLICKS, "rated": own}, [])
+    assert places == {"seen": here, "rated": "mine"}
+    assert notes == [f"rated: no table in --data {here}, so read from mine"]
+    places, notes = places_of(here, {"seen": CLICKS, "rated": ON_HUB, "rated_too": ON_HUB}, [])
+    assert places == {"seen": here, "rated": None, "rated_too": None}
+    assert notes == [
+        f"rated, rated_too: no table in --data {here}, so read from the hub's acme/ratings"
+    ]
     both = wrote(tmp_path, "ratings.csv")
-    found = places_of(both, {"seen": CLICKS, "rated": ON_HUB}, []).of
+    found = places_of(both, {"seen": CLICKS, "rated": ON_HUB}, [])[0]
     assert found == {"seen": both, "rated": both}
 
 
@@ -309,15 +307,15 @@ def test_a_folder_goes_to_the_tasks_whose_tables_it_holds(
 def test_the_only_folder_inside_that_holds_the_tables_is_read(tmp_path, data):
     here = wrote(tmp_path, "raw/clicks.csv", "other/notes.txt", ".old/clicks.csv")
     given = data.format(here) if isinstance(data, str) else {"seen": here}
-    places = places_of(given, {"seen": CLICKS}, [])
-    assert places.of == {"seen": f"{here}/raw"}
-    assert places.notes == (f"seen: the data is in {here}/raw",)
+    places, notes = places_of(given, {"seen": CLICKS}, [])
+    assert places == {"seen": f"{here}/raw"}
+    assert notes == [f"seen: the data is in {here}/raw"]
 
 
 def test_a_folder_inside_is_not_read_for_what_a_glob_finds_in_it(tmp_path):
     parts = DataSpec(tables={"clicks": TableSpec(files=("*/clicks.csv",))})
     here = wrote(tmp_path, "raw/deep/clicks.csv")
-    assert places_of(here, {"seen": parts}, []).of == {"seen": here}
+    assert places_of(here, {"seen": parts}, [])[0] == {"seen": here}
 
 
 OPTIONAL = DataSpec(tables={"clicks": TableSpec(required=False)})

@@ -38,7 +38,7 @@ def take(tmp_path):
         taken = lock_folder(prepared, display=Told(None))
         taken_folders.append(taken.folder)
         contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
-        taken.begin(prepared, contexts)
+        taken.begin(prepared, contexts, {})
         return taken
 
     take.told = []

@@ -14,9 +14,10 @@ from simulated.loop import Clock
 from harness.base import clock, redaction
 from harness.base.resources import package_bundle
 from harness.calls import store
-from harness.pipeline import preflight, preparation, resume
+from harness.pipeline import preflight, resume
 from harness.prompts.environment import Folder
 from harness.registry import registry
+from harness.registry.task_catalogue import Catalogue
 from harness.runs import manifest
 
 PLUGINS = {"simulated": "simulated.benchmark", "judges": "harness_judges.plugin"}
@@ -41,7 +42,7 @@ def simulated() -> Iterator[Clock]:
         patch.setattr(redaction, "_without", functools.cache(redaction._without))
         patch.setattr(manifest, "without_key_material", lambda value: value)
         patch.setattr(manifest, "redacted_args", dict)
-        patch.setattr(preparation, "_selected", cached_selection())
+        patch.setattr(Catalogue, "select", cached_selection())
         patch.setattr(Folder, "compile", cached_prompts())
         patch.setattr(redaction, "known_secrets", tuple)
         patch.delenv(registry.CHOSEN, raising=False)
@@ -53,8 +54,8 @@ def simulated() -> Iterator[Clock]:
 
 
 def cached_selection() -> Callable[..., Any]:
-    """`preparation._selected`, which reads the only task once."""
-    read, found = preparation._selected, []
+    """`Catalogue.select`, which reads the only task once."""
+    read, found = Catalogue.select, []
 
     def selected(*given: Any) -> Any:
         if not found:

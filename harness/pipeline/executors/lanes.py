@@ -69,11 +69,9 @@ class Overseer(Protocol):
     @property
     def over(self) -> bool:
         """Whether no further item is to be taken."""
-        ...
 
     def worker_ended(self, error: BaseException | None) -> None:
         """A worker has ended, by this error if it is not None."""
-        ...
 
 
 @dataclass(eq=False, kw_only=True)

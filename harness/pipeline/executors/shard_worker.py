@@ -123,7 +123,14 @@ def read_order(data: bytes) -> tuple[WorkOrder, dict[tuple[str, str], StageConte
         os.chdir(order.cwd)
     engines = SharedEngines()
     try:
-        contexts = _contexts(order, plugins, engines)
+        bound = prepare_without_data(order.settings, plugins, order.stages, engines=engines)
+        bindings = {each.task.name: each.bindings for each in bound}
+        thinking = [bindings[task][role].models[number] for task, role, number in order.thinking]
+        contexts = {
+            (each.task.name, context.stage.name): context
+            for each in bound
+            for context in each.contexts(order.run_id, thinking)
+        }
     except HarnessError as error:
         if not here:
             lacking = f"there is no {order.cwd} here, so relative paths begin in {Path.cwd()}"
@@ -132,20 +139,6 @@ def read_order(data: bytes) -> tuple[WorkOrder, dict[tuple[str, str], StageConte
     for (task, stage), context in contexts.items():
         _check_stage(context, order.stages[task][stage])
     return order, contexts, engines
-
-
-def _contexts(
-    order: WorkOrder, plugins: Plugins, engines: SharedEngines
-) -> dict[tuple[str, str], StageContext]:
-    """The contexts of the stages, by task and stage, as this process has them."""
-    bound = prepare_without_data(order.settings, plugins, order.stages, engines=engines)
-    bindings = {each.task.name: each.bindings for each in bound}
-    thinking = [bindings[task][role].models[number] for task, role, number in order.thinking]
-    return {
-        (each.task.name, context.stage.name): context
-        for each in bound
-        for context in each.contexts(order.run_id, thinking)
-    }
 
 
 def share_concurrency(models: Iterable[Model], workers: int, *, seat: int) -> None:
@@ -274,16 +267,11 @@ COUNTED = (
 class Counts(msgspec.Struct, kw_only=True):
     """What attempt number `attempt` at a shard counted so far, with the records of those before.
 
-    Failures are counted by tag and cause, each with one detail.
+    `progress` has what is `COUNTED`; failures are counted by tag and cause, each with one detail.
     """
 
     attempt: int = 0
-    done: int = 0
-    calls: int = 0
-    calls_from_store: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    unreported: int = 0
+    progress: dict[str, int] = {}
     failures: dict[tuple[str, str], int] = {}
     details: dict[str, str] = {}
 
@@ -356,7 +344,6 @@ class ShardQueue(Queue):
             self.texts = iter(sorted(self.texts, key=lambda text: text.key not in self.suspects))
 
     async def next_text(self) -> JobText | None:
-        """The next item to work on; None when no item is left."""
         for text in self.texts:
             if bytes.fromhex(text.key) not in self.before:
                 self.left -= 1
@@ -365,7 +352,6 @@ class ShardQueue(Queue):
         return None
 
     async def next(self) -> Job | None:
-        """The next item to work on, whose answers go to the log of this attempt."""
         while (job := await super().next()) is not None:
             self.given += 1
             self.suspects.discard(job.key)
@@ -377,18 +363,14 @@ class ShardQueue(Queue):
                 self.logs[job.asker] = self.log
                 self.askers.append(job.asker)
                 break
-            self._record_death(job)
+            died = Broken(
+                KILLER,
+                "its worker died three times as it worked this item or others, and "
+                "once more as it worked this one alone",
+            )
+            record_outcome(self, job, died)
+            self.failed(died)
         return job
-
-    def _record_death(self, job: Job) -> None:
-        """Record that a worker died of this item, which it worked alone."""
-        died = Broken(
-            KILLER,
-            "its worker died three times as it worked this item or others, and "
-            "once more as it worked this one alone",
-        )
-        record_outcome(self, job, died)
-        self.failed(died)
 
     def failed(self, failure: Failure) -> None:
         """Count a failure; the command compares all of them with the limits."""
@@ -403,19 +385,13 @@ class ShardQueue(Queue):
             self.alone = False
             self.widen()
 
-    @property
-    def broken_off(self) -> bool:
-        """Whether an item was begun and not recorded."""
-        return len(self.before) + self.given > self.run.progress.done
-
     def counts(self) -> Counts:
-        """What was counted so far."""
         progress = self.run.progress
         return Counts(
             attempt=self.attempt,
             failures=dict(self.failures),
             details=dict(self.details),
-            **{name: getattr(progress, name) for name in COUNTED},
+            progress={name: getattr(progress, name) for name in COUNTED},
         )
 
 
@@ -429,7 +405,6 @@ class ShardAnswers(OwnAnswers):
         self._logs = logs
 
     def earlier(self, key: str) -> OwnAnswer | None:
-        """The answer that is given again; None if there is none."""
         return self.known.get(key)
 
     def keep(self, asker: str, answer: Answer) -> None:
@@ -654,26 +629,22 @@ class ShardWorker:
         logs = {one: files.log(shard.number, one) for one in range(attempt)}
         for one in range(1, attempt):
             before = recorded(files.part(shard.number, one), context.key) | before
-        lines = (
-            (one, line)
-            for one, log in ({-1: files.earlier} | logs).items()
-            for line in log_lines(log)
-        )
-        for one, line in lines:
-            if line.begun is not None:
-                begun[line.begun] += 1
-                if line.alone:
-                    killers.add(line.begun)
-                if one >= shard.first:
-                    later.add(line.begun)
-            elif line.answer is not None:
-                self._answers.known[line.answer.answer.key] = line.answer
-                learnt.append(line.answer.answer.key)
-            elif line.memo is not None:
-                name, asker, values = line.memo
-                self._memory.learn(
-                    name, {key: Entry(value, asker or None) for key, value in values.items()}
-                )
+        for one, log in ({-1: files.earlier} | logs).items():
+            for line in log_lines(log):
+                if line.begun is not None:
+                    begun[line.begun] += 1
+                    if line.alone:
+                        killers.add(line.begun)
+                    if one >= shard.first:
+                        later.add(line.begun)
+                elif line.answer is not None:
+                    self._answers.known[line.answer.answer.key] = line.answer
+                    learnt.append(line.answer.answer.key)
+                elif line.memo is not None:
+                    name, asker, values = line.memo
+                    self._memory.learn(
+                        name, {key: Entry(value, asker or None) for key, value in values.items()}
+                    )
         suspects: set[str] = set()
         if shard.alone:  # those at work at so many deaths, or at one since
             often = {key for key, times in begun.items() if times >= MOST_DEATHS}
@@ -702,8 +673,8 @@ class ShardWorker:
         )
 
     def _end(self, queue: ShardQueue) -> ShardDone:
-        """Close the files of an attempt, and say what came of it."""
         error, returned = self._stopped, self._meter.give_back(len(self._queues))
+        broken_off = len(queue.before) + queue.given > queue.run.progress.done
         self._queues.remove(queue)
         queue.closed.set()
         for asker in queue.askers:
@@ -722,7 +693,7 @@ class ShardWorker:
             counts=queue.counts(),
             error=error,
             spent=self._spent,
-            short=self._meter.short if self._spent and queue.broken_off else Budget(),
+            short=self._meter.short if self._spent and broken_off else Budget(),
             returned=returned,
         )
 

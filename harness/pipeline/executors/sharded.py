@@ -126,10 +126,6 @@ class _Seat:
     node: str = ""
     given_up: set[tuple[str, str, str, int]] = field(default_factory=set)
 
-    def has_room(self, shard: Shard) -> bool:
-        most = 1 if shard.exclusive else IN_HAND
-        return self.begun and not self.alone and self.in_hand < most
-
 
 @dataclass(eq=False, kw_only=True)
 class _Stage:
@@ -152,7 +148,6 @@ class RunOverseer(Overseer, Protocol):
 
     def stop(self, error: HarnessError, *, at_once: bool = False) -> None:
         """End the run with this error."""
-        ...
 
 
 class RemoteWorkers:
@@ -289,12 +284,10 @@ class RemoteWorkers:
         return task
 
     def _tell(self, method: str, *given: Any) -> None:
-        """Tell all workers something, of which an answer does not matter."""
         for seat in [one for one in self._seats if one.begun]:
             self._begin(_tell_worker(seat.worker, method, *given))
 
     async def _hand_out(self) -> None:
-        """Hand shards to workers that have room, until the run ends."""
         while not self._overseer.over:
             self._room.clear()
             shard = self._returned.popleft() if self._returned else await self._next_shard()
@@ -351,8 +344,9 @@ class RemoteWorkers:
         )
 
     def _roomiest(self, shard: Shard) -> _Seat | None:
-        with_room = [one for one in self._seats if one.has_room(shard)]
-        return min(with_room, key=lambda one: one.in_hand, default=None)
+        most = 1 if shard.exclusive else IN_HAND
+        free = [one for one in self._seats if one.begun and not one.alone and one.in_hand < most]
+        return min(free, key=lambda one: one.in_hand, default=None)
 
     async def _open(self) -> None:
         """Open the workers; nothing is paid for until those that have room were found able to work
@@ -392,17 +386,13 @@ class RemoteWorkers:
         self._begin(self._listen(seat))
 
     async def _listen(self, seat: _Seat) -> None:
-        """Ask a worker for its news until the run ends."""
         while True:
             await asyncio.sleep(NEWS_SECONDS)
             try:
                 self._hear(seat, await seat.worker.call("news"))
-                if (
-                    self._overseer.stopped_by is not None
-                ):  # a process that was started again does not know
-                    await seat.worker.call(
-                        "stop", self._overseer.stopped_by, self._dropped.is_set()
-                    )
+                # A process that was started again does not know.
+                if (error := self._overseer.stopped_by) is not None:
+                    await seat.worker.call("stop", error, self._dropped.is_set())
             except WorkerDied:
                 continue  # whoever waits for a shard hears of it too
 
@@ -438,8 +428,8 @@ class RemoteWorkers:
             return  # of a process that is cut off
         same = counts.attempt == before.attempt
         for name in COUNTED:
-            old = getattr(before, name) if same or name == "done" else 0
-            setattr(progress, name, getattr(progress, name) + getattr(counts, name) - old)
+            old = before.progress.get(name, 0) if same or name == "done" else 0
+            setattr(progress, name, getattr(progress, name) + counts.progress[name] - old)
         stage.heard[number] = counts
         for (tag, cause), count in counts.failures.items():
             new = count - before.failures.get((tag, cause), 0)
@@ -459,7 +449,6 @@ class RemoteWorkers:
             ))  # fmt: skip
 
     async def _hand(self, seat: _Seat, shard: Shard) -> None:
-        """Have a worker work a shard, and collect what it recorded."""
         stage = self._stages[shard.task, shard.stage]
         try:
             done: ShardDone = await seat.worker.call("work", shard)

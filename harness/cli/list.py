@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import HarnessError, UnknownName, UsageError, did_you_mean, one_of
+from harness.base.resources import top_level
 from harness.cli.command import (
     Command,
     CommandGroup,
@@ -35,6 +36,7 @@ from harness.registry import (
     load_plugins,
 )
 from harness.reporting.text import clean_text
+from harness.tasks.load import shown
 
 if TYPE_CHECKING:
     from harness.prompts import Templates
@@ -185,8 +187,6 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
 
 
 def _plugin_summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
-    from harness.base.resources import top_level
-
     registered = plugins.registered_by(plugin)
     hooks = []
     for hook in plugin.hooks:
@@ -309,7 +309,6 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
     """
     from harness.pipeline.preparation import prompt_folders
     from harness.prompts import Templates
-    from harness.tasks.load import shown
 
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))
@@ -415,8 +414,6 @@ def _tasks_that_use(benchmark: str, name: str, plugins: Plugins) -> list[str]:
 
 
 def _print_prompt(page: Mapping[str, Any]) -> None:
-    from harness.tasks.load import shown
-
     about = {
         "file": shown(Path(page["files"][0])),
         "from": page["sources"][0],

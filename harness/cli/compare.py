@@ -40,6 +40,7 @@ from harness.comparison.gates import (
     metrics_by_task,
     with_gates,
 )
+from harness.pipeline.settings import task_names
 from harness.reporting.text import clean_text, counted
 from harness.runs.atomic_files import atomic_write
 
@@ -154,7 +155,7 @@ def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> i
 
 
 def _methods(args: SimpleNamespace) -> int:
-    names = list(dict.fromkeys(filter(None, map(str.strip, args.tasks.split(",")))))
+    names = list(dict.fromkeys(task_names(args.tasks)))
     fits = {"--task": args.task, "--gate": args.gate, "--oracle": args.oracle,
             "--export_oracle": args.export_oracle, "--set": args.changes}  # fmt: skip
     if other := [option for option, given in fits.items() if given]:

@@ -81,32 +81,32 @@ def list_() -> int:
     return 0
 
 
-def _add_kind(name: str, of: str, *, example: str, candidates: str) -> None:
+def _add_kind(of: str, *, example: str) -> None:
     @list_.command(
-        name=name, cls=Command, epilog=epilog(f"harness list {name} {example}"),
+        name=f"{of}s", cls=Command, epilog=epilog(f"harness list {of}s {example}"),
         help=f"List the kinds of {of}, or show the NAME of one with the meaning of its arguments.",
     )  # fmt: skip
     @argument(
         "kind", metavar="NAME", required=False, help="one kind, with its arguments",
-        candidates=candidates,
+        candidates=f"{of}_kinds",
     )  # fmt: skip
     @json_option
     def show(kind: str | None, json: bool) -> int:
-        return _show_kinds(name, kind, json=json)
+        return _show_kinds(of, kind, json=json)
 
 
-_add_kind("models", "model", example="openai", candidates="model_kinds")
-_add_kind("judges", "judge", example="lexical", candidates="judge_kinds")
-_add_kind("embedders", "embedder", example="hashing", candidates="embedder_kinds")
+_add_kind("model", example="openai")
+_add_kind("judge", example="lexical")
+_add_kind("embedder", example="hashing")
 
 
-def _show_kinds(command: str, name: str | None, *, json: bool) -> int:
+def _show_kinds(of: str, name: str | None, *, json: bool) -> int:
     plugins = load_plugins()
-    registry: Registry[str, Any] = getattr(plugins, command)
-    find: Callable[[str], Kind] = getattr(plugins, command.removesuffix("s"))
+    registry: Registry[str, Any] = getattr(plugins, f"{of}s")
+    find: Callable[[str], Kind] = getattr(plugins, of)
     kinds: Sequence[Kind] = [find(name)] if name else usable(registry)
     if json:
-        print_json({command: [_kind_document(one) for one in kinds]})
+        print_json({f"{of}s": [_kind_document(one) for one in kinds]})
     elif name:
         (kind,) = kinds
         wraps = WRAPS.get(getattr(kind, "on", ""), "").format(name=kind.name)
@@ -226,7 +226,6 @@ def _row(registration: Registration[Any]) -> Row:
 
 
 def _about(benchmark: str, plugins: Plugins) -> str:
-    """The description of a benchmark, or why the benchmark cannot be used."""
     try:
         return plugins.benchmark(benchmark).description
     except HarnessError as error:

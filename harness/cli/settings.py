@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from harness.base.errors import HarnessError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, UsageError, one_of
 from harness.base.home import expanded, home
 from harness.base.redaction import names_a_secret, safe_text, without_key_material
 from harness.cli.command import Option
@@ -275,18 +275,14 @@ def named_setting(
         now, meant = NAMES_OF_0_1_0[name]
         switch = Setting([f"--{name}"], is_flag=True)
         return (options[now], meant) if switch.read(value, where, ctx) else None
-    if name in options:
-        return options[name], options[name].read(value, where, ctx)
-    if name in {one.name for one in ctx.command.params}:
+    if name in {one.name for one in ctx.command.params} - options.keys():
         raise UsageError(
             f"{name!r} is an option of single commands and cannot be a setting", where=where,
             expected=f"--{name} on the command line",
         )  # fmt: skip
     known = sorted({*options, "models"} - {*others})
-    raise UsageError(
-        f"there is no setting {name!r}", where=where, expected=", ".join(known),
-        hint=did_you_mean(name, known),
-    )  # fmt: skip
+    one_of(name, known, f"there is no setting {name!r}", where=where)
+    return options[name], options[name].read(value, where, ctx)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,6 @@ from harness.cli.runs import default_folder, folder_option, open_run, tag_option
 from harness.contracts.records import Done, JournalLine
 from harness.registry import ANY_BENCHMARK, load_plugins, made
 from harness.reporting.run_lines import (
-    begun_text,
     cost_line,
     describe_call,
     laid_out,
@@ -176,7 +175,9 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
 def _heading(
     folder: RunFolder, manifest: Manifest, unfinished: dict[str, list[str]]
 ) -> Iterator[str]:
-    began = begun_text(manifest.sessions[0].started if manifest.sessions else None)
+    began = "at an unknown time"
+    if manifest.sessions:
+        began = f"{manifest.sessions[0].started[:19].replace('T', ' ')} UTC"
     status = status_text(manifest.status, folder.at_work())
     yield clean_text(f"run {folder.path}: {manifest.label}, begun {began}, {status}")
     if manifest.problem:

@@ -286,8 +286,6 @@ def mean_of(values: Mapping[CellT, float | None], cells: Collection[CellT]) -> f
 def published_lines(
     results: Iterable[PublishedResult],
     cell: Callable[[PublishedResult], CellT | None],
-    *,
-    named: str = "published: {}",
 ) -> list[Line[CellT]]:
     """A line for each model of a paper, in the order of the results.
 
@@ -301,7 +299,7 @@ def published_lines(
         else:
             cells[one.model][place] = one.value
     return [
-        Line(names=(named.format(model),), cells=found, average=averages.get(model, Average()))
+        Line(names=(f"published: {model}",), cells=found, average=averages.get(model, Average()))
         for model, found in cells.items()
     ]
 

@@ -135,17 +135,16 @@ def named_runs(named: Sequence[str], tags: Mapping[str, str]) -> list[str]:
 
 def kept_runs(place: Path) -> list[Opened]:
     """The runs in a folder, newest first; what is not a readable run is skipped."""
-    found = []
-    for path in place.iterdir() if place.is_dir() else ():
-        folder = RunFolder(path)
-        try:
-            manifest = folder.manifest()
-        except HarnessError:
-            continue
-        started = manifest.sessions[0].started if manifest.sessions else ""
-        found.append((started, manifest.run_id, folder, manifest))
-    found.sort(key=lambda each: each[:2], reverse=True)
-    return [(folder, manifest) for _, _, folder, manifest in found]
+    found: list[Opened] = []
+    for folder in map(RunFolder, place.iterdir() if place.is_dir() else ()):
+        with suppress(HarnessError):
+            found.append((folder, folder.manifest()))
+
+    def begun(one: Opened) -> tuple[str, str]:
+        sessions = one[1].sessions
+        return sessions[0].started if sessions else "", one[1].run_id
+
+    return sorted(found, key=begun, reverse=True)
 
 
 def _called(name: str, place: Path, tags: Mapping[str, str]) -> Opened | None:

@@ -570,7 +570,6 @@ def prompt_errors(benchmark: Benchmark, templates: Templates) -> Iterator[Harnes
 
 
 def _rehearse(task: Task, benchmark: Benchmark, plugins: Plugins) -> None:
-    """Rehearse a task over its sample; the baseline plays all roles."""
     import asyncio
 
     from harness.pipeline.forecast import rehearse

@@ -33,14 +33,7 @@ from harness.reporting.tables import (
     result_cells,
     value_of,
 )
-from harness.reporting.text import (
-    NOTHING,
-    clean_text,
-    counted,
-    number,
-    signed,
-    wrapped_whole,
-)
+from harness.reporting.text import NOTHING, clean_text, counted, number, signed, wrapped_whole
 from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
 

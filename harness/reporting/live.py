@@ -163,7 +163,6 @@ class Picture:
         return Text(", ".join(parts))
 
     def _cluster(self) -> Text:
-        """What a run uses of workers in other processes."""
         cluster = self._progress.cluster
         if cluster is None:
             return Text()

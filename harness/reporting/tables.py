@@ -30,15 +30,7 @@ from harness.reporting.grid import (
     wrapped,
 )
 from harness.reporting.run_lines import cost_notes, paid, saved, token_notes, tokens
-from harness.reporting.text import (
-    NOTHING,
-    ROUNDING,
-    causes,
-    clean_text,
-    number,
-    reasons,
-    share,
-)
+from harness.reporting.text import NOTHING, ROUNDING, causes, clean_text, number, reasons, share
 from harness.runs.manifest import Manifest
 from harness.scoring.grouping import grouped
 from harness.scoring.means import MeanOverTasks, tasks_of_group

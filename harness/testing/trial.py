@@ -23,14 +23,9 @@ from harness.contracts.identity import RECORDED
 from harness.contracts.model import CallError, Reply, Request
 from harness.contracts.task import Task
 from harness.data import open_dataset
-from harness.pipeline.run import RunResult
-from harness.registry import (
-    GROUP,
-    LoadedPlugin,
-    Origin,
-    Plugins,
-    load_plugins,
-)
+from harness.pipeline.run import RunResult, arun
+from harness.pipeline.settings import make_settings
+from harness.registry import GROUP, LoadedPlugin, Origin, Plugins, load_plugins
 from harness.registry.task_catalogue import Catalogue
 from harness.runs.run_folder import RunFolder
 from harness.tasks.options import typed_options
@@ -376,8 +371,6 @@ class SampleRuns:
 
     def in_batches(self, sampled: SampledTasks) -> RunResult:
         """A run of right answers whose candidate is asked elsewhere until nothing is left."""
-        from harness.pipeline.run import arun
-        from harness.pipeline.settings import make_settings
         from harness.reporting.display import make_display
 
         folder = self.folder / "batches" / sampled.benchmark.name

@@ -205,7 +205,6 @@ def analyses_of(
 def _wanted(
     plugins: Plugins, tasks: Sequence[FinishedTask], labels: Sequence[str]
 ) -> list[AnalysisRegistration]:
-    """The analyses that a report shows of these tasks of a benchmark."""
     names = (tasks[0].benchmark.name, ANY_BENCHMARK)
     wanted = [one for one in plugins.analyses.everything() if one.report and one.benchmark in names]
     judging = {role for stage in tasks[0].benchmark.stages for role in stage.judges}

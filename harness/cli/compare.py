@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import PATH, command, errors_to, option, print_error, print_json
@@ -43,11 +43,8 @@ from harness.comparison.gates import (
 from harness.pipeline.settings import task_names
 from harness.reporting.text import clean_text, counted
 from harness.runs.atomic_files import atomic_write
-
-if TYPE_CHECKING:
-    from harness.runs.manifest import Manifest
-    from harness.runs.run_folder import RunFolder
-
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
 
 GATE_FAILED = 4
 

@@ -27,6 +27,8 @@ from harness.cli.command import Option, command, errors_to, print_json
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.settings import VARIABLES, Given, Settings, argument, settings_of
 from harness.contracts.finding import Finding, NotReady, bad, bad_by, doubtful, good
+from harness.pipeline.settings import RunSettings
+from harness.registry import Plugins, load_plugins
 from harness.reporting.text import clean_text
 from harness.scoring.grouping import grouped
 
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from harness.contracts.model import Model
     from harness.contracts.task import Task
     from harness.pipeline.preflight import Player
-    from harness.pipeline.settings import RunSettings
-    from harness.registry import Plugins
 
 DISTRIBUTION = "user-understanding-harness"
 PREPARE_SECONDS = 120.0
@@ -129,7 +129,6 @@ async def _findings(
         looks,
         models_of,
     )
-    from harness.registry import load_plugins
 
     first = await looks(
         look("installation", installation),
@@ -208,8 +207,6 @@ def installation(distribution: str = DISTRIBUTION) -> Iterator[Finding]:
 
 def plugins() -> Iterator[Finding]:
     """The loaded plugins, the broken plugins, and the problems of plugins."""
-    from harness.registry import load_plugins
-
     loaded = load_plugins()
     for broken in loaded.broken:
         yield bad(

@@ -26,12 +26,20 @@ from harness.cli.command import (
     print_sections,
 )
 from harness.cli.tools import usable
+from harness.prompts import Templates
 from harness.registry import (
     ANY_BENCHMARK,
     BrokenPlugin,
     DataToolRegistration,
+    EmbedderRegistration,
+    JudgeRegistration,
     LoadedPlugin,
     MetricRegistration,
+    ModelRegistration,
+    Origin,
+    Plugins,
+    Registration,
+    Registry,
     RespondentRegistration,
     load_plugins,
 )
@@ -39,19 +47,9 @@ from harness.reporting.text import clean_text
 from harness.tasks.load import shown
 
 if TYPE_CHECKING:
-    from harness.prompts import Templates
-    from harness.registry import (
-        EmbedderRegistration,
-        JudgeRegistration,
-        ModelRegistration,
-        Origin,
-        Plugins,
-        Registration,
-        Registry,
-    )
     from harness.registry.task_catalogue import Entry
 
-    Kind = ModelRegistration | JudgeRegistration | EmbedderRegistration
+Kind = ModelRegistration | JudgeRegistration | EmbedderRegistration
 
 
 WRAPS = {
@@ -307,7 +305,6 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
     of a prompt, show its text, its variables and the tasks that use it.
     """
     from harness.pipeline.preparation import prompt_folders
-    from harness.prompts import Templates
 
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -14,10 +14,8 @@ from harness.base.errors import UsageError
 from harness.cli.command import print_error
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.runs import with_resumed_run
-
-if TYPE_CHECKING:
-    from harness.cli.settings import Settings
-    from harness.pipeline.settings import RunSettings
+from harness.cli.settings import Settings
+from harness.pipeline.settings import RunSettings
 
 EPILOG = """\
 Settings can also be in ./harness.toml, in harness/config.toml of the user's

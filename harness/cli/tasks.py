@@ -39,7 +39,8 @@ from harness.cli.command import (
 from harness.cli.run_options import include_path_option, task_folders
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import DataSpec, RoleSpec, Task
-from harness.registry import load_plugins
+from harness.prompts import Templates
+from harness.registry import Plugins, load_plugins
 from harness.registry.task_catalogue import Catalogue, Entry, Selection
 from harness.reporting.text import clean_text
 from harness.tasks.load import Document, shown
@@ -49,8 +50,6 @@ from harness.tasks.shapes import choices
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
-    from harness.prompts import Templates
-    from harness.registry import Plugins
 
 
 MORE = "`harness tasks NAME` describes one, `harness tasks --all` describes all"
@@ -374,7 +373,6 @@ class Checker:
 
     def __init__(self, plugins: Plugins, catalogue: Catalogue) -> None:
         from harness.pipeline.preparation import prompt_folders
-        from harness.prompts import Templates
 
         self._plugins = plugins
         self._catalogue = catalogue

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.calls.pricing import Cost, together
+from harness.contracts.records import CallRecord
 from harness.reporting.text import NOTHING, clean_text, count, counted
 from harness.scoring.grouping import grouped
 from harness.scoring.summary import RoleUse
-
-if TYPE_CHECKING:
-    from harness.contracts.records import CallRecord
 
 
 def status_text(status: str, at_work: bool | None) -> str:

@@ -27,6 +27,7 @@ from harness.pipeline.run import RunResult, arun
 from harness.pipeline.settings import make_settings
 from harness.registry import GROUP, LoadedPlugin, Origin, Plugins, load_plugins
 from harness.registry.task_catalogue import Catalogue, Entry
+from harness.reporting.display import make_display
 from harness.runs.run_folder import RunFolder
 from harness.tasks.options import typed_options
 from harness.testing.scripted import Answer, Player, ScriptedModel, offered, run_tasks, spec_of
@@ -367,8 +368,6 @@ class SampleRuns:
 
     def in_batches(self, sampled: SampledTasks) -> RunResult:
         """A run of right answers whose candidate is asked elsewhere until nothing is left."""
-        from harness.reporting.display import make_display
-
         folder = self.folder / "batches" / sampled.benchmark.name
         folder.mkdir(parents=True)
         players = right_players(sampled, kind=BatchModel)

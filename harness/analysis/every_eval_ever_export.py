@@ -103,7 +103,6 @@ def _record(task: FinishedTask) -> dict[str, Any]:
 
 
 def _score(metric: MetricResult) -> dict[str, Any]:
-    """The value, its interval, and what is missing of it."""
     uncertainty: dict[str, Any] = {"num_samples": metric.n}
     if metric.interval is not None:
         low, high = metric.interval

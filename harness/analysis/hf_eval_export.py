@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from harness.base.errors import UsageError
 from harness.base.home import without_home
 from harness.base.redaction import without_key_material
 from harness.runs.atomic_files import atomic_write
-from harness.runs.manifest import Manifest
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.summary import main_metrics
 
@@ -40,9 +40,9 @@ def write_model_cards(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]
     from huggingface_hub import ModelCardData
 
     written = []
-    for into, own in folders_of_runs(folder, tasks, label):
+    for into, own in folders_of_runs(folder, tasks, attrgetter("label")):
         results = [one for task in own for one in _results(task)]
-        card = ModelCardData(model_name=label(own[0].manifest), eval_results=results)
+        card = ModelCardData(model_name=own[0].manifest.label, eval_results=results)
         written.append(_write(into / CARD, f"---\n{card.to_yaml()}\n---\n{BODY}"))
     return written
 
@@ -64,7 +64,7 @@ def write_eval_results(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path
             hint="name a task with --task, or take --format hf-eval, which needs no data set",
         )
     written = []
-    for into, own in folders_of_runs(folder, tasks, label):
+    for into, own in folders_of_runs(folder, tasks, attrgetter("label")):
         (into / RESULTS).mkdir()
         for task in own:
             summary = task.summary
@@ -88,13 +88,7 @@ def write_eval_results(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path
     return written
 
 
-def label(manifest: Manifest) -> str:
-    """The label of a run, by which its folder is named."""
-    return manifest.label
-
-
 def _no_entry(task: FinishedTask) -> str | None:
-    """Why no entry can be made of a task, if so."""
     summary = task.summary
     if "repo" not in summary.data:
         return f"data of the kind {summary.data['origin']}"

@@ -159,7 +159,6 @@ def _samples(task: FinishedTask) -> Iterator[Values]:
 
 
 def _in_list(sample: Values) -> Values:
-    """What the list of samples shows of one."""
     same = ("id", "epoch", "target", "scores", "metadata", "model_usage", "role_usage")
     text = "\n".join(one["content"] for one in sample["input"])[:SHOWN]
     return {**{key: sample[key] for key in same}, "input": text, "completed": True}
@@ -219,7 +218,6 @@ def _info(source: str, data: Any) -> Values:
 
 
 def _player(task: FinishedTask, call: CallRecord) -> str:
-    """The name of the model that was asked."""
     asked = (player_name(call.role, call.member), call.role)
     found = filter(None, (task.manifest.player(task.task.name, one) for one in asked))
     return next((entry.name for entry in found), task.summary.model)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+import msgspec
+
+from harness.contracts.report import Report
+from harness.scoring.finished_task import FinishedTask, labels_of
 from harness.scoring.grouping import grouped
-
-if TYPE_CHECKING:
-    from harness.contracts.report import Report
-    from harness.scoring.finished_task import FinishedTask
+from harness.tasks.repeats import task_and_repeat
 
 
 def with_notes(report: Report, tasks: Sequence[FinishedTask]) -> Report:
     """The report, preceded by notes on results that are not comparable with published ones, and on
     tasks of which the run has other repeats; the former are the stamp of every figure too.
     """
-    import msgspec
-
-    from harness.tasks.repeats import task_and_repeat
-
     notes = []
     for task in tasks:
         name, number = task_and_repeat(task.task.name)
@@ -47,8 +43,6 @@ def with_notes(report: Report, tasks: Sequence[FinishedTask]) -> Report:
 
 def told_apart(tasks: Sequence[FinishedTask]) -> list[FinishedTask]:
     """The tasks, those of several runs with one label labelled so that these are told apart."""
-    from harness.scoring.finished_task import labels_of
-
     runs: dict[tuple[str, str], set[str]] = {}
     for task in tasks:
         runs.setdefault((task.task.name, task.label), set()).add(task.run)

@@ -22,17 +22,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from harness.analysis.score_columns import MOST_UNREADABLE, ScoreColumn, score_columns
 from harness.base.hashing import digest
+from harness.contracts.published import PublishedResult
 from harness.contracts.report import Cell, Sheet
-from harness.scoring.finished_task import additions_of
+from harness.scoring.finished_task import FinishedTask, additions_of
 from harness.scoring.means import group_of, interval_of_mean
-
-if TYPE_CHECKING:
-    from harness.contracts.published import PublishedResult
-    from harness.scoring.finished_task import FinishedTask
 
 CellT = TypeVar("CellT", bound=Hashable)
 
@@ -286,8 +283,6 @@ def mean_of(values: Mapping[CellT, float | None], cells: Collection[CellT]) -> f
 def published_lines(
     results: Iterable[PublishedResult],
     cell: Callable[[PublishedResult], CellT | None],
-    *,
-    named: str = "published: {}",
 ) -> list[Line[CellT]]:
     """A line for each model of a paper, in the order of the results.
 
@@ -301,7 +296,7 @@ def published_lines(
         else:
             cells[one.model][place] = one.value
     return [
-        Line(names=(named.format(model),), cells=found, average=averages.get(model, Average()))
+        Line(names=(f"published: {model}",), cells=found, average=averages.get(model, Average()))
         for model, found in cells.items()
     ]
 

@@ -6,13 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.contracts.benchmark import Metric
+from harness.contracts.records import Score
 from harness.scoring.aggregate import at_worst
-
-if TYPE_CHECKING:
-    from harness.contracts.records import Score
 
 COUNTED_0 = Metric(description="what is missing counts 0")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import UsageError
 from harness.base.home import expanded
+from harness.contracts.task import Column
 
 if TYPE_CHECKING:
-    from harness.contracts.task import Column
     from harness.data import Table
 
 
@@ -27,8 +27,6 @@ def read_models(
     path: str, columns: Mapping[str, Column], *, model: str
 ) -> dict[str, dict[str, Any]]:
     """The row of each model, by the model's name in lower case; DataError for repeated names."""
-    from harness.contracts.task import Column
-
     rows = table(path, "figures", {model: Column(), **columns})
     found: dict[str, dict[str, Any]] = {}
     for number, row in rows.rows():
@@ -41,8 +39,6 @@ def read_models(
 
 def read_figures(path: str, *, model: str, column: str) -> dict[str, float]:
     """The figure of each model that has one, by the model's name in lower case."""
-    from harness.contracts.task import Column
-
     columns = {column: Column(type="number", required=False)}
     rows = read_models(path, columns, model=model)
     figures = {name: row[column] for name, row in rows.items() if row[column] is not None}

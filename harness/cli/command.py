@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import click
 from click.core import ParameterSource
 
-from harness.base.errors import HarnessError, StorageError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, UsageError, did_you_mean
 from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
@@ -302,16 +305,6 @@ def to_nowhere(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def unwritable(error: OSError) -> StorageError:
-    """The error for standard output that could not be written."""
-    return StorageError(
-        "the output cannot be written",
-        where="standard output",
-        found=error.strerror or str(error),
-        hint="what was run is kept: `harness runs` lists it, and `harness show RUN` prints it",
-    )
-
-
 def print_error(*errors: object) -> None:
     """Print errors on standard error, without control codes that a server may have sent."""
     for error in errors:
@@ -333,8 +326,6 @@ def errors_to(take: Callable[[HarnessError], object]) -> Iterator[None]:
 
 def print_json(value: Any) -> None:
     """Print a value as a JSON document in ASCII, so that no model's text controls the terminal."""
-    import json
-
     import msgspec
 
     json.dump(msgspec.to_builtins(value), sys.stdout, indent=2, allow_nan=False)
@@ -351,9 +342,6 @@ def print_sections(sections: Iterable[tuple[str, Sequence[Row]]]) -> None:
 
 def print_rows(rows: Sequence[Row]) -> None:
     """Print two columns, the second wrapped to the width of the terminal."""
-    import shutil
-    import textwrap
-
     rows = [(clean_text(name), clean_text(text)) for name, text in rows]
     left = max(len(name) for name, _ in rows) + 4
     width = max(shutil.get_terminal_size((100, 24)).columns - left, 30)

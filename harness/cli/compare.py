@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import PATH, command, errors_to, option, print_error, print_json
@@ -25,16 +25,26 @@ from harness.cli.runs import (
     task_option,
 )
 from harness.cli.show import print_short
+from harness.comparison.compare_runs import (
+    ComparedTasks,
+    check_slice,
+    compare_methods,
+    compare_tasks,
+)
+from harness.comparison.document import ComparisonDocument, write_comparisons
+from harness.comparison.gates import (
+    Gate,
+    GatedRun,
+    check_base,
+    gates_of,
+    metrics_by_task,
+    with_gates,
+)
+from harness.pipeline.settings import task_names
 from harness.reporting.text import clean_text, counted
 from harness.runs.atomic_files import atomic_write
-
-if TYPE_CHECKING:
-    from harness.comparison.compare_runs import ComparedTasks
-    from harness.comparison.document import ComparisonDocument
-    from harness.comparison.gates import Gate, GatedRun
-    from harness.runs.manifest import Manifest
-    from harness.runs.run_folder import RunFolder
-
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
 
 GATE_FAILED = 4
 
@@ -109,8 +119,6 @@ def compare(**options: Any) -> int:
 
 def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
     """The comparison that the options ask for, and the errors of runs and tasks not in it."""
-    from harness.comparison.gates import with_gates
-
     runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
     base = None
     if args.against is not None:
@@ -144,9 +152,7 @@ def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> i
 
 
 def _methods(args: SimpleNamespace) -> int:
-    from harness.comparison.compare_runs import ComparedTasks, check_slice, compare_methods
-
-    names = list(dict.fromkeys(filter(None, map(str.strip, args.tasks.split(",")))))
+    names = list(dict.fromkeys(task_names(args.tasks)))
     fits = {"--task": args.task, "--gate": args.gate, "--oracle": args.oracle,
             "--export_oracle": args.export_oracle, "--set": args.changes}  # fmt: skip
     if other := [option for option, given in fits.items() if given]:
@@ -185,8 +191,6 @@ def _methods(args: SimpleNamespace) -> int:
 
 
 def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
-    from harness.comparison.gates import check_base, gates_of
-
     if not args.gate:
         return ()
     check_base(len(runs), args.against)
@@ -203,8 +207,6 @@ def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
 
 
 def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
-    from harness.comparison.gates import GatedRun
-
     return [
         GatedRun(
             run.label, manifest, run.benchmarks, frozenset(task.task.name for task in run.kept)
@@ -240,9 +242,6 @@ def _compared(
     args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None, gates: Sequence[Gate]
 ) -> ComparedTasks:
     """The comparison of each task that can be compared; writes the oracle if that is asked for."""
-    from harness.comparison.compare_runs import compare_tasks
-    from harness.comparison.gates import metrics_by_task
-
     given = (args.oracle, args.export_oracle, args.output)
     found = compare_tasks(
         (task for each in runs for task in each.kept),
@@ -282,19 +281,16 @@ def _compared(
 
 
 def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
-    from harness.comparison.document import write_comparisons
-
     if args.output is not None and document.comparisons:
         write_comparisons(args.output, document)
     if args.json:
         print_json(document)
-    elif document.comparisons:
-        from harness.reporting.comparison_tables import print_comparison
+        return
+    from harness.reporting.comparison_tables import print_comparison, print_gates
 
+    if document.comparisons:
         print_comparison(document, against=args.against is not None, verbose=args.verbose)
-    if not args.json and document.gates:
-        from harness.reporting.comparison_tables import print_gates
-
+    if document.gates:
         print_gates(document)
 
 

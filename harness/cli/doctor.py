@@ -7,11 +7,10 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,6 +27,8 @@ from harness.cli.command import Option, command, errors_to, print_json
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.settings import VARIABLES, Given, Settings, argument, settings_of
 from harness.contracts.finding import Finding, NotReady, bad, bad_by, doubtful, good
+from harness.pipeline.settings import RunSettings
+from harness.registry import Plugins, load_plugins
 from harness.reporting.text import clean_text
 from harness.scoring.grouping import grouped
 
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from harness.contracts.model import Model
     from harness.contracts.task import Task
     from harness.pipeline.preflight import Player
-    from harness.pipeline.settings import RunSettings
-    from harness.registry import Plugins
 
 DISTRIBUTION = "user-understanding-harness"
 PREPARE_SECONDS = 120.0
@@ -101,7 +100,7 @@ def doctor(ctx: click.Context, /, **options: Any) -> int:
     for other in EXCLUDED:
         if options[other]:
             raise UsageError(f"--{other} cannot be used with `harness doctor`")
-    found, ways, servers = asyncio.run(_findings(SimpleNamespace(**options), effective, options))
+    found, ways, servers = asyncio.run(_findings(effective, options))
     if options["json"]:
         print_json({"findings": found, "servers": servers})
     else:
@@ -116,7 +115,7 @@ def doctor(ctx: click.Context, /, **options: Any) -> int:
 
 
 async def _findings(
-    args: SimpleNamespace, effective: Settings, options: dict[str, Any]
+    effective: Settings, options: dict[str, Any]
 ) -> tuple[list[Finding], list[str], list[dict[str, str]]]:
     """All findings, the lines of commands that work instead of this run, and the command of each
     server that the run would start."""
@@ -130,7 +129,6 @@ async def _findings(
         looks,
         models_of,
     )
-    from harness.registry import load_plugins
 
     first = await looks(
         look("installation", installation),
@@ -144,7 +142,7 @@ async def _findings(
         return [*first, bad_by("options", effective.with_source(error))], [], []
     models = list(models_of(players))
     file = settings.store_file
-    rest = [findings_about(players, ask=args.ask), look_at_disks(settings)]
+    rest = [findings_about(players, ask=options["ask"]), look_at_disks(settings)]
     if file is not None:
         rest.append(look("store", lambda: store(file)))
     try:
@@ -209,8 +207,6 @@ def installation(distribution: str = DISTRIBUTION) -> Iterator[Finding]:
 
 def plugins() -> Iterator[Finding]:
     """The loaded plugins, the broken plugins, and the problems of plugins."""
-    from harness.registry import load_plugins
-
     loaded = load_plugins()
     for broken in loaded.broken:
         yield bad(
@@ -318,7 +314,6 @@ def _errors_of_each_task(settings: RunSettings, loaded: Plugins) -> list[Harness
 def store(path: Path) -> Iterator[Finding]:
     """Whether the file is a store that this version can use; it is not changed."""
     import sqlite3
-    from contextlib import closing
 
     from harness.calls.store import APPLICATION_ID, FORMAT
 
@@ -342,7 +337,6 @@ def store(path: Path) -> Iterator[Finding]:
 
 
 def _print_settings(effective: Settings, ctx: click.Context, *, json: bool) -> int:
-    """Print every setting with its value, its source and what it overrides."""
     from harness.contracts.model import Model
 
     document = without_key_material(

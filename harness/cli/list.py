@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import HarnessError, UnknownName, UsageError, did_you_mean, one_of
+from harness.base.resources import top_level
 from harness.cli.command import (
     Command,
     CommandGroup,
@@ -25,31 +26,30 @@ from harness.cli.command import (
     print_sections,
 )
 from harness.cli.tools import usable
+from harness.prompts import Templates
 from harness.registry import (
     ANY_BENCHMARK,
     BrokenPlugin,
     DataToolRegistration,
+    EmbedderRegistration,
+    JudgeRegistration,
     LoadedPlugin,
     MetricRegistration,
+    ModelRegistration,
+    Origin,
+    Plugins,
+    Registration,
+    Registry,
     RespondentRegistration,
     load_plugins,
 )
 from harness.reporting.text import clean_text
+from harness.tasks.load import shown
 
 if TYPE_CHECKING:
-    from harness.prompts import Templates
-    from harness.registry import (
-        EmbedderRegistration,
-        JudgeRegistration,
-        ModelRegistration,
-        Origin,
-        Plugins,
-        Registration,
-        Registry,
-    )
     from harness.registry.task_catalogue import Entry
 
-    Kind = ModelRegistration | JudgeRegistration | EmbedderRegistration
+Kind = ModelRegistration | JudgeRegistration | EmbedderRegistration
 
 
 WRAPS = {
@@ -79,32 +79,32 @@ def list_() -> int:
     return 0
 
 
-def _add_kind(name: str, of: str, *, example: str, candidates: str) -> None:
+def _add_kind(of: str, *, example: str) -> None:
     @list_.command(
-        name=name, cls=Command, epilog=epilog(f"harness list {name} {example}"),
+        name=f"{of}s", cls=Command, epilog=epilog(f"harness list {of}s {example}"),
         help=f"List the kinds of {of}, or show the NAME of one with the meaning of its arguments.",
     )  # fmt: skip
     @argument(
         "kind", metavar="NAME", required=False, help="one kind, with its arguments",
-        candidates=candidates,
+        candidates=f"{of}_kinds",
     )  # fmt: skip
     @json_option
     def show(kind: str | None, json: bool) -> int:
-        return _show_kinds(name, kind, json=json)
+        return _show_kinds(of, kind, json=json)
 
 
-_add_kind("models", "model", example="openai", candidates="model_kinds")
-_add_kind("judges", "judge", example="lexical", candidates="judge_kinds")
-_add_kind("embedders", "embedder", example="hashing", candidates="embedder_kinds")
+_add_kind("model", example="openai")
+_add_kind("judge", example="lexical")
+_add_kind("embedder", example="hashing")
 
 
-def _show_kinds(command: str, name: str | None, *, json: bool) -> int:
+def _show_kinds(of: str, name: str | None, *, json: bool) -> int:
     plugins = load_plugins()
-    registry: Registry[str, Any] = getattr(plugins, command)
-    find: Callable[[str], Kind] = getattr(plugins, command.removesuffix("s"))
+    registry: Registry[str, Any] = getattr(plugins, f"{of}s")
+    find: Callable[[str], Kind] = getattr(plugins, of)
     kinds: Sequence[Kind] = [find(name)] if name else usable(registry)
     if json:
-        print_json({command: [_kind_document(one) for one in kinds]})
+        print_json({f"{of}s": [_kind_document(one) for one in kinds]})
     elif name:
         (kind,) = kinds
         wraps = WRAPS.get(getattr(kind, "on", ""), "").format(name=kind.name)
@@ -185,8 +185,6 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
 
 
 def _plugin_summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
-    from harness.base.resources import top_level
-
     registered = plugins.registered_by(plugin)
     hooks = []
     for hook in plugin.hooks:
@@ -226,7 +224,6 @@ def _row(registration: Registration[Any]) -> Row:
 
 
 def _about(benchmark: str, plugins: Plugins) -> str:
-    """The description of a benchmark, or why the benchmark cannot be used."""
     try:
         return plugins.benchmark(benchmark).description
     except HarnessError as error:
@@ -308,8 +305,6 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
     of a prompt, show its text, its variables and the tasks that use it.
     """
     from harness.pipeline.preparation import prompt_folders
-    from harness.prompts import Templates
-    from harness.tasks.load import shown
 
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))
@@ -415,8 +410,6 @@ def _tasks_that_use(benchmark: str, name: str, plugins: Plugins) -> list[str]:
 
 
 def _print_prompt(page: Mapping[str, Any]) -> None:
-    from harness.tasks.load import shown
-
     about = {
         "file": shown(Path(page["files"][0])),
         "from": page["sources"][0],

@@ -10,14 +10,13 @@ from importlib import import_module
 
 import click
 
-from harness.base.errors import HarnessError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, StorageError, UsageError, did_you_mean
 from harness.cli.command import (
     FORMER,
     CommandGroup,
     prepare_streams,
     print_error,
     to_nowhere,
-    unwritable,
     usage_error,
 )
 
@@ -156,7 +155,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is not None:
             raise
         to_nowhere(sys.stdout)
-        print_error(unwritable(error))
+        failure = StorageError(
+            "the output cannot be written",
+            where="standard output",
+            found=error.strerror or str(error),
+            hint="what was run is kept: `harness runs` lists it, and `harness show RUN` prints it",
+        )
+        print_error(failure)
         return 1
     return code
 

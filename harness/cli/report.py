@@ -28,6 +28,7 @@ from harness.cli.runs import (
     tag_option,
     task_option,
 )
+from harness.registry import load_plugins
 from harness.reporting.text import clean_text
 from harness.runs.atomic_files import atomic_write, storage_error
 
@@ -126,7 +127,6 @@ def write_report(
     Returns the first words of the report, and why some runs could not be opened; raises that if
     none could.
     """
-    from harness.registry import load_plugins
     from harness.reporting.html.rank_page import rank_page
     from harness.reporting.html.report_page import report_page
     from harness.reporting.html.reported_run import reported_run
@@ -204,7 +204,6 @@ def export(
 def _tasks(
     runs: Sequence[str], tags: Mapping[str, str], only: str | None
 ) -> tuple[list[FinishedTask], list[HarnessError]]:
-    from harness.registry import load_plugins
     from harness.scoring.finished_task import finished_task, labels_of
 
     found = {one[1].run_id: one for one in (open_run(run, tags=tags) for run in runs)}.values()
@@ -252,7 +251,6 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
 
 
 def _files(folder: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
-    """The files of a format, written into a folder."""
     match format:
         case "csv" | "parquet":
             from harness.analysis.run_tables import tables_of

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import sys
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import click
+import msgspec
 
 from harness.base.errors import UsageError
 from harness.cli.command import print_error
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.runs import with_resumed_run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from harness.cli.settings import Settings
-    from harness.pipeline.settings import RunSettings
+from harness.cli.settings import Settings
+from harness.pipeline.settings import RunSettings
 
 EPILOG = """\
 Settings can also be in ./harness.toml, in harness/config.toml of the user's
@@ -57,10 +54,17 @@ def run(effective: Settings, /, **options: Any) -> int:
                 found=f"--executor {settings.executor}",
                 expected="one process, which writes and reads the files",
             )
+    json = options["json"]
     if options["dry_run"]:
-        return _dry_run(settings, json=options["json"])
-    printed = {name: options[name] for name in ("quiet", "verbose", "json")}
-    return _run(settings, files=files, **printed)
+        return _dry_run(settings, json=json)
+    from harness.cli.show import print_result
+    from harness.pipeline.run import arun
+    from harness.reporting.display import make_display
+
+    display = make_display(quiet=options["quiet"], json=json)
+    deliver = partial(print_result, json=json, verbose=options["verbose"])
+    started = arun(settings, display=display, handle_signals=True, deliver=deliver, **files)
+    return asyncio.run(started).exit_code
 
 
 def raise_no_command() -> None:
@@ -73,24 +77,6 @@ def raise_no_command() -> None:
             hint="`harness run` runs these settings, `harness --help` lists the commands",
         )
     settings_from(ctx.params)
-
-
-def _run(
-    settings: RunSettings,
-    *,
-    quiet: bool,
-    verbose: bool,
-    json: bool,
-    files: Mapping[str, Any],
-) -> int:
-    from harness.cli.show import print_result
-    from harness.pipeline.run import arun
-    from harness.reporting.display import make_display
-
-    display = make_display(quiet=quiet, json=json)
-    deliver = functools.partial(print_result, json=json, verbose=verbose)
-    started = arun(settings, display=display, handle_signals=True, deliver=deliver, **files)
-    return asyncio.run(started).exit_code
 
 
 def _dry_run(settings: RunSettings, *, json: bool) -> int:
@@ -116,8 +102,6 @@ def _dry_run(settings: RunSettings, *, json: bool) -> int:
             to_do = f"\n  to do:    {one.to_do}" if one.to_do else ""
             print_error(f"{one.about}: {one.says}{to_do}")
     if json:
-        import msgspec
-
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(forecast)).decode() + "\n")
     else:
         print_forecast(forecast)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypedDict, get_args, get_type_hints
 
 import click
 
@@ -20,9 +20,8 @@ from harness.cli.settings import (
     settings_in_effect,
     settings_of,
 )
-
-if TYPE_CHECKING:
-    from harness.pipeline.settings import RunSettings
+from harness.pipeline.settings import ALL_OTHERS, BOUNDS, RunSettings, make_settings, parse_args
+from harness.tasks.load import read_value
 
 INCLUDE_PATH: dict[str, Any] = {
     "metavar": "DIR",
@@ -292,8 +291,6 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
 
     With `whole`, the options that every run needs must be there.
     """
-    from harness.pipeline.settings import BOUNDS, RunSettings, make_settings
-
     alike = (*RunSettings.__struct_fields__, *BOUNDS)
     patience = {
         "attempts": options["attempts"],
@@ -344,8 +341,6 @@ def _texts(entries: Mapping[str, Any] | None) -> dict[str, str]:
 
 def _data(given: Any) -> str | dict[str, str] | None:
     """The place of all data, or places by task, in the form of RunSettings."""
-    from harness.pipeline.settings import ALL_OTHERS
-
     if not isinstance(given, Mapping):
         return None if given is None else str(given)
     places = _texts(given)
@@ -365,9 +360,6 @@ def _roles(options: Mapping[str, Any]) -> dict[str, str]:
 def _sampling(given: Mapping[str, Any] | str) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return dict(given)
-    from harness.pipeline.settings import parse_args
-    from harness.tasks.load import read_value
-
     try:
         return {name: read_value(value) for name, value in parse_args(given).items()}
     except UsageError as error:

@@ -28,7 +28,9 @@ from harness.cli.command import (
 )
 from harness.cli.run_options import run_setting
 from harness.cli.settings import entries
-from harness.reporting.text import clean_text, counted
+from harness.pipeline.settings import LATEST
+from harness.registry import load_plugins
+from harness.reporting.text import clean_text, counted, number
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import BATCHES, RunFolder
 
@@ -133,23 +135,20 @@ def named_runs(named: Sequence[str], tags: Mapping[str, str]) -> list[str]:
 
 def kept_runs(place: Path) -> list[Opened]:
     """The runs in a folder, newest first; what is not a readable run is skipped."""
-    found = []
-    for path in place.iterdir() if place.is_dir() else ():
-        folder = RunFolder(path)
-        try:
-            manifest = folder.manifest()
-        except HarnessError:
-            continue
-        started = manifest.sessions[0].started if manifest.sessions else ""
-        found.append((started, manifest.run_id, folder, manifest))
-    found.sort(key=lambda each: each[:2], reverse=True)
-    return [(folder, manifest) for _, _, folder, manifest in found]
+    found: list[Opened] = []
+    for folder in map(RunFolder, place.iterdir() if place.is_dir() else ()):
+        with suppress(HarnessError):
+            found.append((folder, folder.manifest()))
+
+    def begun(one: Opened) -> tuple[str, str]:
+        sessions = one[1].sessions
+        return sessions[0].started if sessions else "", one[1].run_id
+
+    return sorted(found, key=begun, reverse=True)
 
 
 def _called(name: str, place: Path, tags: Mapping[str, str]) -> Opened | None:
     """The run of a label, `latest`, or a beginning of a folder's name; DataError for several."""
-    from harness.pipeline.settings import LATEST
-
     kept = [one for one in kept_runs(place) if has_tags(one[1], tags)]
     if name == LATEST:
         return kept[0] if kept else None
@@ -227,8 +226,6 @@ def open_runs(
 
     Unless told otherwise, they have the benchmarks of their tasks, or of the `only` one.
     """
-    from harness.registry import load_plugins
-
     runs: list[NamedRun] = []
     first: dict[Path, str] = {}
     for name in named:
@@ -293,7 +290,6 @@ def read_finished(runs: Sequence[NamedRun]) -> None:
 @contextmanager
 def rescored(changes: Mapping[str, Any], runs: Sequence[NamedRun]) -> Iterator[None]:
     """Score all runs with changed options, into files that last as long as the context."""
-    from harness.registry import load_plugins
     from harness.scoring.rescore import rescore, rescoring
     from harness.tasks.changes import apply_changes
 
@@ -338,7 +334,9 @@ def runs(
     output_path: Path | None, tag: Mapping[str, str], clean: str | None, yes: bool, json: bool
 ) -> int:
     """List the runs, the newest first, or remove some of them (--clean)."""
-    place = _place(output_path)
+    if output_path is not None and not output_path.is_dir():
+        raise DataError("this folder does not exist", where="--output_path", found=str(output_path))
+    place = output_path or default_folder()
     if clean is not None and json:
         raise UsageError("--clean cannot be combined with --json")
     if clean is not None:
@@ -356,7 +354,6 @@ def runs(
 
 
 def _print(listing: Listing) -> None:
-    """Print a row for each run, then the folders that are no runs."""
     from harness.contracts.report import Report, Sheet
     from harness.reporting.grid import print_report
 
@@ -376,7 +373,6 @@ def _print(listing: Listing) -> None:
 
 def _row(run: ListedRun) -> tuple[str, ...]:
     from harness.reporting.run_lines import status_text
-    from harness.reporting.text import number
 
     state = status_text(run.status, run.at_work)
     problems = filter(None, [run.problem, *(task.problem for task in run.tasks)])
@@ -411,12 +407,6 @@ def _progress(folder: RunFolder) -> str:
                     return f"{name}/{stage.name}, {counted(sum(1 for _ in lines), 'record')}"
                 return f"{name}/{stage.name}"
     return "scoring"
-
-
-def _place(output_path: Path | None) -> Path:
-    if output_path is not None and not output_path.is_dir():
-        raise DataError("this folder does not exist", where="--output_path", found=str(output_path))
-    return output_path or default_folder()
 
 
 def _clean(place: Path, tags: Mapping[str, str], which: str, *, yes: bool) -> int:

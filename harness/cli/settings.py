@@ -20,10 +20,20 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from harness.base.errors import HarnessError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, UsageError, one_of
 from harness.base.home import expanded, home
 from harness.base.redaction import names_a_secret, safe_text, without_key_material
 from harness.cli.command import Option
+from harness.pipeline.settings import (
+    ALL_OTHERS,
+    LOCAL,
+    OF_EXECUTOR,
+    hosts_in,
+    joined_members,
+    parse_args,
+    parse_spec,
+    split_members,
+)
 from harness.scoring.grouping import grouped
 
 if TYPE_CHECKING:
@@ -170,8 +180,6 @@ def argument(value: Any) -> str:
 
 def arguments_text(args: Mapping[str, str]) -> str:
     """The arguments as `A=B,C=D`; ValueError if the text would not be read back as the same."""
-    from harness.pipeline.settings import parse_args
-
     text = ",".join(f"{name}={value}" for name, value in args.items())
     try:
         same = parse_args(text) == dict(args)
@@ -184,8 +192,6 @@ def arguments_text(args: Mapping[str, str]) -> str:
 
 def entries(option: str, texts: Sequence[str]) -> dict[str, Any]:
     """The named entries that the values of an option give; UsageError for a name given twice."""
-    from harness.pipeline.settings import ALL_OTHERS
-
     found: dict[str, Any] = {}
     for text in texts:
         name, value = _entry(option, text)
@@ -202,7 +208,6 @@ def entries(option: str, texts: Sequence[str]) -> dict[str, Any]:
 
 def _entry(option: str, text: str) -> tuple[str, Any]:
     """The name and the value of one entry; that of data for all other tasks is `*`."""
-    from harness.pipeline.settings import ALL_OTHERS
     from harness.tasks.changes import parse_change
     from harness.tasks.own_columns import read_own_columns
 
@@ -270,18 +275,14 @@ def named_setting(
         now, meant = NAMES_OF_0_1_0[name]
         switch = Setting([f"--{name}"], is_flag=True)
         return (options[now], meant) if switch.read(value, where, ctx) else None
-    if name in options:
-        return options[name], options[name].read(value, where, ctx)
-    if name in {one.name for one in ctx.command.params}:
+    if name in {one.name for one in ctx.command.params} - options.keys():
         raise UsageError(
             f"{name!r} is an option of single commands and cannot be a setting", where=where,
             expected=f"--{name} on the command line",
         )  # fmt: skip
     known = sorted({*options, "models"} - {*others})
-    raise UsageError(
-        f"there is no setting {name!r}", where=where, expected=", ".join(known),
-        hint=did_you_mean(name, known),
-    )  # fmt: skip
+    one_of(name, known, f"there is no setting {name!r}", where=where)
+    return options[name], options[name].read(value, where, ctx)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,8 +332,6 @@ class Settings:
 
     def in_effect(self, slot: str) -> list[Given]:
         """The values of a slot that hold; none if a later source made them void."""
-        from harness.pipeline.settings import LOCAL, OF_EXECUTOR
-
         last = self.given[slot][-1]
         rank = SOURCES.index(last.source)
         void = self.given.get(last.belongs_to or "", ())
@@ -360,8 +359,6 @@ class Settings:
 
     def file_hosts(self) -> tuple[str, ...]:
         """The hosts of models that only files name, and neither command line nor environment."""
-        from harness.pipeline.settings import hosts_in
-
         given = [one for one in self.holding() if one.option in _WITH_HOSTS]
         own = hosts_in(str(one.value) for one in given if one.source in (ENVIRONMENT, COMMAND))
         of_files = [str(one.value) for one in given if one.source in (USER, FOLDER)]
@@ -625,8 +622,6 @@ def expand(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str
 
     The name is the label of the model unless the SPEC changes what is asked.
     """
-    from harness.pipeline.settings import joined_members, parse_spec, split_members
-
     kind, colon, rest = spec.partition(":")
     if kind in models:
         named = models[kind]

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,15 +32,24 @@ from harness.cli.command import (
 from harness.cli.run_options import WORDS
 from harness.cli.runs import default_folder, folder_option, open_run, tag_option
 from harness.contracts.records import Done, JournalLine
+from harness.registry import ANY_BENCHMARK, load_plugins, made
+from harness.reporting.run_lines import (
+    cost_line,
+    describe_call,
+    laid_out,
+    rate_limited,
+    session_line,
+    status_text,
+)
 from harness.reporting.text import clean_text, counted
+from harness.runs.journal import Head, JournalIndex, JournalRecords, scan
+from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from harness.contracts.records import JournalLine
     from harness.contracts.report import Report, Sheet
     from harness.contracts.task import Group
     from harness.pipeline.run import RunResult
     from harness.runs.manifest import Manifest, StageEntry
-    from harness.runs.run_folder import RunFolder
     from harness.scoring.means import MeanOverTasks
     from harness.scoring.summary import TaskSummary
 
@@ -105,7 +115,6 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
 
 
 def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> int:
-    from harness.registry import load_plugins
     from harness.scoring.means import means_of_run
     from harness.scoring.run_costs import sessions_at
     from harness.scoring.score_run import priced_stages, read_summary, unfinished_stages
@@ -166,9 +175,9 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
 def _heading(
     folder: RunFolder, manifest: Manifest, unfinished: dict[str, list[str]]
 ) -> Iterator[str]:
-    from harness.reporting.run_lines import begun_text, rate_limited, session_line, status_text
-
-    began = begun_text(manifest.sessions[0].started if manifest.sessions else None)
+    began = "at an unknown time"
+    if manifest.sessions:
+        began = f"{manifest.sessions[0].started[:19].replace('T', ' ')} UTC"
     status = status_text(manifest.status, folder.at_work())
     yield clean_text(f"run {folder.path}: {manifest.label}, begun {began}, {status}")
     if manifest.problem:
@@ -186,8 +195,6 @@ def _heading(
 
 def _records(places: list[Place], args: SimpleNamespace) -> Iterator[tuple[str, str, Any]]:
     """The records that are asked for, each with its task and the name of its stage."""
-    from harness.runs.journal import JournalIndex, JournalRecords
-
     record: Any
     for task, stage, journal in places:
         if args.sample is None:
@@ -252,10 +259,6 @@ def _show_sample(
 
 
 def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError:
-    from difflib import get_close_matches
-
-    from harness.runs.journal import Head, scan
-
     seen: dict[str, None] = {}
     for _, _, journal in places:
         for _, _, head in islice(scan(journal, Head), 5000):
@@ -276,8 +279,6 @@ def _record_lines(
 
     With `cut`, the middle of a long item or message is left out, not of what was answered.
     """
-    from harness.reporting.run_lines import describe_call
-
     yield _rule(f"{task} / {stage} / {record.id}  (user {record.user})", "═")
     whole = f"--task {task} --stage {stage} --sample {record.id}" if cut else None
     yield from _block("item", _json(record.item), whole=whole)
@@ -326,15 +327,11 @@ def _rule(title: str, stroke: str) -> str:
 
 
 def _json(value: Any) -> str:
-    from harness.reporting.run_lines import laid_out
-
     return laid_out(msgspec.to_builtins(value), width=_WIDTH - len(_INDENT))
 
 
 def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
     """Print the result of a run, its errors, its cost and its folder."""
-    from harness.reporting.run_lines import cost_line
-
     if json:
         sys.stdout.write(result.to_json())
     elif result.summaries or not result.requests:
@@ -365,8 +362,6 @@ def _with_answers() -> str:
 
 def print_results(result: RunResult, *, verbose: bool = False) -> None:
     """Print the short table of a run and the first tables of its groups' analyses."""
-    from harness.runs.run_folder import RunFolder
-
     folder = RunFolder(result.folder)
     manifest = folder.manifest()
     if result.summaries or len(manifest.tasks) > 1:
@@ -422,7 +417,6 @@ def print_everything(
 
 
 def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
-    from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
 
     # Of the groups of a run those whose files are still there.
@@ -439,7 +433,6 @@ def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
 def _group_report(group: Group, folder: RunFolder, manifest: Manifest) -> Report | None:
     """The analysis of a group for its tasks that the run has finished; None if there is none."""
     from harness.analysis.report_notes import with_notes
-    from harness.registry import ANY_BENCHMARK, load_plugins, made
     from harness.registry.data_tools import run_tool
     from harness.scoring.finished_task import finished_task
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError, UsageError
+from harness.base.hashing import digest
 from harness.cli.command import PATH, argument, command, errors_to, option, print_error, print_json
 from harness.cli.compare import GATE_FAILED, compare, compared_document
 from harness.cli.report import check_folder, write_report
@@ -19,6 +22,10 @@ from harness.cli.runs import kept_runs, open_runs
 from harness.cli.settings import argument as text_of
 from harness.cli.settings import arguments_text, check_no_secrets, named_setting
 from harness.cli.show import print_result
+from harness.contracts.stage import CANDIDATE
+from harness.pipeline.settings import LOCAL, RunSettings, task_names
+from harness.registry import Plugins, load_plugins
+from harness.reporting.text import clean_text
 from harness.runs.manifest import Manifest, TaskEntry, task_definition
 
 if TYPE_CHECKING:
@@ -28,9 +35,7 @@ if TYPE_CHECKING:
     from harness.contracts.report import Report
     from harness.pipeline.desk import Binding
     from harness.pipeline.roles import RoleBinder
-    from harness.pipeline.settings import RunSettings
     from harness.pipeline.suite import Candidate, FinishedRuns, PlannedSuiteRun, Suite, SuiteRun
-    from harness.registry import Plugins
     from harness.registry.task_catalogue import Selection
 
 OWN = ("model", "model_args", "tasks", "judge", "seed", "limit", "name")
@@ -57,7 +62,6 @@ def suite(*, file: Path, only: str | None, report: Path | None, **switches: bool
     where it stopped: what is done is not run again. A run that fails does not stop the others.
     """
     from harness.pipeline.suite import FinishedRuns, read_suite
-    from harness.registry import load_plugins
 
     with _sigterm_interrupts():
         found = read_suite(file)
@@ -103,7 +107,6 @@ def _planned(
     suite: Suite, candidate: Candidate, seed: int, *, retry_failures: bool
 ) -> PlannedSuiteRun:
     """One run of the suite, with the settings that `harness run` would have."""
-    from harness.pipeline.settings import LOCAL
     from harness.pipeline.suite import PlannedSuiteRun, tagged
 
     file = suite.file
@@ -161,11 +164,7 @@ def _options(suite: Suite, ctx: click.Context) -> Iterator[tuple[str, Any, str]]
 def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:
     """Raise UsageError for tasks, models and judges that do not exist, and for two models of one
     identity."""
-    from harness.base.hashing import digest
-    from harness.contracts.stage import CANDIDATE
     from harness.pipeline.roles import RoleBinder
-    from harness.pipeline.settings import LOCAL
-    from harness.registry import load_plugins
 
     executor = planned[0].settings.executor
     if executor != LOCAL:
@@ -213,7 +212,6 @@ def _bound(binder: RoleBinder, role: str, planned: PlannedSuiteRun) -> Binding |
 
 def _selection(suite: Suite, settings: RunSettings, plugins: Plugins) -> Selection:
     """The tasks of a suite; UsageError at the place of one that does not exist."""
-    from harness.pipeline.settings import task_names
     from harness.registry.task_catalogue import Catalogue
 
     catalogue = Catalogue(plugins, include_path=settings.include_path)
@@ -230,14 +228,10 @@ def _selection(suite: Suite, settings: RunSettings, plugins: Plugins) -> Selecti
 def _dry_run(planned: Sequence[PlannedSuiteRun], *, json: bool) -> int:
     """Print what the runs of all models would ask, and which of them could not be compared; a
     model's seeds ask the same."""
-    import asyncio
-
     from harness.pipeline.forecast import rehearse
     from harness.pipeline.preparation import prepare
     from harness.pipeline.suite import Players, players_of_suite, unlike_players
-    from harness.registry import load_plugins
     from harness.reporting.forecast_tables import forecast_report, forecast_rows
-    from harness.reporting.text import clean_text
 
     runs: dict[str, list[PlannedSuiteRun]] = {}
     for each in planned:
@@ -271,9 +265,6 @@ def _run(
     planned: Sequence[PlannedSuiteRun], finished: FinishedRuns, *, quiet: bool, json: bool
 ) -> list[SuiteRun]:
     """How each run ended, in the order of the suite; those that are done are not run again."""
-    import asyncio
-    from functools import partial
-
     from harness.pipeline.suite import SuiteRun, SuiteRunner
     from harness.reporting.display import make_display
 
@@ -308,7 +299,6 @@ def _finish(
     """Compare the runs, write the report and print how the runs ended; the exit code of all."""
     from harness.pipeline.suite import exit_code_of
     from harness.reporting.forecast_tables import ending_report
-    from harness.reporting.text import clean_text
 
     documents, errors, gates = decided_gates(suite, runs, bases)
     written: Path | None = None
@@ -340,8 +330,7 @@ def _finish(
         _print(ending_report(suite.name, runs))
         if written is not None:
             print(clean_text(f"report: {written}"))
-    for one in errors:
-        print_error(one)
+    print_error(*errors)
     return code
 
 

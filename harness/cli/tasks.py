@@ -6,13 +6,16 @@ import re
 import shutil
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice, product
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.inspect import StructType
 
 from harness.base.errors import (
     DataError,
@@ -34,21 +37,19 @@ from harness.cli.command import (
     print_sections,
 )
 from harness.cli.run_options import include_path_option, task_folders
-from harness.registry import load_plugins
+from harness.contracts.stage import CANDIDATE
+from harness.contracts.task import DataSpec, RoleSpec, Task
+from harness.prompts import Templates
+from harness.registry import Plugins, load_plugins
+from harness.registry.task_catalogue import Catalogue, Entry, Selection
 from harness.reporting.text import clean_text
+from harness.tasks.load import Document, shown
+from harness.tasks.options import checked_options, typed_options
+from harness.tasks.resolve import locate
+from harness.tasks.shapes import choices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from msgspec import Struct
-
     from harness.contracts.benchmark import Benchmark
-    from harness.contracts.task import DataSpec, Task
-    from harness.prompts import Templates
-    from harness.registry import Plugins
-    from harness.registry.task_catalogue import Catalogue, Entry
-    from harness.tasks.load import Document
 
 
 MORE = "`harness tasks NAME` describes one, `harness tasks --all` describes all"
@@ -75,8 +76,6 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
     description, with a PATTERN those that match it. For the full name of a task, show its
     benchmark, options, roles and data.
     """
-    from harness.registry.task_catalogue import Catalogue
-
     if all and patterns:
         raise UsageError("--all cannot be combined with names", found=" ".join(patterns))
     plugins = load_plugins()
@@ -101,9 +100,9 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
         for line in _overview(others, catalogue):
             print(line)
     else:
-        shown = folded(others)
-        tags = [(tag, ", ".join(names)) for tag, names in _tags(shown).items()]
-        print_sections([*_sections(shown), ("tags", tags)])
+        listed = folded(others)
+        tags = [(tag, ", ".join(names)) for tag, names in _tags(listed).items()]
+        print_sections([*_sections(listed), ("tags", tags)])
     print_error(*map(str, plugins.broken), *plugins.problems, *catalogue.problems)
     return 0
 
@@ -166,8 +165,6 @@ def _tags(entries: Sequence[Entry]) -> dict[str, list[str]]:
 
 
 def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
-    from harness.tasks.load import shown
-
     yield "task", [(f"{task.name}, version {task.version}", task.description)]
     about = {
         "file": shown(task.file) if task.file else "",
@@ -202,10 +199,6 @@ def _metrics(task: Task, benchmark: Benchmark) -> Iterator[Row]:
 
 
 def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
-    import msgspec
-
-    from harness.tasks.options import typed_options
-
     values: dict[str, Any] = task.options
     defaults: dict[str, Any] = {}
     meanings: dict[str, str] = {}
@@ -218,15 +211,12 @@ def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
     default_of = dict(_flat(defaults))
     for name, value in _flat(values):
         default = default_of.get(name, value)
-        shown = value if value == default else f"{value} (default {default})"
-        yield name, "; ".join(filter(None, [shown, meanings.get(name)]))
+        text = value if value == default else f"{value} (default {default})"
+        yield name, "; ".join(filter(None, [text, meanings.get(name)]))
 
 
-def _meanings(options: type[Struct], above: str = "") -> Iterator[Row]:
-    from msgspec.inspect import StructType
-
+def _meanings(options: type[msgspec.Struct], above: str = "") -> Iterator[Row]:
     from harness.cli.tools import fields_of
-    from harness.tasks.shapes import choices
 
     for field, shape, text in fields_of(options):
         path = f"{above}{field.encode_name}"
@@ -248,8 +238,6 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[Row]:
 
 
 def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
-    from harness.contracts.stage import CANDIDATE
-    from harness.contracts.task import RoleSpec
     from harness.pipeline.roles import option_of
 
     asked = [role for stage in benchmark.stages for role in (*stage.roles, *stage.judges)]
@@ -268,8 +256,6 @@ def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
 
 
 def _data(data: DataSpec) -> Iterator[Row]:
-    from harness.tasks.load import shown
-
     for source in data.sources:
         if source.hub is not None:
             yield "hub", source.hub.repo
@@ -355,9 +341,6 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
 
     Takes names, globs, groups, tags and files, as --tasks does.
     """
-    from harness.registry.task_catalogue import Catalogue
-    from harness.tasks.load import shown
-
     plugins = load_plugins()
     checker = Checker(plugins, Catalogue(plugins, include_path=task_folders(include_path)))
     wrong = 0
@@ -392,7 +375,6 @@ class Checker:
 
     def __init__(self, plugins: Plugins, catalogue: Catalogue) -> None:
         from harness.pipeline.preparation import prompt_folders
-        from harness.prompts import Templates
 
         self._plugins = plugins
         self._catalogue = catalogue
@@ -429,10 +411,7 @@ class Checker:
 
         Tasks that ask the same prompts of the same data share a rehearsal.
         """
-        import msgspec
-
         from harness.base.hashing import digest
-        from harness.tasks.options import typed_options
 
         if document.is_group or self._catalogue.resolved(document).values.get("abstract"):
             return []
@@ -488,8 +467,6 @@ class Checker:
         from harness.pipeline.plan import check_order
         from harness.prompts.task_prompts import check_prompts_used, wrong_prompts
         from harness.registry.data_tools import build_tool
-        from harness.tasks.options import checked_options
-        from harness.tasks.resolve import locate
 
         task = self._catalogue.task(document)
         try:
@@ -533,7 +510,6 @@ class Checker:
     def _data_errors(self, task: Task, key: str, place: str) -> list[HarnessError]:
         """The error in the first rows of the data; `key` is its key in the task file."""
         from harness.data import open_dataset
-        from harness.tasks.resolve import locate
 
         errors: list[HarnessError] = []
         with errors_to(errors.append), located(lambda: locate(task, ["data", key])):
@@ -594,16 +570,11 @@ def prompt_errors(benchmark: Benchmark, templates: Templates) -> Iterator[Harnes
 
 
 def _rehearse(task: Task, benchmark: Benchmark, plugins: Plugins) -> None:
-    """Rehearse a task over its sample; the baseline plays all roles."""
     import asyncio
 
-    import msgspec
-
-    from harness.contracts.task import RoleSpec
     from harness.pipeline.forecast import rehearse
     from harness.pipeline.preparation import prepare
     from harness.pipeline.settings import make_settings
-    from harness.registry.task_catalogue import Selection
 
     settings = make_settings(
         {"tasks": task.name, "model": "baseline", "data": "sample", "allow_self_judging": True}

@@ -11,14 +11,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import click
 import msgspec
 from msgspec import inspect
 from msgspec.structs import FieldInfo
 
-from harness.analysis.analysis import no_progress
+from harness.analysis.analysis import Analysis, Progress, no_progress
 from harness.base.errors import (
     DataError,
     HarnessError,
@@ -45,25 +45,27 @@ from harness.cli.command import (
 )
 from harness.cli.run_options import include_path_option, task_folders
 from harness.cli.runs import NamedRun, open_runs, opened
+from harness.contracts.report import Report
+from harness.contracts.task import Task
+from harness.data import TaskData, open_dataset
 from harness.data.build import ProgressLines
-from harness.registry import ANY_BENCHMARK, load_plugins, made
-from harness.registry.data_tools import run_tool
+from harness.data.fetch import Fetching
+from harness.data.files import patterns
+from harness.registry import (
+    ANY_BENCHMARK,
+    AnalysisRegistration,
+    Registration,
+    Registry,
+    load_plugins,
+    made,
+)
+from harness.registry.data_tools import build_tool, run_tool
 from harness.registry.hookspecs import TAKEN_TOOLS
+from harness.reporting.figures import check_drawable, write_figures
 from harness.reporting.text import clean_text
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
 from harness.tasks.shapes import LISTS, choices, in_words
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from harness.analysis.analysis import Analysis, Progress
-    from harness.contracts.report import Report
-    from harness.contracts.task import Task
-    from harness.data import TaskData
-    from harness.data.fetch import Fetching
-    from harness.registry import AnalysisRegistration, Registration, Registry
-    from harness.runs.manifest import Manifest
-    from harness.runs.run_folder import RunFolder
-
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -297,8 +299,6 @@ def report_command(
     def use(plot: Path | None, json: bool, **given: Any) -> int:
         settings = struct_from(given, options)
         if plot is not None:
-            from harness.reporting.figures import check_drawable
-
             check_drawable(plot)
         json = json or group.params["json"]
         others = {str(one.name): given[str(one.name)] for one in arguments}
@@ -324,8 +324,6 @@ def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, 
     """
     drawn: list[Path] = []
     if plot is not None and report.figures:
-        from harness.reporting.figures import write_figures
-
         drawn = write_figures(report.figures, plot)
     if json:
         print_json({**document, "drawn": [str(path) for path in drawn], "report": report})
@@ -570,8 +568,6 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool | N
 @include_path_option
 def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
     """Print where the data of tasks lies on this machine; fetches nothing."""
-    from harness.data.files import patterns
-
     absent: dict[bytes, tuple[DataError, list[Task]]] = {}
     fetching = replace(_fetching(), offline=True, look=True, say=lambda line: None)
     for task in _tasks(names, include_path):
@@ -599,16 +595,11 @@ def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ..
 
 
 def _fetching() -> Fetching:
-    from harness.data.fetch import Fetching
-    from harness.registry.data_tools import build_tool
-
     return Fetching(tools=partial(build_tool, load_plugins()))
 
 
 def _opened(task: Task, fetching: Fetching) -> TaskData:
     """A task's own data, as a run without --data opens it."""
-    from harness.data import open_dataset
-
     return open_dataset(
         task.data, data=task.data.folder, limit=None, seed=0, package=None, task=task.name,
         fetching=fetching,

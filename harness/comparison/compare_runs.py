@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from harness.base.errors import (
-    DataError,
-    HarnessError,
-    UsageError,
-    one_of,
-)
+from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.comparison.differences import (
     CommonUnits,
     Units,

@@ -12,7 +12,13 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.comparison.differences import FEW, LEAST_USERS, MOST_KEPT
-from harness.comparison.document import Comparison, ComparisonDocument, Decision, Difference
+from harness.comparison.document import (
+    Comparison,
+    ComparisonDocument,
+    DecidedGate,
+    Decision,
+    Difference,
+)
 from harness.reporting.grid import INDENT, grid, indented, result_console, room_on, show, wrapped
 from harness.reporting.tables import (
     comparability,
@@ -27,14 +33,7 @@ from harness.reporting.tables import (
     result_cells,
     value_of,
 )
-from harness.reporting.text import (
-    NOTHING,
-    clean_text,
-    counted,
-    number,
-    signed,
-    wrapped_whole,
-)
+from harness.reporting.text import NOTHING, clean_text, counted, number, signed, wrapped_whole
 from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
 
@@ -140,7 +139,6 @@ def _grid(
 
 
 def _legend(document: ComparisonDocument) -> list[Text]:
-    """What the marks and p mean."""
     tests = document.tested()
     if not tests:
         return []
@@ -156,7 +154,6 @@ def _legend(document: ComparisonDocument) -> list[Text]:
 def _differences(
     decisions: Sequence[Decision], labels: Mapping[str, str], width: int | None
 ) -> list[Text]:
-    """Each difference with its interval and both of its p."""
     heads = ["task", "metric", "first − second", "difference", "p", "p (Holm)", "n"]
     rows = [
         [
@@ -180,19 +177,22 @@ def _differences(
 def _by_slice(
     document: ComparisonDocument, one: Comparison, labels: Mapping[str, str], width: int | None
 ) -> Iterator[Text]:
-    """The main metrics by the parts of the data."""
     parts = document.parts(one)
     if not parts:
         return
+    task = task_and_repeat(one.task)[0]
+    repeats = sum(task_and_repeat(each.task)[0] == task for each in document.comparisons)
+    names = ", ".join(dict.fromkeys(part.slice for part in one.slices or ()))
+    alone = ", this repeat alone" if repeats > 1 else ""
     yield Text()
-    yield Text(slices_title(one, document.comparisons), style="bold")
+    yield Text(clean_text(f"{one.task} by {names}{alone}"), style="bold")
     yield from _grid(parts, labels, width)
     small = [
         each.name for each in parts if any(0 < one.users < LEAST_USERS for one in each.differences)
     ]
     if small:
-        names = clean_text(", ".join(dict.fromkeys(small)))
-        yield Text(f"{FEW}, no interval: {names}", style="dim")
+        few = clean_text(", ".join(dict.fromkeys(small)))
+        yield Text(f"{FEW}, no interval: {few}", style="dim")
 
 
 def _below(document: ComparisonDocument, labels: Mapping[str, str]) -> Iterator[Text]:
@@ -281,24 +281,12 @@ def _in_full(one: Comparison, labels: Mapping[str, str], width: int | None) -> I
         yield from open_notes(run.metrics, width, labels[run.run])
 
 
-def slices_title(comparison: Comparison, every: Sequence[Comparison]) -> str:
-    """What the parts of the data are of: `t by history`, and whether of one repeat alone."""
-    task = task_and_repeat(comparison.task)[0]
-    repeats = sum(task_and_repeat(each.task)[0] == task for each in every)
-    names = dict.fromkeys(part.slice for part in comparison.slices or ())
-    alone = ", this repeat alone" if repeats > 1 else ""
-    return clean_text(f"{comparison.task} by {', '.join(names)}{alone}")
-
-
-def difference_of(difference: Difference) -> str:
-    """A difference with its interval: `+0.120 [+0.030, +0.210]`."""
-    interval = None if difference.value is None else difference.interval
-    return f"{signed(difference.value)} {signed_interval(interval)}".rstrip()
-
-
-def signed_interval(interval: tuple[float, float] | None) -> str:
-    """The bounds of a difference, empty if there are none: `[+0.030, +0.210]`."""
-    return "" if interval is None else f"[{signed(interval[0])}, {signed(interval[1])}]"
+def difference_of(one: Difference | DecidedGate) -> str:
+    """A difference with its interval, if it has one: `+0.120 [+0.030, +0.210]`."""
+    if one.value is None or one.interval is None:
+        return signed(one.value)
+    low, high = one.interval
+    return f"{signed(one.value)} [{signed(low)}, {signed(high)}]"
 
 
 def p_value(value: float | None) -> str:
@@ -378,8 +366,7 @@ def print_gates(
         parts = [clean_text(gate.gate), *([" − ".join(runs)] if runs else [])]
         said = [clean_text(gate.undecided or "")]
         if gate.undecided is None:
-            difference = f"{signed(gate.value)} {signed_interval(gate.interval)}".rstrip()
-            said = [difference, f"bound {gate.bound:+g}"]
+            said = [difference_of(gate), f"bound {gate.bound:+g}"]
         margin = abs(gate.bound)
         if gate.holds and gate.interval and max(map(abs, gate.interval)) < margin:
             said.append(f"equal within {margin:g}")

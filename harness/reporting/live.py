@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -37,22 +37,15 @@ class LiveDisplay:
     A thread draws, so the picture moves while the run computes.
     """
 
-    def __init__(
-        self,
-        stream: TextIO,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        console: Console | None = None,
-    ) -> None:
+    def __init__(self, stream: TextIO, *, console: Console | None = None) -> None:
         self._console = console or Console(file=stream, markup=False, highlight=False, emoji=False)
-        self._clock = clock
         self._picture: Picture | None = None
         self._live: Live | None = None
         self._lock = threading.Lock()
 
     def start(self, progress: RunProgress) -> None:
         """Start to draw."""
-        self._picture = Picture(progress, self._clock())
+        self._picture = Picture(progress, time.monotonic())
         self._live = Live(
             get_renderable=self._draw,
             console=self._console,
@@ -84,7 +77,7 @@ class LiveDisplay:
         if self._picture is None:
             return Group()
         width, height = self._console.size
-        return self._picture.draw(self._clock(), width=width, height=height)
+        return self._picture.draw(time.monotonic(), width=width, height=height)
 
 
 class Picture:
@@ -170,7 +163,6 @@ class Picture:
         return Text(", ".join(parts))
 
     def _cluster(self) -> Text:
-        """What a run uses of workers in other processes."""
         cluster = self._progress.cluster
         if cluster is None:
             return Text()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.calls.pricing import Cost, together
-from harness.reporting.text import NOTHING, clean_text, count
+from harness.contracts.records import CallRecord
+from harness.reporting.text import NOTHING, clean_text, count, counted
 from harness.scoring.grouping import grouped
 from harness.scoring.summary import RoleUse
-
-if TYPE_CHECKING:
-    from harness.contracts.records import CallRecord
 
 
 def status_text(status: str, at_work: bool | None) -> str:
@@ -20,11 +18,6 @@ def status_text(status: str, at_work: bool | None) -> str:
     if status == "running":
         return {True: "at work", False: "killed", None: "at work or killed"}[at_work]
     return status.replace("_", " ")
-
-
-def begun_text(begun: str | None) -> str:
-    """When a run was begun, to the second."""
-    return f"{begun[:19].replace('T', ' ')} UTC" if begun else "at an unknown time"
 
 
 def rate_limited(sessions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -182,8 +175,7 @@ def session_line(sessions: Iterable[Mapping[str, Cost]], *, without: int = 0) ->
     line = cost_line(costs)
     if line is None or not without:
         return line
-    sessions_without = "session that did not end" if without == 1 else "sessions that did not end"
-    return f"{line}; unknown for {without:,} {sessions_without}"
+    return f"{line}; unknown for {counted(without, 'session')} that did not end"
 
 
 def _unit(amount: float | None, currency: str) -> str:

@@ -20,6 +20,7 @@ from harness.reporting.grid import (
     INDENT,
     Row,
     cut_end,
+    digits_of,
     grid,
     indented,
     result_console,
@@ -29,15 +30,7 @@ from harness.reporting.grid import (
     wrapped,
 )
 from harness.reporting.run_lines import cost_notes, paid, saved, token_notes, tokens
-from harness.reporting.text import (
-    NOTHING,
-    ROUNDING,
-    causes,
-    clean_text,
-    number,
-    reasons,
-    share,
-)
+from harness.reporting.text import NOTHING, ROUNDING, causes, clean_text, number, reasons, share
 from harness.runs.manifest import Manifest
 from harness.scoring.grouping import grouped
 from harness.scoring.means import MeanOverTasks, tasks_of_group
@@ -488,13 +481,11 @@ def _says_more(
     for each in summaries:
         shown += [each.metrics[name] for name in main_metrics(each.main, each.metrics)]
     known = [end for one in shown for end in (one.value, *(one.interval or ())) if end is not None]
-    digits = (
-        sheet.digits if isinstance(sheet.digits, tuple) else [sheet.digits] * len(sheet.columns)
-    )
     return any(
-        isinstance(cell, float) and all(abs(cell - one) > 0.5 * 10.0**-many for one in known)
+        isinstance(cell, float)
+        and all(abs(cell - one) > 0.5 * 10.0 ** -digits_of(sheet, column) for one in known)
         for row in sheet.rows
-        for cell, many in zip(row, digits, strict=True)
+        for column, cell in enumerate(row)
     )
 
 

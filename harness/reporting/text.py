@@ -85,8 +85,8 @@ def number(value: float | None) -> str:
     return f"{value:.3f}"
 
 
-def aligned(cells: Iterable[str], least: int = 0) -> list[str]:
-    """Cells of one width, `least` or more: values below values, and bounds below bounds."""
+def aligned(cells: Iterable[str]) -> list[str]:
+    """Cells of one width: values below values, and bounds below bounds."""
     shown = list(cells)
     found = [_WITH_BOUNDS.fullmatch(cell) for cell in shown]
     low, high = (max((len(one[part]) for one in found if one), default=0) for part in (2, 3))
@@ -96,7 +96,7 @@ def aligned(cells: Iterable[str], least: int = 0) -> list[str]:
             shown[place] = f"{one[1]} [{one[2]:>{low}}, {one[3]:>{high}}]"
         elif _ALONE.fullmatch(shown[place]):
             shown[place] += blank
-    width = max([least, *map(len, shown)])
+    width = max(map(len, shown), default=0)
     return [cell.rjust(width) for cell in shown]
 
 

@@ -17,7 +17,7 @@ from harness.base.redaction import without_key_material
 from harness.calls.budget import player_name
 from harness.calls.pricing import Cost, PriceTable, Spend
 from harness.contracts.model import Usage
-from harness.contracts.records import Records, record_type
+from harness.contracts.records import Records, Score, record_type
 from harness.contracts.task import Task
 from harness.runs.atomic_files import atomic_write, atomic_writer, read_sealed, sealed_file
 from harness.runs.journal import JournalIndex, JournalRecords, in_shares
@@ -31,7 +31,6 @@ from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark, Metric
-    from harness.contracts.records import Score
 
 FORMAT = 1
 COUNTED = (

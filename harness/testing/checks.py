@@ -24,7 +24,9 @@ from harness.contracts.model import Reply, Request
 from harness.contracts.outcomes import Broken
 from harness.contracts.records import Record, record_type
 from harness.contracts.task import Task
+from harness.pipeline.preparation import prompt_folders
 from harness.pipeline.run import RunResult
+from harness.prompts import Templates
 from harness.registry import CHOSEN, BrokenPlugin
 from harness.runs.journal import Head, JournalRecords, scan
 from harness.runs.run_folder import RunFolder
@@ -196,9 +198,6 @@ def tasks(trial: SampleRuns) -> Iterator[Finding]:
 
 def prompts(trial: SampleRuns) -> Iterator[Finding]:
     """Every prompt belongs to a stage, and uses variables of the stage."""
-    from harness.pipeline.preparation import prompt_folders
-    from harness.prompts import Templates
-
     one = trial.plugin
     templates = Templates(prompt_folders(one.plugins))
     for name in one.benchmarks:
@@ -579,7 +578,6 @@ def _sound(result: RunResult, sampled: SampledTasks, *, when: str = "") -> Itera
 
 
 def _journals(folder: Path, task: str) -> Iterator[tuple[str, str, Path]]:
-    """Name, key and journal of each stage of a task in a run."""
     entry = RunFolder(folder).manifest().tasks[task]
     for stage in entry.stages:
         yield stage.name, stage.key, folder / entry.folder / stage.file
@@ -663,7 +661,6 @@ def check_plugin(
 
 @functools.lru_cache(maxsize=8)
 def _trial(name: str, folder: Path, **asked: Any) -> SampleRuns:
-    """The runs of a plugin, which are made once in a folder."""
     return SampleRuns(plugin_under_test(name), folder / name, **asked)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.base.errors import HarnessError, PluginError, did_you_mean, one_of
 from harness.base.hashing import stable_int
@@ -23,22 +23,14 @@ from harness.contracts.identity import RECORDED
 from harness.contracts.model import CallError, Reply, Request
 from harness.contracts.task import Task
 from harness.data import open_dataset
-from harness.pipeline.run import RunResult
-from harness.registry import (
-    GROUP,
-    LoadedPlugin,
-    Origin,
-    Plugins,
-    load_plugins,
-)
-from harness.registry.task_catalogue import Catalogue
+from harness.pipeline.run import RunResult, arun
+from harness.pipeline.settings import make_settings
+from harness.registry import GROUP, LoadedPlugin, Origin, Plugins, load_plugins
+from harness.registry.task_catalogue import Catalogue, Entry
+from harness.reporting.display import make_display
 from harness.runs.run_folder import RunFolder
 from harness.tasks.options import typed_options
 from harness.testing.scripted import Answer, Player, ScriptedModel, offered, run_tasks, spec_of
-
-if TYPE_CHECKING:
-    from harness.registry.task_catalogue import Entry
-
 
 NONSENSE = 'As to ]}{"0": [NaN, -1, {"": null}] and so on\u2028<<<'
 DAMAGES: tuple[Callable[[str], Answer], ...] = (
@@ -376,10 +368,6 @@ class SampleRuns:
 
     def in_batches(self, sampled: SampledTasks) -> RunResult:
         """A run of right answers whose candidate is asked elsewhere until nothing is left."""
-        from harness.pipeline.run import arun
-        from harness.pipeline.settings import make_settings
-        from harness.reporting.display import make_display
-
         folder = self.folder / "batches" / sampled.benchmark.name
         folder.mkdir(parents=True)
         players = right_players(sampled, kind=BatchModel)

@@ -18,16 +18,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FunctionType, GenericAlias
-from typing import TYPE_CHECKING, Any, TypedDict, get_args, get_origin
+from typing import Any, TypedDict, get_args, get_origin
 
 import msgspec
 
 from harness.base.errors import HarnessError, PluginError, UsageError
 from harness.base.resources import top_level
+from harness.contracts.judge import JudgeInput, JudgeParts, Member
 from harness.testing.trial import PluginUnderTest, plugin_under_test
-
-if TYPE_CHECKING:
-    from harness.contracts.judge import JudgeInput, JudgeParts
 
 
 class Pin(TypedDict):
@@ -71,8 +69,6 @@ def pins_of(one: PluginUnderTest) -> Pins:
 
 def _parts_of(on: JudgeInput) -> JudgeParts:
     """Parts to make a judge with, whose code is hashed and which is never asked."""
-    from harness.contracts.judge import JudgeParts, Member
-
     anything: Any = object()
     if on == "judges":
         return JudgeParts(members=(Member(label="a", judge=anything),) * 2)

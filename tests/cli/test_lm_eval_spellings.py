@@ -2,10 +2,10 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from harness.cli import run as run_command
 from harness.cli.main import main
 
 TABLE = Path(__file__).parents[2] / "docs" / "coming-from-lm-eval.md"
@@ -43,11 +43,11 @@ def asked(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = []
 
-    def instead(settings, *, quiet, verbose, json, files):
+    async def instead(settings, **options):
         found.append(settings)
-        return 0
+        return SimpleNamespace(exit_code=0)
 
-    monkeypatch.setattr(run_command, "_run", instead)
+    monkeypatch.setattr("harness.pipeline.run.arun", instead)
     return found
 
 

@@ -1,11 +1,12 @@
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import run as run_command
 from harness.cli.main import main
+from harness.cli.run import run
 from harness.cli.run_options import run_options
 from harness.cli.settings import Setting, line_of
 
@@ -33,11 +34,11 @@ def settings(tmp_path, monkeypatch):
             assert main([*arguments, "--quiet"]) == 0
             return asked.pop()
 
-    def instead(settings, *, quiet, verbose, json, files):
+    async def instead(settings, **options):
         asked.append(settings)
-        return 0
+        return SimpleNamespace(exit_code=0)
 
-    monkeypatch.setattr(run_command, "_run", instead)
+    monkeypatch.setattr("harness.pipeline.run.arun", instead)
     return Settings()
 
 
@@ -362,7 +363,7 @@ def test_the_line_of_a_key_is_found(path, line):
 
 def test_a_table_in_place_of_a_file_reaches_its_option_whole(settings):
     settings.write('[prices."openai:m"]\ninput = 1.5\n', user='prices = "p.toml"')
-    ctx = run_command.run.make_context("run", [])
+    ctx = run.make_context("run", [])
     assert ctx.params["prices"] == {"openai:m": {"input": 1.5}}
     error = ctx.obj.with_source(UsageError("no price", where='prices, [prices."openai:m"]'))
     assert error.where == 'harness.toml:1 (prices, [prices."openai:m"])'

@@ -9,6 +9,8 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from harness.base.home import without_home
 from harness.base.redaction import known_secrets, without_key_material
 from harness.contracts.report import Figure, Panels, Sheet
@@ -74,8 +76,6 @@ class Image(NamedTuple):
 
 def image_of(figure: Figure | Panels) -> Image:
     """The figure as an SVG image, in which no script can run and which can load nothing."""
-    import msgspec
-
     from harness.reporting.figures import figure_bytes
 
     bare = msgspec.structs.replace(figure, stamp="", note="")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from harness.contracts.outcomes import CAUSES
+from harness.registry import Plugins
 from harness.reporting.html.answers import samples_of
 from harness.reporting.html.compared_runs import ComparedRuns, compared_runs
 from harness.reporting.html.limits import Limit, limits_of
@@ -25,9 +25,6 @@ from harness.reporting.html.sections import (
 )
 from harness.reporting.text import counted
 from harness.tasks.repeats import task_and_repeat
-
-if TYPE_CHECKING:
-    from harness.registry import Plugins
 
 NAMED = 3
 SAMPLES = 20

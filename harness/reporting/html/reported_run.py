@@ -24,7 +24,6 @@ class ReportedRun:
     """
 
     label: str
-    folder: RunFolder
     manifest: Manifest
     tasks: tuple[FinishedTask, ...]
     summaries: tuple[TaskSummary, ...]
@@ -64,7 +63,6 @@ def reported_run(
                 more.append(str(error))
     return ReportedRun(
         label=label,
-        folder=folder,
         manifest=manifest,
         tasks=tuple(tasks),
         summaries=tuple(known[name] for name in manifest.tasks if name in known),

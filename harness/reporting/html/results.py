@@ -165,7 +165,6 @@ def _values(run: ReportedRun) -> Iterator[_Found]:
 
 
 def _value(parts: Mapping[str, MetricResult], result: MetricResult | MeanOverTasks) -> Value:
-    """A value by the results of the tasks that it is made of."""
     others = grouped(
         (task_and_repeat(task)[0], one.counted_as_worst if one.left_out is None else one.left_out)
         for task, one in parts.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -11,8 +11,8 @@ from harness.analysis.report_notes import told_apart
 from harness.base.errors import HarnessError, PluginError
 from harness.calls.pricing import together
 from harness.comparison.document import ComparisonDocument, Difference
-from harness.contracts.report import Cell, Sheet
-from harness.registry import ANY_BENCHMARK, made
+from harness.contracts.report import Cell, Report, Sheet
+from harness.registry import ANY_BENCHMARK, AnalysisRegistration, Plugins, made
 from harness.registry.data_tools import run_tool
 from harness.reporting.html.page import Image, Table, image_of, table_of
 from harness.reporting.html.reported_run import ReportedRun, runs_together
@@ -20,14 +20,10 @@ from harness.reporting.html.results import Result
 from harness.reporting.run_lines import paid, tokens
 from harness.reporting.tables import metric_name
 from harness.reporting.text import duration, reasons
+from harness.scoring.finished_task import FinishedTask
 from harness.scoring.run_costs import costs_of
 from harness.scoring.summary import StageSummary
 from harness.tasks.repeats import task_and_repeat
-
-if TYPE_CHECKING:
-    from harness.contracts.report import Report
-    from harness.registry import AnalysisRegistration, Plugins
-    from harness.scoring.finished_task import FinishedTask
 
 PANEL, PEOPLE = "judge-panel", "judge-agreement"
 MOST_BARS = 40
@@ -205,7 +201,6 @@ def analyses_of(
 def _wanted(
     plugins: Plugins, tasks: Sequence[FinishedTask], labels: Sequence[str]
 ) -> list[AnalysisRegistration]:
-    """The analyses that a report shows of these tasks of a benchmark."""
     names = (tasks[0].benchmark.name, ANY_BENCHMARK)
     wanted = [one for one in plugins.analyses.everything() if one.report and one.benchmark in names]
     judging = {role for stage in tasks[0].benchmark.stages for role in stage.judges}

@@ -11,13 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.scoring.stats.bootstrap import (
-    Floats,
-    Integers,
-    Statistic,
-    Undefined,
-    statistic_of,
-)
+from harness.scoring.stats.bootstrap import Floats, Integers, Statistic, Undefined, statistic_of
 
 
 def holm(values: Sequence[float]) -> tuple[float, ...]:

@@ -277,17 +277,11 @@ class Model(ABC):
         """
 
     def attach_log(self, folder: Path, show: Callable[[str], None]) -> None:
-        """Set `log_folder` and the function behind `show`; called before `open`.
-
-        `model.attach_log(Path("runs/…/engines"), print)`
-        """
+        """Set `log_folder` and the function behind `show`; called before `open`."""
         self.log_folder, self._show = folder, show
 
     def show(self, text: str) -> None:
-        """Print a line for the user of the run; does nothing outside a run.
-
-        `self.show(f"{self.identity.label}: weights loaded")`
-        """
+        """Print a line for the user of the run; does nothing outside a run."""
         if self._show is not None:
             self._show(text)
 

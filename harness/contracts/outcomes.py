@@ -113,11 +113,8 @@ FAMILIES = {
 
 
 def problem_in(detail: str) -> str:
-    """The line of a failure's detail that names the problem; skips the frames of a traceback.
-
-    >>> problem_in("Traceback …\\n  File …\\nharness.base.errors.DataError: no row")
-    'DataError: no row'
-    """
+    """The line of a failure's detail that names the problem; skips the frames of a traceback, and
+    the module of the exception."""
     lines = reversed(detail.strip().splitlines())
     problem = next((line for line in lines if not line[:1].isspace()), "")
     return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", problem)

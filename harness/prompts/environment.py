@@ -340,7 +340,6 @@ def _render_error(error: Exception, where: str, variables: Mapping[str, Any]) ->
         where = f"{error.filename or where}:{error.lineno}"
     missing = re.fullmatch(r"'(\w+)' is undefined", str(error))
     if isinstance(error, jinja2.UndefinedError) and missing:
-        # In one line, as the records of items that broke show no more.
         given = ", ".join(sorted(variables)) or "no variables"
         return PromptError(
             f"the prompt needs the variable {missing[1]!r}, which was not given (given: {given})",

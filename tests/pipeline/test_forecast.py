@@ -220,3 +220,4 @@ async def test_a_prompt_that_cannot_be_made_is_told(forecast_of):
         await forecast_of(3, prompt="Talk of {{ topic }}.")
     assert str(caught.value).startswith("talks/talk: a prompt of this stage cannot be rendered\n")
     assert "talk.candidate.j2:1: the prompt needs the variable 'topic'" in str(caught.value.found)
+    assert str(caught.value.found).startswith("PromptError: ")

@@ -46,8 +46,6 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CatalogueModel(Model):
     """Answers with the titles nearest to queries; what is asked at the same time is one search."""
 
-    writes = False
-
     def __init__(
         self, folder: Path | None, details: dict[str, Any], embedder: Embedder,
         *, gpu: bool, concurrency: int,
@@ -55,7 +53,7 @@ class CatalogueModel(Model):
         of = embedder.identity
         own = {**details, "embedder": {"kind": of.kind, **of.details}}
         self.identity = Identity(kind=KIND, name=of.name, details=own, scope=of.scope)
-        self.concurrency = concurrency
+        self.concurrency, self.writes = concurrency, False
         self.occupies = "gpu" if gpu else embedder.occupies
         self.gpus = max(embedder.gpus, 1 if gpu else 0)
         self.variables, self.key_files = embedder.variables, embedder.key_files

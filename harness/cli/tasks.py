@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import textwrap
 from collections import Counter
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 MORE = "`harness tasks NAME` describes one, `harness tasks --all` describes all"
 
 MOST_LISTED = 4
-"""The most tasks from one file that are listed one by one; more are listed as a glob."""
+"""The most tasks from one file that are listed one by one; more are listed as a pattern."""
 
 
 @command(
@@ -139,10 +138,7 @@ def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) 
 
 
 def folded(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries, with one entry for the many tasks of a file, at the position of the first.
-
-    Its name is a glob, as `--tasks` takes it.
-    """
+    """The entries, with one entry for the many tasks of a file, at the position of the first."""
     counts = Counter((entry.file, entry.pattern) for entry in entries)
     shown: dict[object, Entry] = {}
     for entry in entries:
@@ -154,8 +150,7 @@ def folded(entries: Sequence[Entry]) -> list[Entry]:
         known = shown.get(family, entry)
         tags = tuple(dict.fromkeys((*known.tags, *entry.tags)))
         about = f"{count} tasks: {entry.about}" if entry.about else f"{count} tasks"
-        glob = re.sub(r"\{\w+\}", "*", entry.pattern)
-        shown[family] = replace(entry, name=glob, description=about, tags=tags)
+        shown[family] = replace(entry, name=entry.pattern, description=about, tags=tags)
     return list(shown.values())
 
 
@@ -306,7 +301,7 @@ def _overview(entries: Sequence[Entry], catalogue: Catalogue) -> Iterator[str]:
     tasks = [one for one in entries if one.members is None]
     alone = [one for one in tasks if one.pattern is None or one.name not in grouped]
     if alone:
-        yield "tasks, except matrix tasks of these groups:"
+        yield "tasks, except matrix tasks of these groups ('NAME{…}', in quotes, is many):"
         names = ", ".join(clean_text(one.name) for one in folded(alone))
         yield from textwrap.wrap(
             names, width, initial_indent="  ", subsequent_indent="  ",

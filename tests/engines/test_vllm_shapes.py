@@ -156,6 +156,7 @@ OF_A_PARALLEL_ENGINE = {
     "kv_cache_dtype": "fp8",
     "load_format": "dummy",
     "reasoning_parser": "qwen3",
+    "runner": "pooling",
     "trust_remote_code": "true",
     "enforce_eager": "true",
     "enable_chunked_prefill": "true",

@@ -112,10 +112,8 @@ class LockedFolder:
     ) -> None:
         """Write the run's tasks, roles and versions to the manifest, with the status "running".
 
-        Summaries of an earlier session are removed: each is rewritten when its task is finished.
+        Only then are the summaries of an earlier session removed, so that no finished run lacks one.
         """
-        for each in prepared.tasks:
-            self.folder.summary(each.task.name).unlink(missing_ok=True)
         entries = {
             each.task.name: _task_entry(each, contexts[each.task.name], self.folder)
             for each in prepared.tasks
@@ -134,6 +132,8 @@ class LockedFolder:
             )
         )
         self.save()
+        for each in prepared.tasks:
+            self.folder.summary(each.task.name).unlink(missing_ok=True)
 
 
 def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:

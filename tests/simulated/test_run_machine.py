@@ -104,14 +104,18 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.world.run is not None)
     @rule(number=st.integers(0, 3))
     def rename(self, number: int) -> None:
-        """Of the folder: then its place is given; of the run: it stays the same."""
+        """Of the folder: then its place is given; of the run: it stays the same.
+
+        A second name may mean other weights, and then begins a run of its own.
+        """
         assert self.world.run is not None
-        if number == 0:
-            self.world.more["name"] = f"run-{len(self.world.ends)}"
-        else:
+        more = self.world.more
+        if number == 0 and (self.plan.script.scope == "everywhere" or "name" not in more):
+            more["name"] = f"run-{len(self.world.ends)}"
+        elif number:
             place = self.world.run.with_name(f"renamed {number}")
             self.world.run.rename(place)
-            self.world.more["resume"] = place
+            more["resume"] = place
 
     @precondition(lambda self: finished(self.world))
     @rule()
@@ -163,6 +167,7 @@ class Life(RuleBasedStateMachine):
         world.judge, retried = "second", world.retried
         world.server.stored = True
         account = world.server.begin(world.budget)
+        world.disk.begin()
         ended = world._carried_out((), retry=False)
         asked = Counter(one.question.partition(" ")[0] for one in account.attempts)
         assert ended.result is not None and ended.result.folder != first
@@ -191,3 +196,12 @@ class Life(RuleBasedStateMachine):
 
 def test_a_run_folder_ends_as_if_nothing_had_happened_to_it() -> None:
     run_machine(Life, examples=12, steps=8)
+
+
+def test_a_finished_run_keeps_its_summary_where_a_retry_is_killed_at_its_first_write() -> None:
+    life = Life()
+    life.begin(script=0, store=True, seed=0, faults=0.0, attempts=1)
+    life.run()
+    life.retry(share=0.0)
+    life.score()
+    life.teardown()

@@ -112,7 +112,7 @@ class LockedFolder:
     ) -> None:
         """Write the run's tasks, roles and versions to the manifest, with the status "running".
 
-        Only then are the summaries of an earlier session removed, so that no finished run lacks one.
+        Only then are summaries of an earlier session removed, so that no finished run lacks one.
         """
         entries = {
             each.task.name: _task_entry(each, contexts[each.task.name], self.folder)

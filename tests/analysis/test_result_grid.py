@@ -143,8 +143,7 @@ def test_published_results_become_lines_with_the_average_of_the_group():
 
 
 @pytest.mark.parametrize(
-    ("average", "named"),
-    [(0.35, ["X", "W"]), (0.9, ["X"]), (0.3, ["Z", "V"])],
+    ("average", "named"), [(0.35, ["X", "W"]), (0.9, ["X"]), (0.3, ["Z", "V"])]
 )
 def test_neighbours_are_next_by_average_and_of_equal_ones_by_cells(average, named):
     every = [

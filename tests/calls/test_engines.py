@@ -484,9 +484,7 @@ async def test_a_limit_follows_what_is_learnt(clock, ceiling, learnt):
     )
 
 
-async def test_refusals_count_by_what_is_in_flight_and_not_if_sent_before_a_cut(
-    clock,
-):
+async def test_refusals_count_by_what_is_in_flight_and_not_if_sent_before_a_cut(clock):
     limiter = Limiter(300, clock=clock)
     await waiting(limiter, 300)
     learn(limiter, *LIMITED * 15)

@@ -264,9 +264,7 @@ def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():
     assert patterns("seen", TableSpec(entries=("user", "items"))) == ("seen.json",)
 
 
-def test_a_table_without_a_file_and_a_place_that_is_none_have_the_nearest_name(
-    tmp_path,
-):
+def test_a_table_without_a_file_and_a_place_that_is_none_have_the_nearest_name(tmp_path):
     write(tmp_path, "sen.csv")
     with pytest.raises(DataError, match="no file for table 'seen' of task 't'") as caught:
         find_tables(tmp_path, {"seen": SEEN}, task="t")

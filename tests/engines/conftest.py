@@ -25,11 +25,7 @@ ROOT = HERE.parents[1]
 WAIT = 900.0
 """Seconds that a start, and whatever else is waited for, may take on a slow machine."""
 
-FRUGAL = {
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-}
+FRUGAL = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1"}
 """An engine that takes one gigabyte for prompts, and talks to nobody."""
 
 WHOLE_PROMPTS = {"enable_chunked_prefill": "false"}

@@ -40,9 +40,7 @@ def cluster(
 
 @pytest.fixture(scope="module")
 def of_one(
-    checkpoints: Checkpoints,
-    engine_args: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,
+    checkpoints: Checkpoints, engine_args: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     """The outcomes of the run of one process with one engine."""
     command = Command(tmp_path_factory.mktemp("local").resolve(), checkpoints, engine_args)

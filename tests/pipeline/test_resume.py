@@ -57,9 +57,7 @@ def left(taken, status="interrupted"):
     return taken.folder.path
 
 
-def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(
-    take,
-):
+def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
     taken = take(seed=5)
     assert taken.resumed is False
     assert taken.run_id == f"{taken.folder.path.name}-{taken.manifest.token}"

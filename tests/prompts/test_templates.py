@@ -65,10 +65,7 @@ def test_a_template_is_messages(tmp_path, case):
     [
         ("{{ 'a' ~ 1 ~ [2] }}", "a1[2]"),
         ("{{ '<' ~ '<'|e }}", "<&lt;"),
-        (
-            "{% set a = '<' %}{% autoescape true %}{{ a ~ a|safe }}{% endautoescape %}",
-            "&lt;<",
-        ),
+        ("{% set a = '<' %}{% autoescape true %}{{ a ~ a|safe }}{% endautoescape %}", "&lt;<"),
         ("{% for a in [1, 2, 3]|select('odd') %}{{ loop.index }}{{ a }}{% endfor %}", "1123"),
         ("{% for a in [3, 4] if a > 3 %}{{ loop.length }}{{ a }}{% else %}-{% endfor %}", "14"),
         ("{% for a in range(3) %}{{ a }}{{ loop.last }}{% endfor %}", "0False1False2True"),

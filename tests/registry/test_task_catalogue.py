@@ -96,10 +96,7 @@ def test_one_name_in_two_files_costs_that_name_alone(catalogue):
     assert found.names == ("base",)
     assert len(found.problems) == 1
     error = error_of(found, "twin")
-    assert (error.problem, error.found) == (
-        "several files define 'twin'",
-        "a.yaml and b.yaml",
-    )
+    assert (error.problem, error.found) == ("several files define 'twin'", "a.yaml and b.yaml")
     assert names(found, "a.yaml") == ["twin"]
 
 

@@ -96,9 +96,7 @@ def test_the_order_of_units_does_not_matter_to_what_a_user_is():
     assert {*as_pair(straight)} == {2.0, 20.0}
 
 
-def test_means_drawn_in_blocks_agree_with_resampling_by_hand(
-    monkeypatch,
-):
+def test_means_drawn_in_blocks_agree_with_resampling_by_hand(monkeypatch):
     monkeypatch.setattr("harness.scoring.stats.bootstrap._BLOCK", 3)
     monkeypatch.setattr("harness.scoring.stats.bootstrap._CELLS", 1000)
     values, owners = flat(UNEVEN)

@@ -14,12 +14,7 @@ def resolved(catalogue, name):
 def test_mappings_merge_deep_and_everything_else_is_replaced():
     base = {"a": {"x": 1, "y": [1, 2]}, "b": [1], "c": {"z": 1}, "d": 1}
     over = {"a": {"y": [3]}, "b": [2], "c": None, "d": {"w": 1}}
-    assert merge(base, over) == {
-        "a": {"x": 1, "y": [3]},
-        "b": [2],
-        "c": None,
-        "d": {"w": 1},
-    }
+    assert merge(base, over) == {"a": {"x": 1, "y": [3]}, "b": [2], "c": None, "d": {"w": 1}}
     assert base["a"] == {"x": 1, "y": [1, 2]}
 
 

@@ -146,11 +146,7 @@ FAULTS = {
     ),
     # The hash of a text is another in every process, but for a chance of one in a million.
     "a score that depends on the hashes of texts": (
-        (
-            "benchmark.py",
-            'float(answer == row["chosen"])',
-            "float(hash('x' + answer) % 1_000_003)",
-        ),
+        ("benchmark.py", 'float(answer == row["chosen"])', "float(hash('x' + answer) % 1_000_003)"),
         "repeats",
         "has other scores",
     ),
@@ -178,8 +174,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(
-    ("change", "check", "said"),
-    [pytest.param(*FAULTS[name], id=name) for name in FAULTS],
+    ("change", "check", "said"), [pytest.param(*FAULTS[name], id=name) for name in FAULTS]
 )
 def test_a_fault_is_found(faulty, change, check, said):
     assert said in the_one(faulty.findings(change, checks=[check]), check)

@@ -11,15 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from harness.testing import FaultyServer
-from harness.testing.faults import (
-    Asked,
-    first,
-    once_each,
-    share,
-    slow,
-    status,
-    where,
-)
+from harness.testing.faults import Asked, first, once_each, share, slow, status, where
 
 
 def post(server: FaultyServer, text: str = "hello there", timeout: float = 5.0) -> dict:

@@ -720,7 +720,7 @@ class JournalRecords(Generic[ItemT, ValueT]):
             for start, stop in index.users():
                 positions = range(start, stop)
                 if stop - start > _LARGE:
-                    order = sorted(positions, key=lambda at: _order(decode(self._line(files, at))))
+                    order = sorted(positions, key=lambda at: _order(self._read(files, at, decode)))
                     yield from (self._read(files, position) for position in order)
                 else:
                     records = (self._read(files, position) for position in positions)
@@ -748,17 +748,17 @@ class JournalRecords(Generic[ItemT, ValueT]):
         for user, records in groupby(self, key=lambda record: record.user):
             yield user, list(records)
 
-    def _line(self, files: JournalFiles, position: int) -> bytes:
+    def _read(
+        self, files: JournalFiles, position: int, decode: Callable[[bytes], Any] | None = None
+    ) -> Any:
+        """The record at a position, as this reads it; DataError where it cannot be read."""
         index = self._index
-        return files.read(int(index.places[position]), int(index.lengths[position]))
-
-    def _read(self, files: JournalFiles, position: int) -> Record[ItemT, ValueT]:
-        line = self._line(files, position)
+        line = files.read(int(index.places[position]), int(index.lengths[position]))
         try:
-            record: Record[ItemT, ValueT] = self._decoder.decode(line)
+            return (decode or self._decoder.decode)(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            part, offset = divmod(int(self._index.places[position]), FILE_SPAN)
-            file = part_path(self._index.path, part)
+            part, offset = divmod(int(index.places[position]), FILE_SPAN)
+            file = part_path(index.path, part)
             number = line_number(file, offset)
             if not isinstance(error, msgspec.ValidationError):
                 raise damaged(file, number, str(error)) from error
@@ -770,7 +770,6 @@ class JournalRecords(Generic[ItemT, ValueT]):
                 "that the manifest names, or repeat the command with --reuse none; in a benchmark "
                 "of your own, raise the `version` of the stage: the stored answers are read again",
             ) from error
-        return record
 
 
 def _order(record: Record[Any, Any] | Head) -> tuple[str, str]:

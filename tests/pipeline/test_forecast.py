@@ -179,7 +179,6 @@ async def test_items_are_counted_or_carried_over_and_what_is_asked_of_them_but_w
         ("differ", stages["differ"].items, False),
         ("insist", 120, True),
         ("union", stages["union"].items, False),
-        # None of a rehearsal of five people says nothing of 120.
         ("seldom", None, False),
     ]
     assert forecast.rehearsed_users == 5

@@ -73,10 +73,9 @@ estimated from:
 """)
 
 
-def rows_of(*stages, width=100):
-    """The rows of the table and the lines of sums, each without its spaces."""
+def rows_of(*stages):
     lines = [
-        " ".join(line.split()) for line in printed(replace(FORECAST, stages=stages), width=width)
+        " ".join(line.split()) for line in printed(replace(FORECAST, stages=stages), width=100)
     ]
     first = next(number for number, line in enumerate(lines) if line.startswith("───"))
     return lines[first + 1 : lines.index("estimated from:")]

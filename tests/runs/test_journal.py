@@ -197,7 +197,11 @@ def test_a_stage_named_like_a_part_gets_another_name_and_others_keep_theirs(tmp_
         assert folder.journal("t", 2, plain).name == f"2-{plain}.jsonl"
 
 
-def test_a_line_damaged_after_it_was_indexed_names_its_part(tmp_path: Path) -> None:
+@pytest.mark.parametrize("large", [4096, 0], ids=["held", "ordered first"])
+def test_a_line_damaged_after_it_was_indexed_names_its_part(
+    tmp_path: Path, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.runs.journal._LARGE", large)
     path = tmp_path / FIRST
     write_journal(path, numbered(1))
     write_journal(part_path(path, 3), numbered(2), numbered(3))

@@ -214,8 +214,9 @@ class Journal(RuleBasedStateMachine):
                     read(self.path, STAGES[0])
                 assert caught.value.where == f"{self.file(at)}:{line + 1}"
         else:
-            lost = self.files[at].pop()
+            lost, (earlier, self.earlier) = self.files[at].pop(), (self.earlier, [])
             self.reads()
+            self.earlier = earlier
             if at == 0:  # a finished stage has no such end, as whoever writes on cuts it off
                 with pytest.raises(DataError, match="damaged record"):
                     JournalIndex(self.path, STAGES[0], finished=True)

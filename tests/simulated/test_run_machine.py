@@ -104,10 +104,8 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.world.run is not None)
     @rule(number=st.integers(0, 3))
     def rename(self, number: int) -> None:
-        """Of the folder: then its place is given; of the run: it stays the same.
-
-        A second name may mean other weights, and then begins a run of its own.
-        """
+        """Of the folder: then its place is given; of the run: it stays the same, but by a second
+        name, which may mean other weights."""
         assert self.world.run is not None
         more = self.world.more
         if number == 0 and (self.plan.script.scope == "everywhere" or "name" not in more):

@@ -106,7 +106,6 @@ def records_of(run, may_differ):
 
 
 def ended(run):
-    """The status and errors of a run, without the name of its folder."""
     return [run.status, *(str(error).replace(run.folder.name, "RUN") for error in run.errors)]
 
 

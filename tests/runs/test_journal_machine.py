@@ -136,7 +136,7 @@ class Journal(RuleBasedStateMachine):
         outcome = Unreadable(value) if value == FAILED else Done(value)
         item = Question(id=str(number), user=user(number))
         self.writers[at].append(make_line(number, item, outcome, stage=stage))
-        self.waiting[at].append(Written(number, value, stage))
+        self.wrote(at, [Written(number, value, stage)])
 
     @precondition(lambda self: self.writers)
     @rule(data=st.data(), value=st.sampled_from([float("nan"), object(), "\ud800"]))
@@ -151,7 +151,13 @@ class Journal(RuleBasedStateMachine):
     def drop(self, data: st.DataObject, numbers: set[int], stage: str) -> None:
         at = self._any(data)
         self.writers[at].drop(stage, [key(number) for number in sorted(numbers)])
-        self.waiting[at] += [Written(number, DROPPED, stage) for number in sorted(numbers)]
+        self.wrote(at, [Written(number, DROPPED, stage) for number in sorted(numbers)])
+
+    def wrote(self, at: int, lines: list[Written]) -> None:
+        self.waiting[at] += lines
+        many = len(self.waiting[at]) // journal._ROWS * journal._ROWS
+        self.files[at] += self.waiting[at][:many]
+        del self.waiting[at][:many]
 
     @precondition(lambda self: self.writers)
     @rule(data=st.data())

@@ -1,8 +1,6 @@
 """The state machines of the tests, with more and other steps, each time drawn anew.
 
-    make soak SOAK=machines.py
-
-A failure prints the shortest steps that were found to lead to it.
+make soak SOAK=machines.py
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Each kind of kill comes HARNESS_SOAK_KILLS times, or 20 times.
 
     make soak SOAK=ray_kills.py
-
-A failure names the number of its draw, which repeats the moments as nearly as a machine can.
 """
 
 from __future__ import annotations

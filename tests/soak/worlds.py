@@ -1,8 +1,6 @@
 """Thirty thousand worlds, and trouble at every single write of a run.
 
-    make soak SOAK=worlds.py
-
-A failure has the command that repeats its world.
+make soak SOAK=worlds.py
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ async def test_a_server_is_told_to_end_when_harness_and_keeper_are_killed(harnes
 
 
 async def test_a_ctrl_c_in_the_terminal_does_not_reach_the_command(started):
-    launched = await started("import os; print(os.getsid(0), os.getpgid(0), flush=True);" + WAITS)
+    launched = await started("import os; print(f'{os.getsid(0)} {os.getpgid(0)}');" + WAITS)
     kept = launched._keeper.pid
     assert os.getsid(kept) == kept
     session, group = map(int, (await until(launched.log_tail))[0].split())

@@ -122,7 +122,7 @@ async def test_a_start_that_fails_names_cause_and_cure_or_its_last_words(
 
 
 async def test_a_start_that_is_cancelled_leaves_nothing(served, starts):
-    model = served()
+    model = served("--until", str(starts.with_name("never")))
     opening = asyncio.create_task(model.open())
     async with asyncio.timeout(60):
         while not starts.exists():  # noqa: ASYNC110 - another process makes it

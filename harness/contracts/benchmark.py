@@ -188,10 +188,6 @@ class Benchmark:
     paper: str = ""
     licence: str = ""
 
-    def stage(self, name: str) -> Stage:
-        """The stage of that name."""
-        return next(stage for stage in self.stages if stage.name == name)
-
     @property
     def stages_of_others(self) -> frozenset[str]:
         """The stages that do not ask the candidate: their failures are not the candidate's."""

@@ -27,7 +27,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("harness", "plugins")
-COPIED = (*CODE, "task_configs", "prompts", "tests")
+COPIED = (*CODE, "task_configs", "prompts", "docs", "tests")
 PYTEST = ("-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "--timeout=120")
 FAILED = 1  # pytest's exit code when tests ran and failed; others say that they did not run
 TESTED = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)

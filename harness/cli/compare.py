@@ -40,6 +40,7 @@ from harness.comparison.gates import (
     metrics_by_task,
     with_gates,
 )
+from harness.comparison.matching import HOW_TO_COMPARE
 from harness.pipeline.settings import task_names
 from harness.reporting.text import clean_text, counted
 from harness.runs.atomic_files import atomic_write
@@ -109,8 +110,7 @@ def compare(**options: Any) -> int:
             HarnessError(
                 "nothing was compared: the runs differ in more than their candidates",
                 expected="at least two runs that agree in the rest",
-                hint="repeat a run with the settings of the other, such as its --limit; --force "
-                "compares them all the same, and marks what differs",
+                hint=HOW_TO_COMPARE,
             )
         ]
     print_error(*errors)

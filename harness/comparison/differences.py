@@ -207,11 +207,7 @@ def difference_of_mean(
 
 def _values(tasks: Mapping[str, CommonUnits], metric: str) -> dict[str, float]:
     found = {name: task.summary.metrics.get(metric) for name, task in tasks.items()}
-    return {
-        name: result.value
-        for name, result in found.items()
-        if result is not None and result.value is not None
-    }
+    return {name: one.value for name, one in found.items() if one and one.value is not None}
 
 
 def _parts(

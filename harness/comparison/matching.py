@@ -23,6 +23,11 @@ from harness.scoring.settings_differences import describe_differences, differenc
 THE_CANDIDATE = "the candidate"
 """The name in tables of who plays a role that follows the candidate."""
 
+HOW_TO_COMPARE = (
+    "repeat a run with the settings of the other, such as its --limit; --force compares them "
+    "all the same, and marks what differs"
+)
+
 PREFIXES = {"options": "option", "contents": "content of", "prompts": "prompt"}
 """The words before the name of a setting in these tables."""
 
@@ -34,8 +39,7 @@ class NoneComparable(UsageError):
         super().__init__(
             f"no run of task {task!r} can be compared",
             found="; ".join(f"{each.label}: {', '.join(each.because)}" for each in refused),
-            hint="repeat a run with the settings of the other, such as its --limit; --force "
-            "compares them all the same, and marks what differs",
+            hint=HOW_TO_COMPARE,
         )
         self.task = task
         self.refused = refused

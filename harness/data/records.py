@@ -418,7 +418,6 @@ def _is_whole(text: bytes, value: Any) -> bool:
 
 
 def _check_keys(where: str, text: bytes) -> None:
-
     def check(pairs: list[tuple[str, Any]]) -> None:
         names = [name for name, _ in pairs]
         if len(names) > len(set(names)):

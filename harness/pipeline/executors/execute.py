@@ -122,7 +122,7 @@ class Executor:
             recorded=recorded(run.journal, run.context.key),
             writer=open_journal(run.journal),
             watch=FailureWatch(
-                run=run.journal.parent.parent.name,
+                run=run.journal.parent.parent.name,  # RUN/TASK/JOURNAL
                 limits=limits_of(run.context.task, self.limits),
                 total=run.progress.total,
                 scored=stage.scored and bool(stage.roles),

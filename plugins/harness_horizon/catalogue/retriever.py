@@ -53,7 +53,8 @@ class CatalogueModel(Model):
         of = embedder.identity
         own = {**details, "embedder": {"kind": of.kind, **of.details}}
         self.identity = Identity(kind=KIND, name=of.name, details=own, scope=of.scope)
-        self.concurrency, self.writes = concurrency, False
+        self.concurrency = concurrency
+        self.writes = False
         self.occupies = "gpu" if gpu else embedder.occupies
         self.gpus = max(embedder.gpus, 1 if gpu else 0)
         self.variables, self.key_files = embedder.variables, embedder.key_files
@@ -169,7 +170,6 @@ def _unit(rows: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _short(values: NDArray[np.float64]) -> Any:
-    """The same numbers as Python's, to four digits."""
     return values.round(DIGITS).tolist()
 
 

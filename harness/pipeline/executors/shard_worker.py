@@ -9,11 +9,12 @@ import platform
 import secrets
 import socket
 import traceback
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +80,7 @@ class WorkOrder(Versions, frozen=True, kw_only=True):
 
 def work_order(session: Session) -> bytes:
     """The order for `read_order`: in its process, a worker asks as a local run does."""
-    contexts = [context for each in session.contexts.values() for context in each]
-    stages: dict[str, dict[str, dict[str, Any]]] = {}
-    for one in contexts:
-        stages.setdefault(one.task.name, {})[one.stage.name] = _plain(one.components)
+    contexts = session.contexts
     folder = session.taken.folder.path
     order = WorkOrder(
         settings=msgspec.structs.replace(
@@ -94,10 +92,14 @@ def work_order(session: Session) -> bytes:
         lock=(folder / LOCK).read_text(),
         session=session.number,
         workers=session.workers,
-        stages=stages,
+        stages={
+            task: {one.stage.name: _plain(one.components) for one in each}
+            for task, each in contexts.items()
+        },
         thinking={
-            (one.task.name, role, number)
-            for one in contexts
+            (task, role, number)
+            for task, each in contexts.items()
+            for one in each
             for role, binding in one.bindings.items()
             for number, model in enumerate(binding.models)
             if model in one.thinking
@@ -255,8 +257,15 @@ def _differences(here: Any, there: Any, name: str = "") -> Iterator[tuple[str, A
         yield name, here, there
 
 
-KILLER = "worker_died"
-"""The cause of an item during which, alone, a worker died."""
+TAKEN = 16
+"""The items that are noted as begun by one write to the disk."""
+
+DIED = Broken(
+    "worker_died",
+    "its worker died three times as it worked this item or others, and once more as it worked this "
+    "one alone",
+)
+"""The outcome of an item during which, alone, a worker died."""
 
 COUNTED = (
     "done", "calls", "calls_from_store", "prompt_tokens", "completion_tokens", "unreported",
@@ -325,6 +334,7 @@ class ShardQueue(Queue):
     widen: Callable[[], None]
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     details: dict[str, str] = field(default_factory=dict)
+    taken: deque[JobText] = field(default_factory=deque)
     askers: list[str] = field(default_factory=list)
     learnt: list[str] = field(default_factory=list)
     given: int = 0
@@ -344,10 +354,18 @@ class ShardQueue(Queue):
             self.texts = iter(sorted(self.texts, key=lambda text: text.key not in self.suspects))
 
     async def next_text(self) -> JobText | None:
-        for text in self.texts:
-            if bytes.fromhex(text.key) not in self.before:
-                self.left -= 1
-                return text
+        if not self.taken:
+            left = (text for text in self.texts if bytes.fromhex(text.key) not in self.before)
+            self.taken.extend(islice(left, 1 if self.alone else TAKEN))
+            if self.alone:
+                self.writer.flush()
+            for text in self.taken:
+                if text.key not in self.killers:
+                    self.log.note(LogLine(begun=text.key, alone=self.alone))
+            self.log.flush()  # so that it is known if their worker dies of one
+        if self.taken:
+            self.left -= 1
+            return self.taken.popleft()
         self.left, self.drained = 0, True
         return None
 
@@ -356,20 +374,11 @@ class ShardQueue(Queue):
             self.given += 1
             self.suspects.discard(job.key)
             if job.key not in self.killers:
-                if self.alone:
-                    self.writer.flush()
-                self.log.note(LogLine(begun=job.key, alone=self.alone))
-                self.log.flush()  # so that it is known if its worker dies of it
                 self.logs[job.asker] = self.log
                 self.askers.append(job.asker)
                 break
-            died = Broken(
-                KILLER,
-                "its worker died three times as it worked this item or others, and "
-                "once more as it worked this one alone",
-            )
-            record_outcome(self, job, died)
-            self.failed(died)
+            record_outcome(self, job, DIED)
+            self.failed(DIED)
         return job
 
     def failed(self, failure: Failure) -> None:
@@ -519,6 +528,7 @@ class ShardWorker:
         for queue in self._queues:
             if (queue.shard.task, queue.shard.stage) == (task, stage):
                 queue.texts, queue.left = iter(()), 0
+                queue.taken.clear()
 
     async def close(self) -> tuple[News, HarnessError | None]:
         """Close engines and store; the last news, and the first error."""

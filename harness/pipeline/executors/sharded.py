@@ -23,7 +23,7 @@ from harness.contracts.model import Model
 from harness.pipeline.executors.lanes import LoopTurns, Overseer, lane_width
 from harness.pipeline.executors.shard_worker import (
     COUNTED,
-    KILLER,
+    DIED,
     Counts,
     News,
     ShardDone,
@@ -434,7 +434,7 @@ class RemoteWorkers:
         for (tag, cause), count in counts.failures.items():
             new = count - before.failures.get((tag, cause), 0)
             progress.failures[cause] += new
-            if cause == KILLER:
+            if cause == DIED.cause:
                 self._killers += new
             for _ in range(new):
                 stage.queue.count_failure(tag, cause, counts.details.get(cause, ""))

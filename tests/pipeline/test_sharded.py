@@ -487,13 +487,14 @@ def test_workers_hear_once_of_a_stage_that_is_given_up_and_again_in_a_new_proces
     runs, server, monkeypatch
 ):
     runs.words(*(f"w {number}" for number in range(2000)))
-    give_up, told = ShardWorker.give_up, []
+    give_up, told, given = ShardWorker.give_up, [], []
 
     async def dies(self, task, stage):
         told.append(server.count)
         if len(told) == 1:
             next(one for one in runs.machines.workers if one.object is self).kill()
         await give_up(self, task, stage)
+        given.extend([await queue.next_text() for queue in self._queues])
 
     monkeypatch.setattr(ShardWorker, "give_up", dies)
     server.faults = faults.where("say", faults.status(400))
@@ -502,6 +503,7 @@ def test_workers_hear_once_of_a_stage_that_is_given_up_and_again_in_a_new_proces
     assert done.status == "too_many_failures"
     assert server.count <= told[0] + 3 * 36  # what was begun
     assert len(told) < 20
+    assert given and not any(given)
 
 
 def test_a_dear_question_that_was_answered_does_not_count_against_cheap_ones(

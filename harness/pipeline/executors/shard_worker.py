@@ -22,6 +22,7 @@ import msgspec
 
 from harness.base.errors import BudgetSpent, HarnessError, ModelError, StorageError, UsageError
 from harness.base.key_files import hand_over, key_text
+from harness.base.threads import in_thread
 from harness.calls.budget import Budget, Meter
 from harness.calls.client import Answer, Client, OwnAnswer, OwnAnswers
 from harness.calls.engines import EngineGate, SharedEngines
@@ -494,7 +495,7 @@ class ShardWorker:
         self._lanes.add(queue, rounds=shard.rounds)
         self._lanes.start()
         await queue.ended.wait()
-        return self._end(queue)
+        return await self._end(queue)
 
     async def news(self) -> News:
         """What the worker counted so far, and its lines for the user since the last news."""
@@ -682,11 +683,11 @@ class ShardWorker:
             learnt=learnt,
         )
 
-    def _end(self, queue: ShardQueue) -> ShardDone:
+    async def _end(self, queue: ShardQueue) -> ShardDone:
         error, returned = self._stopped, self._meter.give_back(len(self._queues))
         broken_off = len(queue.before) + queue.given > queue.run.progress.done
+        spent, short = self._spent, self._meter.short
         self._queues.remove(queue)
-        queue.closed.set()
         for asker in queue.askers:
             del self._logs[asker]
         held = {key for other in self._queues for key in other.learnt}
@@ -695,15 +696,19 @@ class ShardWorker:
                 self._answers.known.pop(key, None)
         for file in (queue.log, queue.writer):
             try:
-                file.close()
+                try:
+                    file.flush()
+                finally:  # in a thread, as a disk takes as long as hundreds of questions
+                    await in_thread(file.close)
             except StorageError as failed:
                 error = error or self._error_here(failed)
+        queue.closed.set()
         return ShardDone(
             attempts=queue.attempt,
             counts=queue.counts(),
             error=error,
-            spent=self._spent,
-            short=self._meter.short if self._spent and broken_off else Budget(),
+            spent=spent,
+            short=short if spent and broken_off else Budget(),
             returned=returned,
         )
 

@@ -243,11 +243,11 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
 def records(
     path: Path, encoding: str, written: DelimitedSpec, delimiter: str, *, width: int | None = None
 ) -> Iterator[list[str]]:
-    """The cells of each record of a text file, with a header line and without blank lines.
+    """The cells of each row of a text file, without blank lines, each of so many cells.
 
     Quoting follows RFC 4180: a quote that is not closed, or that is followed by anything except a
-    delimiter, is an error. Only a line feed ends a line. Without a `width`, records may have any
-    number of cells.
+    delimiter, is an error. Only a line feed ends a line. Without a `width`, rows may have any
+    number of cells, and a header line is the first.
     """
     row = bool(written.header) - 1
     try:
@@ -267,7 +267,8 @@ def records(
                             expected=f"{width} cells, separated by {delimiter!r}",
                         )
                     cells[width - 1 :] = [delimiter.join(cells[width - 1 :])]
-                yield cells
+                if row or width is None:
+                    yield cells
     except csv.Error as error:
         raise _malformed(path, str(error), row + 1) from error
     except UnicodeDecodeError as error:  # of UTF-16, which `look_at` does not read through
@@ -536,50 +537,35 @@ def _walked(
         with unpacked(path) as stream:
             if stream.peek(len(BOM)).startswith(BOM):
                 stream.read(len(BOM))
-            pieces = _Pieces(path, stream)
+            pieces: Any = _Pieces(path, stream)
+            if entries is not None:
+                met: set[str] = set()
+                for key, value in ijson.kvitems(pieces, "", use_float=True):
+                    if key in met:
+                        raise _twice(str(path), key)
+                    met.add(key)
+                    yield {entries[0]: key, entries[1]: value}
+                return
+            item = "item"
             if keys is not None:
-                yield from _walked_inside(path, ijson.parse(pieces, use_float=True), keys)
-                return
-            if entries is None:
-                for row, value in enumerate(ijson.items(pieces, "item", use_float=True), 1):
-                    yield _object(path, value, row)
-                return
-            met: set[str] = set()
-            for key, value in ijson.kvitems(pieces, "", use_float=True):
-                if key in met:
-                    raise _twice(str(path), key)
-                met.add(key)
-                yield {entries[0]: key, entries[1]: value}
+                item = f"{'.'.join(keys)}.item"
+                pieces = _inside(path, ijson.parse(pieces, use_float=True), keys)
+            for row, value in enumerate(ijson.items(pieces, item, use_float=True), 1):
+                yield _object(path, value, row)
     except ijson.JSONError as error:
         raise _malformed_document(path, b"", error) from None
 
 
-def _walked_inside(
+def _inside(
     path: Path, events: Iterable[tuple[str, str, Any]], keys: tuple[str, ...]
-) -> Iterator[dict[str, Any]]:
-    """The rows under these keys."""
-    import ijson
-
-    target = ".".join(keys)
-    item = f"{target}.item"
-    row, found, in_list, builder, level = 0, False, False, None, 0
+) -> Iterator[tuple[str, str, Any]]:
+    """The events, with a single value under these keys as if it were the item of a list there."""
+    target, found, alone = ".".join(keys), False, False
     for where, event, value in events:
-        if builder is None:
-            if event in ("map_key", "end_map", "end_array") or where not in (target, item):
-                continue
-            if where == target:
-                if found:
-                    raise _twice(str(path), target)
-                found, in_list = True, event == "start_array"
-            if (where == target) == in_list:
-                continue
-            row += 1
-            builder = ijson.ObjectBuilder()
-        builder.event(event, value)
-        level += event in ("start_map", "start_array")
-        level -= event in ("end_map", "end_array")
-        if level == 0:
-            yield _object(path, builder.value, row)
-            builder = None
+        if where == target and event not in ("map_key", "end_map", "end_array"):
+            if found:
+                raise _twice(str(path), target)
+            found, alone = True, event != "start_array"
+        yield f"{target}.item" if alone and where == target else where, event, value
     if not found:
         raise _nothing_there(path, keys, ())

@@ -399,32 +399,31 @@ def _whole(
 def _members(path: Path, text: Any) -> dict[str, msgspec.Raw]:
     """The values of an object by their keys, not decoded."""
     members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    if not _is_whole(bytes(text), members):
-        _check_keys(str(path), bytes(text))
+    if (key := _repeated(bytes(text), members)) is not None:
+        raise _twice(str(path), key)
     return members
 
 
-def _is_whole(text: bytes, value: Any) -> bool:
-    """Whether the value of a text surely has all of its keys: a decoder takes the last of two.
+def _repeated(text: bytes, value: Any) -> str | None:
+    """A key that an object in a text has twice; of its value a decoder takes the last only.
 
-    If it has not, the text has more colons than the value has keys, or than it has written again.
+    Such a text has more colons than the value has keys, or than it has written again.
     """
     colons = text.count(b":")
     if colons == (len(value) if isinstance(value, dict) else 0):
-        return True
-    try:
-        return colons == _encode(value).count(b":") and b"\\u003" not in text
-    except OverflowError:  # an integer of more than 64 bits cannot be written
-        return False
+        return None
+    with suppress(OverflowError):  # an integer of more than 64 bits cannot be written
+        if colons == _encode(value).count(b":") and b"\\u003" not in text:
+            return None
+    twice: list[str] = []
 
-
-def _check_keys(where: str, text: bytes) -> None:
-    def check(pairs: list[tuple[str, Any]]) -> None:
+    def look(pairs: list[tuple[str, Any]]) -> None:
         names = [name for name, _ in pairs]
         if len(names) > len(set(names)):
-            raise _twice(where, next(name for name in names if names.count(name) > 1))
+            twice.append(next(name for name in names if names.count(name) > 1))
 
-    json.loads(text, object_pairs_hook=check)
+    json.loads(text, object_pairs_hook=look)
+    return twice[0] if twice else None
 
 
 def _twice(where: str, key: str) -> DataError:
@@ -449,8 +448,8 @@ def _decoded(path: Path, text: Any, row: int, column: str | None = None) -> Any:
     """The object of a row, or the value of a column, in strict JSON."""
     try:
         value = _decode(text)
-        if not _is_whole(bytes(text), value):
-            _check_keys(place(str(path), row=row, column=column), bytes(text))
+        if (key := _repeated(bytes(text), value)) is not None:
+            raise _twice(place(str(path), row=row, column=column), key)
     except _UNREADABLE as error:
         where = column or _unwritable(bytes(text))
         raise DataError(

@@ -30,7 +30,6 @@ from harness.base.errors import DataError
 from harness.contracts.task import Column, DelimitedSpec
 from harness.data.records import (
     PACKINGS,
-    Look,
     Stamp,
     check_unchanged,
     empty_file,
@@ -135,21 +134,12 @@ class FileSource:
 
     def is_plain(self, width: int, delimiter: str) -> bool:
         """Whether each line of this text of `width` columns is a row, and nothing is quoted."""
-        written, look = self.delimited, self._look()
-        return (
-            look.plain
-            and not (look.quoted and written.quotes)
-            and written.surplus == "error"
-            and width > 1 == len(delimiter)
-        )
-
-    def _look(self) -> Look:
-        return look_at(self.path, self.stamp, self.delimited.encoding)
+        _, plain = look_at(self.path, self.stamp, self.delimited)
+        return plain and width > 1 == len(delimiter)
 
     def records(self, delimiter: str, width: int | None = None) -> Iterator[list[str]]:
         """The cells of each row of delimited text, `width` many; without it also the header's."""
-        encoding = self._look().encoding
-        return records(self.path, encoding, self.delimited, delimiter, width=width)
+        return records(self.path, self.stamp, self.delimited, delimiter, width=width)
 
     def batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """These columns of a Parquet file, some rows at a time."""
@@ -617,8 +607,9 @@ class Table:
                 yield {one.name: one.values(every) for one, every in cells}
             except Unfit:
                 good, error = first_unfit(cells, label=source.label, first=first)
+                values = {one.name: one.values(every[:good]) for one, every in cells}
                 if good:
-                    yield {one.name: one.values(every[:good]) for one, every in cells}
+                    yield values
                 raise error from None
             first += count
 
@@ -691,25 +682,20 @@ class Table:
     ) -> list[Field]:
         """The named columns with their names among those present, or all; DataError if a required
         column of the table is missing."""
-        if not self.columns:
-            plain = Column(type="any", required=False)
-            return [
-                Field(name=name, key=name if name in present else None, column=plain)
-                for name in names or present
-                if name
-            ]
         if missing := self._missing(present):
             raise self._without(missing, present, where)
+        plain = Column(type="any", required=False)
+        columns = self.columns or {name: plain for name in names or present if name}
         return [
             Field(
                 name=name,
                 key=next((known for known in column.names(name) if known in present), None),
                 column=column,
-                text=text,
+                text=text and bool(self.columns),
                 table=self.name if self.named is not None else None,
             )
-            for name, column in self.columns.items()
-            if name in names
+            for name, column in columns.items()
+            if name in (names or columns)
         ]
 
     def _without(self, missing: Sequence[str], present: Sequence[str], where: str) -> DataError:

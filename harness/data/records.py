@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
@@ -173,34 +173,23 @@ def empty_file(path: Path) -> DataError:
     )
 
 
-class Look(NamedTuple):
-    """What a first pass over a text file shows.
-
-    `plain` is true for UTF-8 whose lines end in LF only, none of them blank at the start or very
-    long, and `quoted` if there is a quotation mark.
-    """
-
-    encoding: str
-    plain: bool
-    quoted: bool
-
-
 @functools.lru_cache(maxsize=256)
-def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
-    """A first pass over a text file; DataError if its encoding is neither the given one nor clear.
+def look_at(path: Path, stamp: Stamp, written: DelimitedSpec) -> tuple[str, bool]:
+    """The encoding of a text file, and whether each of its lines is a row and nothing is quoted.
 
     Text that is not UTF-8 is in Latin-1 if nothing in it says otherwise, and UTF-16 is known by its
-    first bytes.
+    first bytes; DataError if the encoding is neither the task's nor clear.
     """
+    encoding, utf8 = written.encoding, written.encoding == "utf-8"
     decoder = codecs.getincrementaldecoder(encoding)()
-    plain, quoted, odd, refused = path.suffix.lower() not in PACKINGS, False, False, None
-    ended, offset, line = False, 0, 1
+    plain = utf8 and written.surplus == "error" and path.suffix.lower() not in PACKINGS
+    odd, refused, ended, offset, line = False, None, False, 0, 1
     with unpacked(path) as stream:
         start = stream.peek(4)
         if start.startswith(_UTF16):
-            return Look("utf-16", plain=False, quoted=True)
+            return "utf-16", False
         check_start(path, start, expected=f"{encoding.upper()} text")
-        if start.startswith(BOM) and encoding != "utf-8":
+        if start.startswith(BOM) and not utf8:
             raise DataError(
                 "the file is UTF-8 text, unlike the task's `encoding`",
                 where=str(path),
@@ -213,7 +202,7 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
             chunk = stream.read(CHUNK)
             ended = not chunk
             plain = plain and b"\r" not in chunk and (b"\n" in chunk or len(chunk) < CHUNK)
-            quoted = quoted or b'"' in chunk
+            plain = plain and not (written.quotes and b'"' in chunk)
             if refused is None:
                 pending = len(decoder.getstate()[0])
                 try:
@@ -232,16 +221,15 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
             odd = odd or (refused is not None and bool(_NOT_LATIN.search(chunk)))
             offset += len(chunk)
             line += chunk.count(b"\n")
-    if refused is not None and (odd or encoding != "utf-8"):
+    if refused is None:
+        return "utf-8-sig" if utf8 else encoding, plain
+    if odd or not utf8:
         raise refused
-    if refused is not None:
-        return Look("iso-8859-1", plain=False, quoted=quoted)
-    utf8 = encoding == "utf-8"
-    return Look("utf-8-sig" if utf8 else encoding, plain=plain and utf8, quoted=quoted)
+    return "iso-8859-1", False
 
 
 def records(
-    path: Path, encoding: str, written: DelimitedSpec, delimiter: str, *, width: int | None = None
+    path: Path, stamp: Stamp, written: DelimitedSpec, delimiter: str, *, width: int | None = None
 ) -> Iterator[list[str]]:
     """The cells of each row of a text file, without blank lines, each of so many cells.
 
@@ -249,6 +237,7 @@ def records(
     delimiter, is an error. Only a line feed ends a line. Without a `width`, rows may have any
     number of cells, and a header line is the first.
     """
+    encoding, _ = look_at(path, stamp, written)
     row = bool(written.header) - 1
     try:
         with unpacked(path) as stream:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import groupby, islice
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -316,24 +316,30 @@ class Unfit(Exception):
 
 def value_of(kind: str, value: Any) -> Any:
     """A value with a type as one of the declared type; Unfit if it would lose something."""
-    match kind, value:
-        case ("integer" | "number" | "string", bool()):
-            pass
-        case "string", int():
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if kind == "string":
+        if whole:
             return str(value)
-        case "string", datetime() | date() | time():
+        if isinstance(value, (datetime, date, time)):
             return value.isoformat()
-        case "integer", float() if value.is_integer() and abs(value) <= LARGEST_EXACT:
+    if kind == "integer":
+        if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:
             return int(value)
-        case "number", int() | float() | Decimal():
-            with suppress(OverflowError):
-                if isfinite(number := float(value)):
-                    return number
-                if isnan(number):
-                    hint = "write a missing number as null"
-                    raise Unfit("not a number", "a finite number or null", hint)
-        case _ if isinstance(value, _HELD_AS[kind]):
+        if whole:
             return value
+    elif kind == "number":
+        if whole or isinstance(value, (float, Decimal)):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = inf
+            if isfinite(number):
+                return number
+            if isnan(number):
+                hint = "write a missing number as null"
+                raise Unfit("not a number", "a finite number or null", hint)
+    elif isinstance(value, _HELD_AS[kind]):
+        return value
     raise _unfit(kind, _EXPECTED)
 
 

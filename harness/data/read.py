@@ -276,12 +276,10 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,400}(?:\.0*)?", re.ASCII)
 _NUMBER = re.compile(NUMBER, re.ASCII)
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _USUAL: Mapping[str, tuple[Callable[[str], Any], Callable[[str], Any]]] = {
-    "string": (len, str),
-    "any": (len, str),
     "integer": (re.compile(r"[0-9]{1,400}").fullmatch, int),
     "number": (re.compile(r"-?[0-9]{1,99}\.?[0-9]{0,99}").fullmatch, float),
 }
-"""By type, what is true of usual texts and how all of these are read at once."""
+"""By type, what is true of usual texts of numbers and how all of these are read at once."""
 
 _HELD_AS: Mapping[str, type] = {
     "string": str, "integer": int, "number": float, "boolean": bool, "list": list, "object": dict,
@@ -438,10 +436,11 @@ class Field:
         column, held = self.column, _HELD_AS[self.column.type]
         if self.meanings or column.one_of:
             pass
-        elif self.text and self.key is not None:
-            if (usual := _USUAL.get(column.type)) and all(map(usual[0], cells)):
-                return [*map(usual[1], cells)]
-        else:
+        elif self.text and self.key is not None and column.type in _USUAL:
+            is_usual, read = _USUAL[column.type]
+            if all(map(is_usual, cells)):
+                return [*map(read, cells)]
+        elif not (self.text and "" in cells):
             types = {*map(type, cells)}
             if not column.required:
                 types.discard(type(None))

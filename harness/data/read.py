@@ -30,7 +30,6 @@ from harness.base.errors import DataError
 from harness.contracts.task import Column, DelimitedSpec
 from harness.data.records import (
     PACKINGS,
-    Look,
     Stamp,
     check_unchanged,
     empty_file,
@@ -118,7 +117,7 @@ class FileSource:
         """The names of the columns of delimited text; '' for a column without a name."""
         if self.delimited.header:
             return self.delimited.header
-        first = next(self._records(delimiter or self.delimiter()), None)
+        first = next(self.records(delimiter or self.delimiter()), None)
         if first is None:
             raise empty_file(self.path)
         names = tuple(cell.strip() for cell in first)
@@ -135,27 +134,12 @@ class FileSource:
 
     def is_plain(self, width: int, delimiter: str) -> bool:
         """Whether each line of this text of `width` columns is a row, and nothing is quoted."""
-        written, look = self.delimited, self._look()
-        return (
-            look.plain
-            and not (look.quoted and written.quotes)
-            and written.surplus == "error"
-            and width > 1 == len(delimiter)
-        )
+        _, plain = look_at(self.path, self.stamp, self.delimited)
+        return plain and width > 1 == len(delimiter)
 
-    def _look(self) -> Look:
-        return look_at(self.path, self.stamp, self.delimited.encoding)
-
-    def _records(self, delimiter: str, width: int | None = None) -> Iterator[list[str]]:
-        written = self.delimited
-        return records(self.path, self._look().encoding, written, delimiter, width=width)
-
-    def texts(self, header: Sequence[str], delimiter: str) -> Iterator[list[str]]:
-        """The cells of each row of delimited text, one for each column."""
-        rows = self._records(delimiter, len(header))
-        if not self.delimited.header:
-            next(rows)
-        return rows
+    def records(self, delimiter: str, width: int | None = None) -> Iterator[list[str]]:
+        """The cells of each row of delimited text, `width` many; without it also the header's."""
+        return records(self.path, self.stamp, self.delimited, delimiter, width=width)
 
     def batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """These columns of a Parquet file, some rows at a time."""
@@ -288,160 +272,108 @@ LARGEST_EXACT = 2**53
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """A pattern for a number as text."""
 
-MOST_DIGITS = 400
-
-_WHOLE = re.compile(rf"[+-]?[0-9]{{1,{MOST_DIGITS}}}(?:\.0*)?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,400}(?:\.0*)?", re.ASCII)
 _NUMBER = re.compile(NUMBER, re.ASCII)
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
+_USUAL: Mapping[str, tuple[Callable[[str], Any], Callable[[str], Any]]] = {
+    "integer": (re.compile(r"[0-9]{1,400}").fullmatch, int),
+    "number": (re.compile(r"-?[0-9]{1,99}\.?[0-9]{0,99}").fullmatch, float),
+}
+"""By type, what is true of usual texts of numbers and how all of these are read at once."""
 
-Convert = Callable[[Any], Any]
+_HELD_AS: Mapping[str, type] = {
+    "string": str, "integer": int, "number": float, "boolean": bool, "list": list, "object": dict,
+    "any": object,
+}  # fmt: skip
+_EXPECTED = {
+    "string": "text, or a whole number used as an id",
+    "integer": "a whole number, such as 42",
+    "number": "a finite number, such as 3.5",
+    "boolean": "true or false",
+    "list": "a list",
+    "object": "an object",
+}
+_EXPECTED_TEXT = {
+    **_EXPECTED,
+    "boolean": "true, false, 1 or 0",
+    "list": 'a JSON list, such as ["a", "b"]',
+    "object": 'a JSON object, such as {"a": 1}',
+}
+_SPREADSHEET = "spreadsheets write long numbers like this and lose digits: export it as text"
+_REPR = 'JSON quotes text with "; write the column with json.dumps, not with str or repr'
 
 
 @dataclass(eq=False)
 class Unfit(Exception):
-    """A value that does not fit its column; `expected` describes a valid one.
-
-    `choices` are the valid values, if the task lists them.
-    """
+    """A value that does not fit its column; `expected` describes a valid one."""
 
     problem: str
     expected: str
     hint: str | None = None
-    choices: tuple[str, ...] = ()
 
 
-def converter(column: Column, *, text: bool) -> Convert:
-    """A function that converts a cell that is not absent to the column's type, or raises Unfit.
-
-    `text` is true if cells are text, as in CSV, from which numbers must be read.
-    """
-    convert = (_CONVERT_TEXT if text else _CONVERT)[column.type]
-    choices = column.one_of
-    if not choices:
-        return convert
-
-    def checked(value: Any) -> Any:
-        result = convert(value)
-        if str(result) not in choices:
-            expected = f"one of: {join_names(choices)}"
-            raise Unfit("not one of the values that the task allows", expected, choices=choices)
-        return result
-
-    return checked
-
-
-def _string(value: Any) -> str:
-    if isinstance(value, str):
+def value_of(kind: str, value: Any) -> Any:
+    """A value with a type as one of the declared type; Unfit if it would lose something."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if kind == "string":
+        if whole:
+            return str(value)
+        if isinstance(value, (datetime, date, time)):
+            return value.isoformat()
+    if kind == "integer":
+        if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:
+            return int(value)
+        if whole:
+            return value
+    elif kind == "number":
+        if whole or isinstance(value, (float, Decimal)):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = inf
+            if isfinite(number):
+                return number
+            if isnan(number):
+                hint = "write a missing number as null"
+                raise Unfit("not a number", "a finite number or null", hint)
+    elif isinstance(value, _HELD_AS[kind]):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, (datetime, date, time)):
-        return value.isoformat()
-    raise Unfit("not a string", "text, or a whole number used as an id")
+    raise _unfit(kind, _EXPECTED)
 
 
-def _integer(value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:
-        return int(value)
-    raise Unfit("not an integer", "a whole number, such as 42")
+def value_in(kind: str, text: str) -> Any:
+    """A text as a value of the declared type; Unfit if it would lose something."""
+    stripped, hint = text.strip(), None
+    match kind:
+        case "string" | "any":
+            return text
+        case "integer":
+            if _WHOLE.fullmatch(stripped):
+                return int(stripped.partition(".")[0])
+            if _NUMBER.fullmatch(stripped) and "e" in stripped.lower():
+                hint = (
+                    "spreadsheets write long numbers like this and lose digits: export it as text"
+                )
+        case "number":
+            if _NUMBER.fullmatch(stripped) and isfinite(number := float(stripped)):
+                return number
+            if _NUMBER.fullmatch(stripped.replace(",", ".")):
+                hint = "write decimals with a point"
+        case "boolean":
+            if (truth := _TRUTH.get(stripped.lower())) is not None:
+                return truth
+        case _:
+            with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
+                if isinstance(held := msgspec.json.decode(text), _HELD_AS[kind]):
+                    return held
+            if stripped[:1] in "[{" and "'" in text:
+                hint = _REPR
+    raise _unfit(kind, _EXPECTED_TEXT, hint)
 
 
-def _integer_text(value: str) -> int:
-    stripped = value.strip()
-    if not _WHOLE.fullmatch(stripped):
-        hint = None
-        if _NUMBER.fullmatch(stripped) and "e" in stripped.lower():
-            hint = "spreadsheets write long numbers like this and lose digits: export it as text"
-        raise Unfit("not an integer", "a whole number, such as 42", hint)
-    return int(stripped.partition(".")[0])
-
-
-def _usual_numbers(kind: str, texts: Sequence[str]) -> list[int] | list[float] | None:
-    """Texts as numbers, all at once; None if one of them must be looked at by itself.
-
-    `int` and `float` take what the patterns take, and underscores and digits of other scripts.
-    """
-    joined = "".join(texts)
-    if not joined.isascii() or "_" in joined:
-        return None
-    if kind == "integer" and joined.isdecimal() and max(map(len, texts)) <= MOST_DIGITS:
-        return [*map(int, texts)]
-    if kind == "number":
-        with suppress(ValueError):
-            numbers = [*map(float, texts)]
-            return numbers if all(map(isfinite, numbers)) else None
-    return None
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
-        try:
-            result = float(value)
-        except OverflowError:
-            result = inf
-        if isfinite(result):
-            return result
-        if isnan(result):
-            raise Unfit("not a number", "a finite number or null", "write a missing number as null")
-    raise Unfit("not a number", "a finite number, such as 3.5")
-
-
-def _number_text(value: str) -> float:
-    stripped = value.strip()
-    if _NUMBER.fullmatch(stripped) and isfinite(result := float(stripped)):
-        return result
-    hint = "write decimals with a point" if _NUMBER.fullmatch(stripped.replace(",", ".")) else None
-    raise Unfit("not a number", "a finite number, such as 3.5", hint)
-
-
-def _plain(kind: type, problem: str, expected: str, value: Any) -> Any:
-    if isinstance(value, kind):
-        return value
-    raise Unfit(problem, expected)
-
-
-def _boolean_text(value: str) -> bool:
-    result = _TRUTH.get(value.strip().lower())
-    if result is None:
-        raise Unfit("not a boolean", "true, false, 1 or 0")
-    return result
-
-
-def _json(kind: type, problem: str, expected: str, value: str) -> Any:
-    try:
-        result = msgspec.json.decode(value)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        result = None
-    if isinstance(result, kind):
-        return result
-    hint = None
-    if value.strip()[:1] in "[{" and "'" in value:
-        hint = 'JSON quotes text with "; write the column with json.dumps, not with str or repr'
-    raise Unfit(problem, expected, hint)
-
-
-_CONVERT: dict[str, Convert] = {
-    "string": _string,
-    "integer": _integer,
-    "number": _number,
-    "boolean": functools.partial(_plain, bool, "not a boolean", "true or false"),
-    "list": functools.partial(_plain, list, "not a list", "a list"),
-    "object": functools.partial(_plain, dict, "not an object", "an object"),
-    "any": lambda value: value,
-}
-_CONVERT_TEXT: dict[str, Convert] = {
-    **_CONVERT,
-    "integer": _integer_text,
-    "number": _number_text,
-    "boolean": _boolean_text,
-    "list": functools.partial(_json, list, "not a list", 'a JSON list, such as ["a", "b"]'),
-    "object": functools.partial(_json, dict, "not an object", 'a JSON object, such as {"a": 1}'),
-}
-_HELD_AS: dict[str, type] = {
-    "string": str, "integer": int, "number": float, "boolean": bool, "list": list, "object": dict,
-}  # fmt: skip
+def _unfit(kind: str, expected: Mapping[str, str], hint: str | None = None) -> Unfit:
+    article = "an" if kind[0] in "io" else "a"
+    return Unfit(f"not {article} {kind}", expected[kind], hint)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -459,23 +391,31 @@ class Field:
     table: str | None = None
 
     @functools.cached_property
-    def convert(self) -> Convert:
-        """The conversion of a cell that is not absent and stands for nothing else."""
-        return converter(self.column, text=self.text)
-
-    @functools.cached_property
     def meanings(self) -> Mapping[str, Any]:
         """What texts in the data stand for, as typed values; DataError if one cannot be typed."""
-        convert = converter(self.column, text=True)
+        meant = self.column.values
         try:
-            return {written: convert(text) for written, text in self.column.values.items()}
+            return {written: self.converted(text, text=True) for written, text in meant.items()}
         except Unfit as unfit:
             raise DataError(
                 f"the values of column '{self.name}' stand for something that is none of its "
                 f"values: {unfit.problem}",
-                found=join_names(dict.fromkeys(self.column.values.values())),
+                found=join_names(dict.fromkeys(meant.values())),
                 expected=unfit.expected,
             ) from None
+
+    def converted(self, cell: Any, *, text: bool) -> Any:
+        """A cell that is not absent and stands for nothing else as the column's type, or Unfit."""
+        kind, choices = self.column.type, self.column.one_of
+        value = value_in(kind, cell) if text else value_of(kind, cell)
+        if not choices or str(value) in choices:
+            return value
+        hint = None
+        if self.table is not None:
+            meaning = shlex.quote(f"{self.table}.{self.name}.{as_written(cell)}=MEANING")
+            hint = f"if it stands for one of these: --values {meaning}"
+        expected = f"one of: {join_names(choices)}"
+        raise Unfit("not one of the values that the task allows", expected, hint)
 
     def value(self, cell: Any) -> Any:
         """The value of a cell, or Unfit."""
@@ -483,77 +423,60 @@ class Field:
             written = as_written(cell)
             if written in self.meanings:
                 return self.meanings[written]
-        if cell is None or (self.text and cell == ""):
-            if not self.column.required:
-                return None
+        if cell is not None and not (self.text and cell == ""):
+            return self.converted(cell, text=self.text)
+        if self.column.required:
             raise Unfit(
                 "the value is missing", "a value in every row", "complete or remove the row"
             )
-        return self.convert(cell)
+        return None
 
     def values(self, cells: list[Any]) -> list[Any]:
         """The values of the cells of this column, as `value` gives them, or Unfit."""
-        column, types = self.column, {*map(type, cells)}
-        if not column.required:
-            types.discard(type(None))
-        if not (types or self.meanings):
-            return cells
-        held = _HELD_AS.get(column.type)
-        fits = type(None) not in types if held is None else types <= {held}
-        if fits and not (self.meanings or column.one_of):
-            if self.text and "" in cells:
-                if not column.required:
-                    return [cell or None for cell in cells]
-            elif held is not float or all(cell is None or isfinite(cell) for cell in cells):
+        column, held = self.column, _HELD_AS[self.column.type]
+        if self.meanings or column.one_of:
+            pass
+        elif self.text and self.key is not None and column.type in _USUAL:
+            is_usual, read = _USUAL[column.type]
+            if all(map(is_usual, cells)):
+                return [*map(read, cells)]
+        elif not (self.text and "" in cells):
+            types = {*map(type, cells)}
+            if not column.required:
+                types.discard(type(None))
+            fits = type(None) not in types if held is object else types <= {held}
+            if fits and (held is not float or all(one is None or isfinite(one) for one in cells)):
                 return cells
-        if (self.meanings or column.one_of) and self.text and held not in (list, dict):
+        if self.text and held not in (list, dict):
             distinct = {cell: self.value(cell) for cell in {*cells}}
             return [distinct[cell] for cell in cells]
-        if self.text and "" not in cells and not self.meanings:
-            return _usual_numbers(column.type, cells) or [*map(self.convert, cells)]
         return [self.value(cell) for cell in cells]
-
-    def error(self, cell: Any, unfit: Unfit, *, label: str, row: int) -> DataError:
-        """The error for an unfit cell in this row of a source."""
-        hint = unfit.hint
-        if unfit.choices and self.table is not None:
-            meaning = shlex.quote(f"{self.table}.{self.name}.{as_written(cell)}=MEANING")
-            hint = f"if it stands for one of these: --values {meaning}"
-        return DataError(
-            unfit.problem,
-            where=place(label, row=row, column=self.key),
-            found=preview(cell),
-            expected=unfit.expected,
-            hint=hint,
-        )
 
 
 def as_written(cell: Any) -> str:
     """A cell as the keys of a column's `values` write it."""
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return cell if isinstance(cell, str) else str(cell)
+    return str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
-def converted(
-    fields: Sequence[Field], cells: list[list[Any]], *, label: str, first: int
-) -> tuple[dict[str, list[Any]], DataError | None]:
-    """The values of the columns of some rows up to the first bad row, and its error.
+def first_unfit(
+    cells: Sequence[tuple[Field, list[Any]]], *, label: str, first: int
+) -> tuple[int, DataError]:
+    """How many rows stand before the first one with a cell that does not fit, and the error.
 
     `label` is the source of the rows, and `first` the number of the first one there.
     """
-    try:
-        return {one.name: one.values(of) for one, of in zip(fields, cells, strict=True)}, None
-    except Unfit:
-        pass
-    for at, row in enumerate(zip(*cells, strict=True)):
-        for one, cell in zip(fields, row, strict=True):
+    for at, row in enumerate(zip(*(every for _, every in cells), strict=True)):
+        for (one, _), cell in zip(cells, row, strict=True):
             try:
                 one.value(cell)
             except Unfit as unfit:
-                good = [of[:at] for of in cells]
-                values, _ = converted(fields, good, label=label, first=first)
-                return values, one.error(cell, unfit, label=label, row=first + at)
+                return at, DataError(
+                    unfit.problem,
+                    where=place(label, row=first + at, column=one.key),
+                    found=preview(cell),
+                    expected=unfit.expected,
+                    hint=unfit.hint,
+                )
     raise AssertionError("no row has the unfit cell of a column")
 
 
@@ -682,12 +605,17 @@ class Table:
         """The rows of one of the sources as columns, many at a time: those named, or all."""
         first = 1
         for fields, columns, count in self._cells(source, names or self.columns):
-            cells = [[None] * count if one.key is None else columns[one.key] for one in fields]
-            values, error = converted(fields, cells, label=source.label, first=first)
-            if error is None or any(values.values()):
-                yield values
-            if error is not None:
-                raise error
+            cells = [
+                (one, [None] * count if one.key is None else columns[one.key]) for one in fields
+            ]
+            try:
+                yield {one.name: one.values(every) for one, every in cells}
+            except Unfit:
+                good, error = first_unfit(cells, label=source.label, first=first)
+                values = {one.name: one.values(every[:good]) for one, every in cells}
+                if good:
+                    yield values
+                raise error from None
             first += count
 
     def _cells(self, source: Source, names: Collection[str]) -> Iterator[Cells]:
@@ -700,7 +628,7 @@ class Table:
         fields = self.fields_of(header, names, text=bool(delimiter), where=source.label)
         keys = [*dict.fromkeys(one.key for one in fields if one.key is not None)]
         if isinstance(source, FileSource) and delimiter:
-            for part in _parts(source.texts(header, delimiter), BATCH_ROWS):
+            for part in _parts(source.records(delimiter, len(header)), BATCH_ROWS):
                 columns = [*zip(*part, strict=True)]
                 yield fields, {key: [*columns[header.index(key)]] for key in keys}, len(part)
         else:
@@ -759,25 +687,20 @@ class Table:
     ) -> list[Field]:
         """The named columns with their names among those present, or all; DataError if a required
         column of the table is missing."""
-        if not self.columns:
-            plain = Column(type="any", required=False)
-            return [
-                Field(name=name, key=name if name in present else None, column=plain)
-                for name in names or present
-                if name
-            ]
         if missing := self._missing(present):
             raise self._without(missing, present, where)
+        plain = Column(type="any", required=False)
+        columns = self.columns or {name: plain for name in names or present if name}
         return [
             Field(
                 name=name,
                 key=next((known for known in column.names(name) if known in present), None),
                 column=column,
-                text=text,
+                text=text and bool(self.columns),
                 table=self.name if self.named is not None else None,
             )
-            for name, column in self.columns.items()
-            if name in names
+            for name, column in columns.items()
+            if name in (names or columns)
         ]
 
     def _without(self, missing: Sequence[str], present: Sequence[str], where: str) -> DataError:

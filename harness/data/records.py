@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
@@ -173,34 +173,23 @@ def empty_file(path: Path) -> DataError:
     )
 
 
-class Look(NamedTuple):
-    """What a first pass over a text file shows.
-
-    `plain` is true for UTF-8 whose lines end in LF only, none of them blank at the start or very
-    long, and `quoted` if there is a quotation mark.
-    """
-
-    encoding: str
-    plain: bool
-    quoted: bool
-
-
 @functools.lru_cache(maxsize=256)
-def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
-    """A first pass over a text file; DataError if its encoding is neither the given one nor clear.
+def look_at(path: Path, stamp: Stamp, written: DelimitedSpec) -> tuple[str, bool]:
+    """The encoding of a text file, and whether each of its lines is a row and nothing is quoted.
 
     Text that is not UTF-8 is in Latin-1 if nothing in it says otherwise, and UTF-16 is known by its
-    first bytes.
+    first bytes; DataError if the encoding is neither the task's nor clear.
     """
+    encoding, utf8 = written.encoding, written.encoding == "utf-8"
     decoder = codecs.getincrementaldecoder(encoding)()
-    plain, quoted, odd, refused = path.suffix.lower() not in PACKINGS, False, False, None
-    ended, offset, line = False, 0, 1
+    plain = utf8 and written.surplus == "error" and path.suffix.lower() not in PACKINGS
+    odd, refused, ended, offset, line = False, None, False, 0, 1
     with unpacked(path) as stream:
         start = stream.peek(4)
         if start.startswith(_UTF16):
-            return Look("utf-16", plain=False, quoted=True)
+            return "utf-16", False
         check_start(path, start, expected=f"{encoding.upper()} text")
-        if start.startswith(BOM) and encoding != "utf-8":
+        if start.startswith(BOM) and not utf8:
             raise DataError(
                 "the file is UTF-8 text, unlike the task's `encoding`",
                 where=str(path),
@@ -213,7 +202,7 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
             chunk = stream.read(CHUNK)
             ended = not chunk
             plain = plain and b"\r" not in chunk and (b"\n" in chunk or len(chunk) < CHUNK)
-            quoted = quoted or b'"' in chunk
+            plain = plain and not (written.quotes and b'"' in chunk)
             if refused is None:
                 pending = len(decoder.getstate()[0])
                 try:
@@ -232,23 +221,23 @@ def look_at(path: Path, stamp: Stamp, encoding: str) -> Look:
             odd = odd or (refused is not None and bool(_NOT_LATIN.search(chunk)))
             offset += len(chunk)
             line += chunk.count(b"\n")
-    if refused is not None and (odd or encoding != "utf-8"):
+    if refused is None:
+        return "utf-8-sig" if utf8 else encoding, plain
+    if odd or not utf8:
         raise refused
-    if refused is not None:
-        return Look("iso-8859-1", plain=False, quoted=quoted)
-    utf8 = encoding == "utf-8"
-    return Look("utf-8-sig" if utf8 else encoding, plain=plain and utf8, quoted=quoted)
+    return "iso-8859-1", False
 
 
 def records(
-    path: Path, encoding: str, written: DelimitedSpec, delimiter: str, *, width: int | None = None
+    path: Path, stamp: Stamp, written: DelimitedSpec, delimiter: str, *, width: int | None = None
 ) -> Iterator[list[str]]:
-    """The cells of each record of a text file, with a header line and without blank lines.
+    """The cells of each row of a text file, without blank lines, each of so many cells.
 
     Quoting follows RFC 4180: a quote that is not closed, or that is followed by anything except a
-    delimiter, is an error. Only a line feed ends a line. Without a `width`, records may have any
-    number of cells.
+    delimiter, is an error. Only a line feed ends a line. Without a `width`, rows may have any
+    number of cells, and a header line is the first.
     """
+    encoding, _ = look_at(path, stamp, written)
     row = bool(written.header) - 1
     try:
         with unpacked(path) as stream:
@@ -267,7 +256,8 @@ def records(
                             expected=f"{width} cells, separated by {delimiter!r}",
                         )
                     cells[width - 1 :] = [delimiter.join(cells[width - 1 :])]
-                yield cells
+                if row or width is None:
+                    yield cells
     except csv.Error as error:
         raise _malformed(path, str(error), row + 1) from error
     except UnicodeDecodeError as error:  # of UTF-16, which `look_at` does not read through
@@ -398,32 +388,31 @@ def _whole(
 def _members(path: Path, text: Any) -> dict[str, msgspec.Raw]:
     """The values of an object by their keys, not decoded."""
     members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    if not _is_whole(bytes(text), members):
-        _check_keys(str(path), bytes(text))
+    if (key := _repeated(bytes(text), members)) is not None:
+        raise _twice(str(path), key)
     return members
 
 
-def _is_whole(text: bytes, value: Any) -> bool:
-    """Whether the value of a text surely has all of its keys: a decoder takes the last of two.
+def _repeated(text: bytes, value: Any) -> str | None:
+    """A key that an object in a text has twice; of its value a decoder takes the last only.
 
-    If it has not, the text has more colons than the value has keys, or than it has written again.
+    Such a text has more colons than the value has keys, or than it has written again.
     """
     colons = text.count(b":")
     if colons == (len(value) if isinstance(value, dict) else 0):
-        return True
-    try:
-        return colons == _encode(value).count(b":") and b"\\u003" not in text
-    except OverflowError:  # an integer of more than 64 bits cannot be written
-        return False
+        return None
+    with suppress(OverflowError):  # an integer of more than 64 bits cannot be written
+        if colons == _encode(value).count(b":") and b"\\u003" not in text:
+            return None
+    twice: list[str] = []
 
-
-def _check_keys(where: str, text: bytes) -> None:
-    def check(pairs: list[tuple[str, Any]]) -> None:
+    def look(pairs: list[tuple[str, Any]]) -> None:
         names = [name for name, _ in pairs]
         if len(names) > len(set(names)):
-            raise _twice(where, next(name for name in names if names.count(name) > 1))
+            twice.append(next(name for name in names if names.count(name) > 1))
 
-    json.loads(text, object_pairs_hook=check)
+    json.loads(text, object_pairs_hook=look)
+    return twice[0] if twice else None
 
 
 def _twice(where: str, key: str) -> DataError:
@@ -448,8 +437,8 @@ def _decoded(path: Path, text: Any, row: int, column: str | None = None) -> Any:
     """The object of a row, or the value of a column, in strict JSON."""
     try:
         value = _decode(text)
-        if not _is_whole(bytes(text), value):
-            _check_keys(place(str(path), row=row, column=column), bytes(text))
+        if (key := _repeated(bytes(text), value)) is not None:
+            raise _twice(place(str(path), row=row, column=column), key)
     except _UNREADABLE as error:
         where = column or _unwritable(bytes(text))
         raise DataError(
@@ -536,50 +525,35 @@ def _walked(
         with unpacked(path) as stream:
             if stream.peek(len(BOM)).startswith(BOM):
                 stream.read(len(BOM))
-            pieces = _Pieces(path, stream)
+            pieces: Any = _Pieces(path, stream)
+            if entries is not None:
+                met: set[str] = set()
+                for key, value in ijson.kvitems(pieces, "", use_float=True):
+                    if key in met:
+                        raise _twice(str(path), key)
+                    met.add(key)
+                    yield {entries[0]: key, entries[1]: value}
+                return
+            item = "item"
             if keys is not None:
-                yield from _walked_inside(path, ijson.parse(pieces, use_float=True), keys)
-                return
-            if entries is None:
-                for row, value in enumerate(ijson.items(pieces, "item", use_float=True), 1):
-                    yield _object(path, value, row)
-                return
-            met: set[str] = set()
-            for key, value in ijson.kvitems(pieces, "", use_float=True):
-                if key in met:
-                    raise _twice(str(path), key)
-                met.add(key)
-                yield {entries[0]: key, entries[1]: value}
+                item = f"{'.'.join(keys)}.item"
+                pieces = _inside(path, ijson.parse(pieces, use_float=True), keys)
+            for row, value in enumerate(ijson.items(pieces, item, use_float=True), 1):
+                yield _object(path, value, row)
     except ijson.JSONError as error:
         raise _malformed_document(path, b"", error) from None
 
 
-def _walked_inside(
+def _inside(
     path: Path, events: Iterable[tuple[str, str, Any]], keys: tuple[str, ...]
-) -> Iterator[dict[str, Any]]:
-    """The rows under these keys."""
-    import ijson
-
-    target = ".".join(keys)
-    item = f"{target}.item"
-    row, found, in_list, builder, level = 0, False, False, None, 0
+) -> Iterator[tuple[str, str, Any]]:
+    """The events, with a single value under these keys as if it were the item of a list there."""
+    target, found, alone = ".".join(keys), False, False
     for where, event, value in events:
-        if builder is None:
-            if event in ("map_key", "end_map", "end_array") or where not in (target, item):
-                continue
-            if where == target:
-                if found:
-                    raise _twice(str(path), target)
-                found, in_list = True, event == "start_array"
-            if (where == target) == in_list:
-                continue
-            row += 1
-            builder = ijson.ObjectBuilder()
-        builder.event(event, value)
-        level += event in ("start_map", "start_array")
-        level -= event in ("end_map", "end_array")
-        if level == 0:
-            yield _object(path, builder.value, row)
-            builder = None
+        if where == target and event not in ("map_key", "end_map", "end_array"):
+            if found:
+                raise _twice(str(path), target)
+            found, alone = True, event != "start_array"
+        yield f"{target}.item" if alone and where == target else where, event, value
     if not found:
         raise _nothing_there(path, keys, ())

@@ -499,6 +499,8 @@ class _Loader:
             except HarnessError:
                 raise
             except Exception as error:
+                if lacks := dataset.lacks(benchmark.name, error):
+                    raise lacks from error
                 about = next(iter(dataset.about.values()), "")
                 raise PluginError(
                     f"the benchmark {benchmark.name!r} cannot load its data",

@@ -19,7 +19,7 @@ from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, DelimitedSpec, TableSpec
 from harness.data import Table, read, records
 from harness.data.database import Database
-from harness.data.read import FileSource, Unfit, converter, format_of, quoted
+from harness.data.read import FileSource, Unfit, format_of, quoted, value_of
 from harness.data.records import stamp_of
 
 
@@ -317,7 +317,7 @@ def test_values_with_types_keep_them(tmp_path):
         assert ways(table(path, {"cell": Column(type=kind)})) == ([value],) * 3
     for kind, cell in NOT_VALUES:
         with pytest.raises(Unfit):
-            converter(Column(type=kind), text=False)(cell)
+            value_of(kind, cell)
 
 
 def test_a_bad_value_is_told_before_a_bad_row_behind_it(tmp_path):

@@ -101,6 +101,26 @@ def test_a_column_that_a_command_names_must_be_there(tmp_path):
     )
 
 
+def test_a_missing_value_that_only_the_task_file_could_do_without_is_named_with_its_row(tmp_path):
+    (tmp_path / "own.yaml").write_text(
+        "task: own\nextends: interests\ndata: {tables: {engagements: {columns: "
+        "{title: {required: false}, note: {required: false}}}}}"
+    )
+    file = tmp_path / "log.csv"
+    own = {"tasks": str(tmp_path / "own.yaml"), "data": str(file)}
+    for text, where in (
+        ("user,title,action,note\nu,t,liked,n\nu,,liked,n\n", f"{file}, row 2, column 'title'"),
+        ("user,action,note\nu,liked,n\n", f"{file}, row 1, column 'title'"),
+    ):
+        file.write_text(text)
+        with pytest.raises(DataError, match="'interests' needs a value that is missing") as caught:
+            prepared(**own)
+        assert caught.value.where == where
+        assert "without `required: false`" in str(caught.value.hint)
+    file.write_text("user,title,action\nu,t,liked\n")
+    assert prepared(**own).tasks
+
+
 def test_a_change_to_what_a_task_has_is_none_of_the_settings():
     changes = {"window": 20, "interests.min_support": 2, "max_interests": 5}
     made = prepared(tasks="interests,interests_short", changes=changes)

@@ -26,12 +26,7 @@ from harness.base.errors import HarnessError, ModelError, UsageError
 from harness.base.threads import in_thread
 from harness.contracts.finding import Finding
 from harness.contracts.model import AskLive, CallError, Model, ModelSettings, Reply, Request
-from harness.runs.atomic_files import (
-    atomic_write,
-    atomic_writer,
-    decode_file,
-    make_folder,
-)
+from harness.runs.atomic_files import atomic_write, atomic_writer, make_folder
 from harness.runs.request_file import MOST_LINES, RequestWriter
 from harness_models.openai import OpenAIModel
 from harness_models.openai_args import (
@@ -43,6 +38,7 @@ from harness_models.openai_args import (
     base_url_of,
     read_each,
 )
+from harness_models.openai_jobs import JOBS, Job, jobs_in
 from harness_models.openai_screen import Screen, custom_headers
 from harness_models.openai_spread import spread
 from harness_models.openai_wire import LARGEST_BODY, NAMED, headers_with, pointing, short
@@ -79,22 +75,6 @@ def make(settings: ModelSettings) -> Model:
             expected="base_url=URL, of the service that answers the batch",
         )
     return BatchedModel(each[0], settings)
-
-
-class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A file of requests and its batch; `again` if its requests were refused before.
-
-    `model` is set in the list of version 0.1 alone, whose `ended` says how the batch ended.
-    """
-
-    id: str
-    requests: int
-    endpoint: str
-    model: str = ""
-    again: bool = False
-    file_id: str | None = None
-    batch_id: str | None = None
-    ended: Any = None
 
 
 class _Line(msgspec.Struct):
@@ -157,7 +137,7 @@ class BatchedModel(OpenAIModel):
         self._finishing, self._home, self._in_turn = False, self.folder, asyncio.Lock()
         self._writer.path = self._home / "open.jsonl"
         make_folder(self._home)
-        self._jobs = {job.id: job for job in _jobs_in(self._home / "jobs.json")}
+        self._jobs = {job.id: job for job in jobs_in(self._home / JOBS)}
         self._jobs |= {job.id: job for job in self._of_first_version()}
         for job in [*self._jobs.values()]:
             # A session may have ended before it learnt the id of its batch.
@@ -366,11 +346,11 @@ class BatchedModel(OpenAIModel):
 
     def _keep_jobs(self) -> None:
         jobs = msgspec.json.encode([*self._jobs.values()])
-        atomic_write(self._home / "jobs.json", msgspec.json.format(jobs) + b"\n")
+        atomic_write(self._home / JOBS, msgspec.json.format(jobs) + b"\n")
 
     def _of_first_version(self) -> Iterator[Job]:
         """The batches that version 0.1 submitted and did not collect; each gets a file of keys."""
-        for job in _jobs_in(self._home.parent / "jobs.json"):
+        for job in jobs_in(self._home.parent / JOBS):
             mine = job.model == self.identity.label and job.id not in self._jobs
             if mine and job.file_id and not job.ended:
                 lines = b""
@@ -382,15 +362,6 @@ class BatchedModel(OpenAIModel):
                 atomic_write(self._home / f"{job.id}.jsonl", lines)
                 job.model, job.endpoint, job.again = "", "", True
                 yield job
-
-
-def _jobs_in(path: Path) -> list[Job]:
-    if not path.exists():
-        return []
-    hint = "download the answers yourself, then give them with --answers"
-    return decode_file(
-        path.read_bytes(), list[Job], path, what="list of batches", version=1, hint=hint
-    )
 
 
 class NoAnswer(ModelError):

@@ -22,7 +22,7 @@ import msgspec
 import openai
 from openai.types import Batch
 
-from harness.base.errors import HarnessError, ModelError, UsageError
+from harness.base.errors import HarnessError, Interrupted, ModelError, UsageError
 from harness.base.threads import in_thread
 from harness.contracts.finding import Finding
 from harness.contracts.model import AskLive, CallError, Model, ModelSettings, Reply, Request
@@ -55,6 +55,7 @@ AT_ONCE = 256
 TOO_MANY_TOKENS = "token_limit_exceeded"
 """The service's code for a file with more tokens than its queue takes."""
 
+GO_ON = "the batches go on; the same command takes them up"
 ENDED = ("completed", "failed", "expired", "cancelled")
 SHOWN_ERRORS = 3
 AZURE = "https://cognitiveservices.azure.com/.default"
@@ -178,7 +179,7 @@ class BatchedModel(OpenAIModel):
         self._writer.finish()
 
     def leave(self, reason: Exception, *, send: bool) -> None:
-        """Let all calls raise the reason: the batches go on."""
+        """Let all calls raise the reason: the batches go on, as who interrupts is told by it."""
         self._finishing = send
         try:
             if send:
@@ -192,8 +193,12 @@ class BatchedModel(OpenAIModel):
                 task.cancel()
         self._fail([key for key, place in self._places.items() if not place.done()], reason)
         left = (job for job in self._jobs.values() if not job.ended and job.id not in self._given)
-        if any(send or job.file_id for job in left):
-            self.show(f"{self.identity.label}: the batches go on; the same command takes them up")
+        if not any(send or job.file_id for job in left):
+            return
+        if isinstance(reason, Interrupted):
+            reason.hint = GO_ON
+        else:
+            self.show(f"{self.identity.label}: {GO_ON}")
 
     async def close(self) -> None:
         """Let go of the batches; those whose answers were all used are done with."""

@@ -460,6 +460,11 @@ def test_a_signal_ends_the_session_at_once_and_the_same_command_takes_the_batche
     stopped = run()
     assert stopped.code == 130
     assert "the batches go on; the same command takes them up" in stopped.err
+    assert stopped.err.splitlines()[-3:-1] == [
+        "harness: interrupted",
+        "  to do:    the batches go on; the same command takes them up",
+    ]
+    assert "finishing the calls" not in stopped.err
     service.look = lambda name: service.end(batch=name)
     run().ok()
     assert (len(service.batches), len(service.sent)) == (1, 3)

@@ -38,7 +38,7 @@ from harness_models.openai_args import (
     base_url_of,
     read_each,
 )
-from harness_models.openai_jobs import JOBS, Job, jobs_in
+from harness_models.openai_jobs import JOBS, Job, jobs_of
 from harness_models.openai_screen import Screen, custom_headers
 from harness_models.openai_spread import spread
 from harness_models.openai_wire import LARGEST_BODY, NAMED, headers_with, pointing, short
@@ -98,7 +98,6 @@ class BatchedModel(OpenAIModel):
         self.live: Model = OpenAIModel(args, settings)
         self.concurrency = MOST_LINES
         self._jobs: dict[str, Job] = {}
-        self._keys: dict[str, list[str]] = {}  # of the questions that a job is to answer
         self._tasks: dict[asyncio.Task[None], Job] = {}
         self._writer = RequestWriter(self._gather)
         # Where the answers are of all questions that were gathered or sent, until they are used.
@@ -133,14 +132,15 @@ class BatchedModel(OpenAIModel):
 
     async def open(self) -> None:
         """Take up the batches of earlier sessions."""
-        assert self.folder is not None, "a run gives the folder"
         self.require()
+        self._jobs = jobs_of(self)
+        assert self.folder is not None
         self._finishing, self._home, self._in_turn = False, self.folder, asyncio.Lock()
         self._writer.path = self._home / "open.jsonl"
         make_folder(self._home)
-        self._jobs = {job.id: job for job in jobs_in(self._home / JOBS)}
-        self._jobs |= {job.id: job for job in self._of_first_version()}
         for job in [*self._jobs.values()]:
+            if job.model:
+                self._take_over(job)
             # A session may have ended before it learnt the id of its batch.
             if not job.ended and job.batch_id is None and job.file_id is not None:
                 job.batch_id = await in_thread(partial(self._service.find, job.file_id))
@@ -241,32 +241,31 @@ class BatchedModel(OpenAIModel):
 
     def _start(self, job: Job, keys: list[str]) -> None:
         """Carry a job to its end, which answers the questions of these keys."""
-        self._keys[job.id] = keys
         for key in keys:
             self._place(key)
-        task = asyncio.get_running_loop().create_task(self._carry(job))
+        task = asyncio.get_running_loop().create_task(self._carry(job, keys))
         self._tasks[task] = job
         task.add_done_callback(self._tasks.pop)
 
-    async def _carry(self, job: Job) -> None:
+    async def _carry(self, job: Job, keys: list[str]) -> None:
         """Submit a job, follow its batch, and give its answers to those who wait for them."""
         answers = self._home / f"{job.id}.out"
         try:
             # What was refused goes one after the other: the queue may have no room for two.
             async with self._in_turn if job.again else nullcontext():
                 if not answers.exists():
-                    await self._submit(job)
+                    await self._submit(job, keys)
                 if not (answers.exists() or self._finishing or job.batch_id is None):
-                    await self._follow(job, answers)
+                    await self._follow(job, keys, answers)
             if answers.exists():
-                await self._give(job, answers)
+                await self._give(job, keys, answers)
         except Exception as error:
-            self._fail(self._keys[job.id], error)
+            self._fail(keys, error)
 
-    async def _submit(self, job: Job) -> None:
+    async def _submit(self, job: Job, keys: list[str]) -> None:
         """Upload the file of a job and create its batch, or put smaller jobs in its place."""
         if job.batch_id is None and job.requests > self._most:
-            self._send_again(job)
+            self._send_again(job, keys)
             return
         if job.file_id is None:
             path = self._home / f"{job.id}.jsonl"
@@ -278,7 +277,7 @@ class BatchedModel(OpenAIModel):
             self._keep_jobs()
             self.show(f"{self.identity.label}: {job.requests:,} requests in {job.batch_id}")
 
-    async def _follow(self, job: Job, answers: Path) -> None:
+    async def _follow(self, job: Job, keys: list[str], answers: Path) -> None:
         """Look at a batch until it has ended and its answers are in a file, or it is refused."""
         pause, shown, label = FIRST_PAUSE, "", f"{self.identity.label}: {job.batch_id}"
         while True:
@@ -293,7 +292,7 @@ class BatchedModel(OpenAIModel):
                     self.show(f"{label}: {line}")
                     shown = line
                 if batch.status == "failed":
-                    self._resubmit(job, batch)
+                    self._resubmit(job, keys, batch)
                     return
                 if batch.status in ENDED:
                     await in_thread(partial(self._service.download, batch, answers))
@@ -303,9 +302,9 @@ class BatchedModel(OpenAIModel):
             await asyncio.sleep(pause)
             pause = min(pause * GROWTH, LONGEST_PAUSE)
 
-    async def _give(self, job: Job, answers: Path) -> None:
+    async def _give(self, job: Job, keys: list[str], answers: Path) -> None:
         """Find each answer in the file, and wake who waits for it."""
-        left, place = set(self._keys[job.id]), 0
+        left, place = set(keys), 0
         with answers.open("rb") as lines:
             for number, line in enumerate(lines):
                 at, place = place, place + len(line)
@@ -320,7 +319,7 @@ class BatchedModel(OpenAIModel):
         self._fail(left, CallError("server_error", ended, retryable=True))
         self._given.add(job.id)
 
-    def _resubmit(self, job: Job, batch: Batch) -> None:
+    def _resubmit(self, job: Job, keys: list[str], batch: Batch) -> None:
         """Submit a file that the service refused once more: in parts if it had too many tokens."""
         errors = (batch.errors and batch.errors.data) or []
         said = self._service.problem(batch) or "the service refused the whole batch"
@@ -329,14 +328,14 @@ class BatchedModel(OpenAIModel):
         elif job.again:
             del self._jobs[job.id]
             self._keep_jobs()
-            self._fail(self._keys[job.id], CallError("bad_request", said))
+            self._fail(keys, CallError("bad_request", said))
             return
         self.show(f"{self.identity.label}: {job.batch_id}: {said}; it is sent once more")
-        self._send_again(job)
+        self._send_again(job, keys)
 
-    def _send_again(self, job: Job) -> None:
+    def _send_again(self, job: Job, keys: list[str]) -> None:
         """Put new jobs in the place of one, each with no more than the queue has room for."""
-        keys, parts = self._keys[job.id], []
+        parts = []
         lines = (self._home / f"{job.id}.jsonl").read_bytes().splitlines(keepends=True)
         del self._jobs[job.id]
         for at in range(0, len(lines), self._most):
@@ -353,20 +352,16 @@ class BatchedModel(OpenAIModel):
         jobs = msgspec.json.encode([*self._jobs.values()])
         atomic_write(self._home / JOBS, msgspec.json.format(jobs) + b"\n")
 
-    def _of_first_version(self) -> Iterator[Job]:
-        """The batches that version 0.1 submitted and did not collect; each gets a file of keys."""
-        for job in jobs_in(self._home.parent / JOBS):
-            mine = job.model == self.identity.label and job.id not in self._jobs
-            if mine and job.file_id and not job.ended:
-                lines = b""
-                for line in (self._home.parent / "asked.jsonl").read_bytes().splitlines():
-                    with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                        note = msgspec.json.decode(line, type=dict[str, Any])
-                        if note.get("job") == job.id:
-                            lines += msgspec.json.encode({"custom_id": note["key"]}) + b"\n"
-                atomic_write(self._home / f"{job.id}.jsonl", lines)
-                job.model, job.endpoint, job.again = "", "", True
-                yield job
+    def _take_over(self, job: Job) -> None:
+        """Give a job of version 0.1 its file, which has keys alone."""
+        keys = b""
+        for line in (self._home.parent / "asked.jsonl").read_bytes().splitlines():
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                note = msgspec.json.decode(line, type=dict[str, Any])
+                if note.get("job") == job.id:
+                    keys += msgspec.json.encode({"custom_id": note["key"]}) + b"\n"
+        atomic_write(self._home / f"{job.id}.jsonl", keys)
+        job.model, job.endpoint, job.again = "", "", True
 
 
 class NoAnswer(ModelError):
@@ -391,10 +386,8 @@ class OpenAIBatches:
         kept = () if trusted else (*NAMED, *custom_headers())
         headers: dict[str, Any] = dict.fromkeys(kept, openai.Omit())
         headers["User-Agent"] = headers_with("", trusted=trusted)["User-Agent"]
-        base, http = (
-            base_url_of(args).rstrip("/"),
-            openai.DefaultHttpxClient(follow_redirects=False),
-        )
+        base = base_url_of(args).rstrip("/")
+        http = openai.DefaultHttpxClient(follow_redirects=False)
         if args.azure_endpoint is not None and args.api_version is None:
             headers |= {"api-key": key} if key else {}
             base = f"{base}/openai/v1"

@@ -30,11 +30,18 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
     ended: Any = None
 
 
-def jobs_in(path: Path) -> list[Job]:
-    """The jobs that a list has, none without the list; DataError if it cannot be read."""
+def jobs_of(model: Model) -> dict[str, Job]:
+    """The jobs of a model in its run by id, with those that version 0.1 did not collect."""
+    assert model.folder is not None, "a run gives the folder"
+    left = (job for job in _jobs_in(model.folder.parent) if job.file_id and not job.ended)
+    first = {job.id: job for job in left if job.model == model.identity.label}
+    return first | {job.id: job for job in _jobs_in(model.folder)}
+
+
+def _jobs_in(folder: Path) -> list[Job]:
+    path, hint = folder / JOBS, "download the answers yourself, then give them with --answers"
     if not path.exists():
         return []
-    hint = "download the answers yourself, then give them with --answers"
     return decode_file(
         path.read_bytes(), list[Job], path, what="list of batches", version=1, hint=hint
     )
@@ -44,23 +51,16 @@ def refuse_open_batches(model: Model) -> None:
     """Raise UsageError if a model that asks live would pay again what batches of its run answer."""
     if model.folder is None:
         return
-    label = model.identity.label
-    files = model.folder.parent / JOBS, model.folder / JOBS  # the first is of version 0.1
-    noted = {job.id: (job, file) for file in files for job in jobs_in(file)}
-    left = [
-        (job, file)
-        for job, file in noted.values()
-        if job.file_id and not job.ended and job.model in ("", label)
-    ]
-    if left:
-        names = ", ".join(job.batch_id or f"of file {job.file_id}" for job, _ in left)
-        asked = sum(job.requests for job, _ in left)
-        lists = " and ".join(dict.fromkeys(str(file) for _, file in left))
+    if left := [job for job in jobs_of(model).values() if job.file_id and not job.ended]:
+        names = ", ".join(job.batch_id or f"of file {job.file_id}" for job in left)
+        asked = sum(job.requests for job in left)
+        own, first = model.folder, model.folder.parent  # the second is that of version 0.1
+        lists = {str((first if job.model else own) / JOBS) for job in left}
         raise UsageError(
             "batches of this run are open: asked live, their questions would be paid twice",
-            where=label,
+            where=model.identity.label,
             found=f"{len(left):,} with {asked:,} requests: {names}",
             expected="batch=true among this model's arguments, as when they were sent",
             hint="repeat the command with batch=true, which takes them up; to ask live all the "
-            f"same, cancel them at the service and delete {lists}",
+            f"same, cancel them at the service and delete {' and '.join(sorted(lists))}",
         )

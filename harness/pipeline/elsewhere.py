@@ -36,7 +36,7 @@ class RequestsWritten(Interrupted):
     exit_code = 0
 
 
-class RequestFiles:
+class RequestFiles(RequestWriter):
     """Writes the questions of a model to new files in a folder; `written` counts them by file.
 
     The keys are noted in the run folder before a file gets its name, so that every answer finds its
@@ -44,9 +44,9 @@ class RequestFiles:
     """
 
     def __init__(self, model: Model, place: Path, folder: RunFolder) -> None:
+        super().__init__(self._name, option=OPTION)
         self._model, self._place, self._folder = model, place, folder
-        self._writer = RequestWriter(self._name, option=OPTION)
-        self._writer.path = place / f".requests.{os.getpid()}.tmp"
+        self.path = place / f".requests.{os.getpid()}.tmp"
         self._seen: set[str] = set()
         self.written: dict[Path, int] = {}
 
@@ -54,17 +54,13 @@ class RequestFiles:
         """Whether the model's questions go to files, with this one; each is written once."""
         if model is self._model and key not in self._seen:
             self._seen.add(key)
-            self._writer.add(key, model.batch_line(request))
+            self.add(key, model.batch_line(request))
         return model is self._model
 
     def finish(self) -> HarnessError | None:
         """Finish the files; why the session ends with them, if any was written."""
-        self._writer.finish()
+        self.complete()
         return RequestsWritten("the questions are in files") if self.written else None
-
-    def drop(self) -> None:
-        """Remove a file that was not finished; may be called again."""
-        self._writer.drop()
 
     def _name(self, keys: Sequence[str], endpoint: str) -> None:
         make_folder(self._folder.asked.parent)
@@ -75,7 +71,7 @@ class RequestFiles:
             os.fsync(notes.fileno())
         names = (self._place / f"requests-{number}.jsonl" for number in count(1))
         path = next(name for name in names if not name.exists())  # one may have been sent
-        self._writer.path.replace(path)
+        self.path.replace(path)
         sync_folder(self._place)
         self.written[path] = len(keys)
 
@@ -157,17 +153,15 @@ def import_answers(
     left = sum(key not in found and key not in failed and not own.has(key) for key in asked)
     for answer in found.values():
         own.keep(ANYONE, answer)
-    final = [one.failure.cause for one in found.values() if one.failure is not None]
-    yield f"{len(found) - len(final):,} replies imported"
+    final = Counter(one.failure.cause for one in found.values() if one.failure is not None)
+    yield f"{len(found) - final.total():,} replies imported"
     yield from (f"{file}: no answer can be used" for file in files if file not in useful)
     again = [one for key, one in failed.items() if key not in found]
-    for causes, what in (
-        (final, "failed permanently"),
-        ([cause for cause, _ in again], "failed, to be asked again"),
-    ):
+    passing = Counter(cause for cause, _ in again)
+    for causes, what in (final, "failed permanently"), (passing, "failed, to be asked again"):
         if causes:
-            counted = sorted(Counter(causes).items())
-            yield f"{what}: " + ", ".join(f"{cause} {many:,}" for cause, many in counted)
+            counted = (f"{cause} {many:,}" for cause, many in sorted(causes.items()))
+            yield f"{what}: {', '.join(counted)}"
     if again:
         yield f"the first at {again[0][1]}; expected {USABLE}"
     if left:
@@ -178,46 +172,31 @@ def _answered(
     files: Iterable[Path], asked: Container[str]
 ) -> Iterator[tuple[Path, str, str, dict[str, Any]]]:
     """Each line with its file, place and key; DataError after the last one if any is wrong."""
-    unusable, strange = [], []
+    wrong = []
     for file, place, text in _lines(files):
         try:
             line = json.loads(text)  # accepts halves of surrogate pairs
             answered = msgspec.convert(line, _Answered)
         except msgspec.ValidationError as error:
-            unusable.append(f"{place}: {error}")
+            wrong.append(f"{place}: {error}")
         except (ValueError, RecursionError):
-            unusable.append(f"{place}: no JSON; its end may have been cut off")
+            wrong.append(f"{place}: no JSON; its end may have been cut off")
         else:
             if answered.response is None and not answered.error:
-                unusable.append(f"{place}: neither a response nor an error")
+                wrong.append(f"{place}: neither a response nor an error")
             elif answered.custom_id not in asked:
-                strange.append(f"{place}: {answered.custom_id!r}")
+                wrong.append(f"{place}: no question of this run has the key {answered.custom_id!r}")
             else:
                 yield file, place, answered.custom_id, line
-    if unusable:
-        raise _wrong(
-            unusable,
-            "lines that are no answers of a batch",
+    if wrong:
+        more = [f"… and {len(wrong) - NAMED:,} more"] if wrong[NAMED:] else []
+        raise DataError(
+            f"lines that answer no question of this run: {len(wrong):,}; nothing was imported",
+            found="\n            ".join([*wrong[:NAMED], *more]),
             expected='lines as {"custom_id": …, "response": {"status_code": …, "body": …}, '
-            '"error": …}',
+            f'"error": …}}, with a custom_id that {OPTION} wrote for this run',
+            hint="give each run the whole answers to its own requests",
         )
-    if strange:
-        raise _wrong(
-            strange,
-            "answers to no question of this run",
-            expected=f"a custom_id that {OPTION} wrote for this run",
-            hint="give each run the answers to its own requests",
-        )
-
-
-def _wrong(lines: Sequence[str], problem: str, **parts: str) -> DataError:
-    """The error for these lines of the files."""
-    more = [f"… and {len(lines) - NAMED:,} more"] if lines[NAMED:] else []
-    return DataError(
-        f"{problem}: {len(lines):,}; nothing was imported",
-        found="\n            ".join([*lines[:NAMED], *more]),
-        **parts,
-    )
 
 
 def _lines(files: Iterable[Path]) -> Iterator[tuple[Path, str, bytes]]:

@@ -176,14 +176,14 @@ class BatchedModel(OpenAIModel):
         if live and self._jobs and len(keys) < FEW and self._args.batch != "only":
             self._writer.drop()
             self._fail(keys, AskLive(self.live))
-        self._writer.finish()
+        self._writer.complete()
 
     def leave(self, reason: Exception, *, send: bool) -> None:
         """Let all calls raise the reason: the batches go on, as who interrupts is told by it."""
         self._finishing = send
         try:
             if send:
-                self._writer.finish()
+                self._writer.complete()
             else:
                 self._writer.drop()
         except HarnessError as error:

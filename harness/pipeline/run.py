@@ -70,12 +70,9 @@ def identical_repeats_warning(
     settings: RunSettings, contexts: Iterable[Sequence[StageContext]]
 ) -> str | None:
     """The warning that a run's repeats give the same answers; None where they can differ."""
-    asking = [
-        context
-        for each in contexts
-        for context in each
-        if settings.num_repeats > 1 and CANDIDATE in context.stage.roles
-    ]
+    if settings.num_repeats == 1:
+        return None
+    asking = [one for each in contexts for one in each if CANDIDATE in one.stage.roles]
     # A model that answers by rule draws from the seed, whatever the temperature.
     drawn = [each for each in asking if each.model(CANDIDATE).identity.scope != "call"]
     if not drawn or any(each.samplings[CANDIDATE].temperature > 0 for each in drawn):

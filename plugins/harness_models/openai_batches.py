@@ -195,7 +195,7 @@ class BatchedModel(OpenAIModel):
         left = (job for job in self._jobs.values() if not job.ended and job.id not in self._given)
         if not any(send or job.file_id for job in left):
             return
-        if isinstance(reason, Interrupted):
+        if isinstance(reason, Interrupted) and not send:
             reason.hint = GO_ON
         else:
             self.show(f"{self.identity.label}: {GO_ON}")

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -197,13 +198,20 @@ def _folder_to_resume(
 ) -> RunFolder | None:
     settings = prepared.settings
     if settings.resume is None:
-        same = RunFolder.find(
-            settings.output_path,
-            run_key,
-            done=settings.retry_failures,
-            but=lambda run: _may_be_another(run, prepared),
-        )
-        return same or _unfinished_run(prepared, run_key, label, display)
+        another = partial(_may_be_another, prepared=prepared)
+        find = partial(RunFolder.find, settings.output_path, run_key, but=another)
+        same = find(done=settings.retry_failures)
+        found = same or _unfinished_run(prepared, run_key, label, display)
+        unpinned = [one.identity.label for one in prepared.models if one.identity.scope == "run"]
+        reused = settings.store_file is not None and not settings.fresh
+        if found is None and unpinned and reused and (done := find(done=True)) is not None:
+            display.show_line(
+                f"{done.path} is finished. Without revision= its answers of "
+                f"{' and '.join(dict.fromkeys(unpinned))} are not used again, as these may be "
+                "other weights by now; revision=NAME keeps answers for later runs",
+                problem=True,
+            )
+        return found
     folder = RunFolder(settings.resume)
     manifest = folder.manifest()
     if manifest.run_key != run_key and (reasons := _obstacles(folder, manifest, prepared)):

@@ -70,12 +70,9 @@ def identical_repeats_warning(
     settings: RunSettings, contexts: Iterable[Sequence[StageContext]]
 ) -> str | None:
     """The warning that a run's repeats give the same answers; None where they can differ."""
-    asking = [
-        context
-        for each in contexts
-        for context in each
-        if settings.num_repeats > 1 and CANDIDATE in context.stage.roles
-    ]
+    if settings.num_repeats == 1:
+        return None
+    asking = [one for each in contexts for one in each if CANDIDATE in one.stage.roles]
     # A model that answers by rule draws from the seed, whatever the temperature.
     drawn = [each for each in asking if each.model(CANDIDATE).identity.scope != "call"]
     if not drawn or any(each.samplings[CANDIDATE].temperature > 0 for each in drawn):
@@ -381,7 +378,7 @@ async def _ask_everything(session: Session, *, handle_signals: bool) -> None:
         session.progress.costs = lambda: session.costs(workers.usage())
         session.progress.limits = workers.limits
         if handle_signals:
-            stack.enter_context(_signals(executor, session.display))
+            stack.enter_context(_signals(executor, session))
         try:
             await executor.run()
         except HarnessError as error:
@@ -531,15 +528,20 @@ def _status_of(errors: list[HarnessError], *, stops: tuple[type[HarnessError], .
 
 
 @contextmanager
-def _signals(executor: Executor, display: Display) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM lets calls in flight finish, the second one stops at once."""
-    count = 0
+def _signals(executor: Executor, session: Session) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM lets calls in flight finish, the second one stops at once.
+
+    Nothing is said to finish where all models are asked in batches, which go on.
+    """
+    count, patient = 0, {model.patient for model in session.asked}
 
     def interrupt() -> None:
         nonlocal count
         count += 1
-        if count == 1:
-            display.show_line("finishing the calls in flight; press Ctrl-C again to stop at once")
+        if count == 1 and patient != {True}:
+            session.display.show_line(
+                "finishing the calls in flight; press Ctrl-C again to stop at once"
+            )
         error = Interrupted("interrupted", hint="the same command resumes the run")
         executor.stop(error, at_once=count > 1)
 

@@ -37,7 +37,7 @@ class RequestWriter:
         if self._file is not None:
             size = self._file.tell() + len(text)
             if len(self.keys) == MOST_LINES or size > MOST_BYTES:
-                self.finish()
+                self.complete()
         try:
             if self._file is None:
                 make_folder(self.path.parent, option=self._option)
@@ -47,7 +47,7 @@ class RequestWriter:
             raise storage_error(self.path.parent, error, option=self._option) from error
         self.keys.append(key)
 
-    def finish(self) -> None:
+    def complete(self) -> None:
         """Finish the open file, if there is one."""
         if self._file is None:
             return
@@ -62,7 +62,7 @@ class RequestWriter:
             raise storage_error(self.path.parent, error, option=self._option) from error
 
     def drop(self) -> None:
-        """Remove the open file, if there is one."""
+        """Remove the open file, if there is one; may be called again."""
         if self._file is not None:
             self._file.close()
             self._file, self.keys = None, []

@@ -51,6 +51,7 @@ from harness_models.openai_findings import (
     why_there,
     withheld,
 )
+from harness_models.openai_jobs import refuse_open_batches
 from harness_models.openai_screen import (
     HEADERS_ENV,
     NO_SCREEN,
@@ -163,8 +164,10 @@ class OpenAIModel(Model):
     def require(self) -> None:
         """Raise UsageError if a named key is missing, or any key for OpenAI's own servers.
 
-        Other servers may work without a key.
+        Other servers may work without a key. Nor may batches be open that answer the same.
         """
+        if not self.patient:
+            refuse_open_batches(self)
         for name, value in custom_headers().items():
             check_header(value.replace("\t", " "), f"{HEADERS_ENV}, {name}")
         for variable in NAMED.values():

@@ -22,16 +22,11 @@ import msgspec
 import openai
 from openai.types import Batch
 
-from harness.base.errors import HarnessError, ModelError, UsageError
+from harness.base.errors import HarnessError, Interrupted, ModelError, UsageError
 from harness.base.threads import in_thread
 from harness.contracts.finding import Finding
 from harness.contracts.model import AskLive, CallError, Model, ModelSettings, Reply, Request
-from harness.runs.atomic_files import (
-    atomic_write,
-    atomic_writer,
-    decode_file,
-    make_folder,
-)
+from harness.runs.atomic_files import atomic_write, atomic_writer, make_folder
 from harness.runs.request_file import MOST_LINES, RequestWriter
 from harness_models.openai import OpenAIModel
 from harness_models.openai_args import (
@@ -43,6 +38,7 @@ from harness_models.openai_args import (
     base_url_of,
     read_each,
 )
+from harness_models.openai_jobs import JOBS, Job, jobs_of
 from harness_models.openai_screen import Screen, custom_headers
 from harness_models.openai_spread import spread
 from harness_models.openai_wire import LARGEST_BODY, NAMED, headers_with, pointing, short
@@ -59,6 +55,7 @@ AT_ONCE = 256
 TOO_MANY_TOKENS = "token_limit_exceeded"
 """The service's code for a file with more tokens than its queue takes."""
 
+GO_ON = "the batches go on; the same command takes them up"
 ENDED = ("completed", "failed", "expired", "cancelled")
 SHOWN_ERRORS = 3
 AZURE = "https://cognitiveservices.azure.com/.default"
@@ -81,22 +78,6 @@ def make(settings: ModelSettings) -> Model:
     return BatchedModel(each[0], settings)
 
 
-class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A file of requests and its batch; `again` if its requests were refused before.
-
-    `model` is set in the list of version 0.1 alone, whose `ended` says how the batch ended.
-    """
-
-    id: str
-    requests: int
-    endpoint: str
-    model: str = ""
-    again: bool = False
-    file_id: str | None = None
-    batch_id: str | None = None
-    ended: Any = None
-
-
 class _Line(msgspec.Struct):
     custom_id: str
 
@@ -117,7 +98,6 @@ class BatchedModel(OpenAIModel):
         self.live: Model = OpenAIModel(args, settings)
         self.concurrency = MOST_LINES
         self._jobs: dict[str, Job] = {}
-        self._keys: dict[str, list[str]] = {}  # of the questions that a job is to answer
         self._tasks: dict[asyncio.Task[None], Job] = {}
         self._writer = RequestWriter(self._gather)
         # Where the answers are of all questions that were gathered or sent, until they are used.
@@ -152,14 +132,15 @@ class BatchedModel(OpenAIModel):
 
     async def open(self) -> None:
         """Take up the batches of earlier sessions."""
-        assert self.folder is not None, "a run gives the folder"
         self.require()
+        self._jobs = jobs_of(self)
+        assert self.folder is not None
         self._finishing, self._home, self._in_turn = False, self.folder, asyncio.Lock()
         self._writer.path = self._home / "open.jsonl"
         make_folder(self._home)
-        self._jobs = {job.id: job for job in _jobs_in(self._home / "jobs.json")}
-        self._jobs |= {job.id: job for job in self._of_first_version()}
         for job in [*self._jobs.values()]:
+            if job.model:
+                self._take_over(job)
             # A session may have ended before it learnt the id of its batch.
             if not job.ended and job.batch_id is None and job.file_id is not None:
                 job.batch_id = await in_thread(partial(self._service.find, job.file_id))
@@ -195,14 +176,14 @@ class BatchedModel(OpenAIModel):
         if live and self._jobs and len(keys) < FEW and self._args.batch != "only":
             self._writer.drop()
             self._fail(keys, AskLive(self.live))
-        self._writer.finish()
+        self._writer.complete()
 
     def leave(self, reason: Exception, *, send: bool) -> None:
-        """Let all calls raise the reason: the batches go on."""
+        """Let all calls raise the reason: the batches go on, as who interrupts is told by it."""
         self._finishing = send
         try:
             if send:
-                self._writer.finish()
+                self._writer.complete()
             else:
                 self._writer.drop()
         except HarnessError as error:
@@ -212,8 +193,12 @@ class BatchedModel(OpenAIModel):
                 task.cancel()
         self._fail([key for key, place in self._places.items() if not place.done()], reason)
         left = (job for job in self._jobs.values() if not job.ended and job.id not in self._given)
-        if any(send or job.file_id for job in left):
-            self.show(f"{self.identity.label}: the batches go on; the same command takes them up")
+        if not any(send or job.file_id for job in left):
+            return
+        if isinstance(reason, Interrupted) and not send:
+            reason.hint = GO_ON
+        else:
+            self.show(f"{self.identity.label}: {GO_ON}")
 
     async def close(self) -> None:
         """Let go of the batches; those whose answers were all used are done with."""
@@ -256,32 +241,31 @@ class BatchedModel(OpenAIModel):
 
     def _start(self, job: Job, keys: list[str]) -> None:
         """Carry a job to its end, which answers the questions of these keys."""
-        self._keys[job.id] = keys
         for key in keys:
             self._place(key)
-        task = asyncio.get_running_loop().create_task(self._carry(job))
+        task = asyncio.get_running_loop().create_task(self._carry(job, keys))
         self._tasks[task] = job
         task.add_done_callback(self._tasks.pop)
 
-    async def _carry(self, job: Job) -> None:
+    async def _carry(self, job: Job, keys: list[str]) -> None:
         """Submit a job, follow its batch, and give its answers to those who wait for them."""
         answers = self._home / f"{job.id}.out"
         try:
             # What was refused goes one after the other: the queue may have no room for two.
             async with self._in_turn if job.again else nullcontext():
                 if not answers.exists():
-                    await self._submit(job)
+                    await self._submit(job, keys)
                 if not (answers.exists() or self._finishing or job.batch_id is None):
-                    await self._follow(job, answers)
+                    await self._follow(job, keys, answers)
             if answers.exists():
-                await self._give(job, answers)
+                await self._give(job, keys, answers)
         except Exception as error:
-            self._fail(self._keys[job.id], error)
+            self._fail(keys, error)
 
-    async def _submit(self, job: Job) -> None:
+    async def _submit(self, job: Job, keys: list[str]) -> None:
         """Upload the file of a job and create its batch, or put smaller jobs in its place."""
         if job.batch_id is None and job.requests > self._most:
-            self._send_again(job)
+            self._send_again(job, keys)
             return
         if job.file_id is None:
             path = self._home / f"{job.id}.jsonl"
@@ -293,7 +277,7 @@ class BatchedModel(OpenAIModel):
             self._keep_jobs()
             self.show(f"{self.identity.label}: {job.requests:,} requests in {job.batch_id}")
 
-    async def _follow(self, job: Job, answers: Path) -> None:
+    async def _follow(self, job: Job, keys: list[str], answers: Path) -> None:
         """Look at a batch until it has ended and its answers are in a file, or it is refused."""
         pause, shown, label = FIRST_PAUSE, "", f"{self.identity.label}: {job.batch_id}"
         while True:
@@ -308,7 +292,7 @@ class BatchedModel(OpenAIModel):
                     self.show(f"{label}: {line}")
                     shown = line
                 if batch.status == "failed":
-                    self._resubmit(job, batch)
+                    self._resubmit(job, keys, batch)
                     return
                 if batch.status in ENDED:
                     await in_thread(partial(self._service.download, batch, answers))
@@ -318,9 +302,9 @@ class BatchedModel(OpenAIModel):
             await asyncio.sleep(pause)
             pause = min(pause * GROWTH, LONGEST_PAUSE)
 
-    async def _give(self, job: Job, answers: Path) -> None:
+    async def _give(self, job: Job, keys: list[str], answers: Path) -> None:
         """Find each answer in the file, and wake who waits for it."""
-        left, place = set(self._keys[job.id]), 0
+        left, place = set(keys), 0
         with answers.open("rb") as lines:
             for number, line in enumerate(lines):
                 at, place = place, place + len(line)
@@ -335,7 +319,7 @@ class BatchedModel(OpenAIModel):
         self._fail(left, CallError("server_error", ended, retryable=True))
         self._given.add(job.id)
 
-    def _resubmit(self, job: Job, batch: Batch) -> None:
+    def _resubmit(self, job: Job, keys: list[str], batch: Batch) -> None:
         """Submit a file that the service refused once more: in parts if it had too many tokens."""
         errors = (batch.errors and batch.errors.data) or []
         said = self._service.problem(batch) or "the service refused the whole batch"
@@ -344,14 +328,14 @@ class BatchedModel(OpenAIModel):
         elif job.again:
             del self._jobs[job.id]
             self._keep_jobs()
-            self._fail(self._keys[job.id], CallError("bad_request", said))
+            self._fail(keys, CallError("bad_request", said))
             return
         self.show(f"{self.identity.label}: {job.batch_id}: {said}; it is sent once more")
-        self._send_again(job)
+        self._send_again(job, keys)
 
-    def _send_again(self, job: Job) -> None:
+    def _send_again(self, job: Job, keys: list[str]) -> None:
         """Put new jobs in the place of one, each with no more than the queue has room for."""
-        keys, parts = self._keys[job.id], []
+        parts = []
         lines = (self._home / f"{job.id}.jsonl").read_bytes().splitlines(keepends=True)
         del self._jobs[job.id]
         for at in range(0, len(lines), self._most):
@@ -366,31 +350,18 @@ class BatchedModel(OpenAIModel):
 
     def _keep_jobs(self) -> None:
         jobs = msgspec.json.encode([*self._jobs.values()])
-        atomic_write(self._home / "jobs.json", msgspec.json.format(jobs) + b"\n")
+        atomic_write(self._home / JOBS, msgspec.json.format(jobs) + b"\n")
 
-    def _of_first_version(self) -> Iterator[Job]:
-        """The batches that version 0.1 submitted and did not collect; each gets a file of keys."""
-        for job in _jobs_in(self._home.parent / "jobs.json"):
-            mine = job.model == self.identity.label and job.id not in self._jobs
-            if mine and job.file_id and not job.ended:
-                lines = b""
-                for line in (self._home.parent / "asked.jsonl").read_bytes().splitlines():
-                    with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                        note = msgspec.json.decode(line, type=dict[str, Any])
-                        if note.get("job") == job.id:
-                            lines += msgspec.json.encode({"custom_id": note["key"]}) + b"\n"
-                atomic_write(self._home / f"{job.id}.jsonl", lines)
-                job.model, job.endpoint, job.again = "", "", True
-                yield job
-
-
-def _jobs_in(path: Path) -> list[Job]:
-    if not path.exists():
-        return []
-    hint = "download the answers yourself, then give them with --answers"
-    return decode_file(
-        path.read_bytes(), list[Job], path, what="list of batches", version=1, hint=hint
-    )
+    def _take_over(self, job: Job) -> None:
+        """Give a job of version 0.1 its file, which has keys alone."""
+        keys = b""
+        for line in (self._home.parent / "asked.jsonl").read_bytes().splitlines():
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                note = msgspec.json.decode(line, type=dict[str, Any])
+                if note.get("job") == job.id:
+                    keys += msgspec.json.encode({"custom_id": note["key"]}) + b"\n"
+        atomic_write(self._home / f"{job.id}.jsonl", keys)
+        job.model, job.endpoint, job.again = "", "", True
 
 
 class NoAnswer(ModelError):
@@ -415,10 +386,8 @@ class OpenAIBatches:
         kept = () if trusted else (*NAMED, *custom_headers())
         headers: dict[str, Any] = dict.fromkeys(kept, openai.Omit())
         headers["User-Agent"] = headers_with("", trusted=trusted)["User-Agent"]
-        base, http = (
-            base_url_of(args).rstrip("/"),
-            openai.DefaultHttpxClient(follow_redirects=False),
-        )
+        base = base_url_of(args).rstrip("/")
+        http = openai.DefaultHttpxClient(follow_redirects=False)
         if args.azure_endpoint is not None and args.api_version is None:
             headers |= {"api-key": key} if key else {}
             base = f"{base}/openai/v1"

@@ -15,6 +15,7 @@ from harness.contracts.finding import Finding, doubtful
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
 from harness_models.openai_args import OpenAIArgs, address_of
 from harness_models.openai_findings import is_unreachable
+from harness_models.openai_jobs import refuse_open_batches
 
 REST_SECONDS = 10.0
 """So long a server that failed is asked only if no other is left: one that fails at once has the
@@ -77,7 +78,8 @@ class SpreadModel(Model):
         return self._first.thinks()
 
     def require(self) -> None:
-        """Raise UsageError if the key of any server is missing."""
+        """Raise UsageError if the key of any server is missing, or batches are open."""
+        refuse_open_batches(self)
         for server in self._servers:
             server.model.require()
 
@@ -127,6 +129,7 @@ class SpreadModel(Model):
 
     async def check(self) -> Sequence[Finding]:
         """Findings about the keys and all servers; bad ones if no server can be reached."""
+        refuse_open_batches(self)
         each = await asyncio.gather(*(server.model.check() for server in self._servers))
         found = list(dict.fromkeys(one for findings in each for one in findings))
         reached = [all(not is_unreachable(one) for one in findings) for findings in each]

@@ -460,9 +460,60 @@ def test_a_signal_ends_the_session_at_once_and_the_same_command_takes_the_batche
     stopped = run()
     assert stopped.code == 130
     assert "the batches go on; the same command takes them up" in stopped.err
+    assert stopped.err.splitlines()[-3:-1] == [
+        "harness: interrupted",
+        "  to do:    the batches go on; the same command takes them up",
+    ]
+    assert "finishing the calls" not in stopped.err
     service.look = lambda name: service.end(batch=name)
     run().ok()
     assert (len(service.batches), len(service.sent)) == (1, 3)
+
+
+@pytest.mark.parametrize("second", ["", ";http://127.0.0.1:9/v1"], ids=["one address", "two"])
+def test_a_command_without_batch_is_refused_while_batches_are_open(harness, service, run, second):
+    harness.url = f"{service.address}/v1,api_key_env=TEAM_PASS,revision=1"
+    service.look = lambda name: os.kill(os.getpid(), signal.SIGINT)
+    assert run().code == 130
+    harness.url = f"{service.address}/v1{second},api_key_env=TEAM_PASS,revision=1"
+    refused = run(batch="false")
+    assert (refused.code, service.live) == (2, [])
+    (jobs,) = harness.folder.glob("runs/*/batches/*/jobs.json")
+    for said in (
+        "openai:candidate-model: batches of this run are open",
+        "found:    1 with 3 requests: batch-0",
+        f"delete {jobs.relative_to(harness.folder)}",
+    ):
+        assert said in refused.err
+    jobs.unlink()
+    harness.url = f"{service.address}/v1,api_key_env=TEAM_PASS,revision=1"
+    run(batch="false").ok()
+    assert len(service.live) == 3
+
+
+@pytest.mark.parametrize(("taken_up", "ended"), [(0, False), (1, False), (1, True)])
+def test_batches_of_version_0_1_are_open_until_they_are_taken_up(tmp_path, taken_up, ended):
+    job = {"id": "a", "requests": 2, "endpoint": "", "file_id": "f", "batch_id": "b"}
+    model = batched(base_url="http://127.0.0.1:9/v1").live
+    model.folder = tmp_path / "own"
+    model.folder.mkdir()
+    (tmp_path / "jobs.json").write_text(json.dumps(
+        [{**job, "model": "openai:m"}, {**job, "id": "c", "model": "openai:another"}]
+    ))  # fmt: skip
+    (model.folder / "jobs.json").write_text(json.dumps([{**job, "ended": ended}] * taken_up))
+    if ended:
+        return model.require()
+    with pytest.raises(UsageError) as refused:
+        model.require()
+    assert refused.value.found == "1 with 2 requests: b"
+    return None
+
+
+def test_batches_that_ended_do_not_keep_a_command_from_asking_live(service, run):
+    service.answer = lambda body: "no idea"
+    assert run("--max_failures", "0", batch="only").code == 3
+    run("--max_failures", "0", "--retry_failures", batch="false")
+    assert service.live
 
 
 def test_a_spent_budget_sends_what_it_pays_for_and_ends(harness, service, run):

@@ -183,6 +183,27 @@ def test_what_failed_in_passing_is_written_again_and_what_failed_for_good_is_rec
     assert sorted(filter(None, causes)) == ["overflow", "truncated"]
 
 
+def test_what_cannot_be_used_is_said_with_its_place_and_files_without_use_are_refused(
+    harness, asked, serve
+):
+    asked()
+    found = engine(harness, serve(answer=both), "asked/requests-1.jsonl", "all.out")
+    found[1]["response"]["body"] = {"text": "[1]"}
+    write_json_lines(harness.folder / "some.out", found[:3])
+    write_json_lines(harness.folder / "wrong.out", found[1:2])
+    write_json_lines(harness.folder / "none.out", [])
+    expected = "an answer with status_code 200 and the body of a chat completion"
+    for file, there in (("none.out", "no line"), ("wrong.out", "wrong.out:1: ")):
+        refused = asked(file)
+        assert (refused.code, f"{file}: no answer can be used" in refused.err) == (1, True)
+        assert f"found:    {there}" in refused.err
+        assert f"expected: {expected}" in refused.err
+    some = asked("some.out", "none.out").ok().err
+    assert "2 replies imported\nnone.out: no answer can be used\n" in some
+    assert "failed, to be asked again: bad_response 1\nthe first at some.out:2: " in some
+    assert f"; expected {expected}\n" in some
+
+
 def test_a_model_here_is_asked_and_the_candidate_alone_is_written(harness, serve):
     server = serve(harness)
     candidate = "base_url=http://127.0.0.1:9/v1,model=candidate-model"

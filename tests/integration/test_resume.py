@@ -76,6 +76,23 @@ def test_weights_that_are_pinned_by_a_revision_are_asked_once_unless_a_run_is_fr
     assert (server.count, len(harness.folders)) == (4 * asked, 5)
 
 
+def test_a_finished_run_says_why_the_same_command_asks_again(harness, serve):
+    server = serve(harness)
+    few = ("--limit", "2")
+    assert "is finished" not in harness.run(*few).ok().err
+    asked = server.count
+    (first,) = harness.folders
+    again = harness.run(*few).ok().err
+    assert server.count == 2 * asked
+    assert (
+        f"{first.relative_to(harness.folder)} is finished. Without revision= its answers of "
+        "openai:candidate-model and openai:judge-model are not used again"
+    ) in again
+    assert "revision=NAME keeps answers for later runs" in again
+    for more in (("--reuse", "none"), ("--reuse", "run"), harness.pinned, harness.pinned):
+        assert "is finished" not in harness.run(*few, *more).ok().err
+
+
 @pytest.mark.parametrize(
     ("status", "wrong", "code"),
     [("done", None, 0), ("failed", 401, 1), ("too_many_failures", 400, 3)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -9,7 +10,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -322,6 +323,35 @@ def errors_to(take: Callable[[HarnessError], object]) -> Iterator[None]:
         yield
     except HarnessError as error:
         take(error)
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Show what the block prints page by page, if it is longer than the terminal that it goes to.
+
+    with paged():
+        print(text)
+    """
+    if not sys.stdout.isatty():
+        yield
+        return
+    held = _Screen()
+    try:
+        with redirect_stdout(held):
+            yield
+    finally:
+        text = held.getvalue()
+        if text.count("\n") < shutil.get_terminal_size().lines:
+            sys.stdout.write(text)
+        else:
+            click.echo_via_pager(text, color=True)
+
+
+class _Screen(io.StringIO):
+    """Holds what goes to a terminal, and looks like one."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def print_json(value: Any) -> None:

@@ -329,7 +329,7 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
 
     Everything about the scored tasks follows if the table is left out or no run keeps the scores.
     """
-    from harness.reporting.tables import print_summaries
+    from harness.reporting.tables import print_costs, print_metrics
     from harness.scoring.means import means_of
 
     print(f"run {clean_text(run.named)}: {counted(len(run.kept), 'task')} scored\n", flush=True)
@@ -344,7 +344,8 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
     if changed and not part:
         print()
     if changed or part:
-        print_summaries(summaries)
+        print_metrics(summaries)
+        print_costs(summaries)
 
 
 def _score_run(run: NamedRun, folder: RunFolder, manifest: Manifest) -> None:

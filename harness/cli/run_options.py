@@ -226,7 +226,7 @@ def run_options() -> list[Option]:
         ),
         switch(
             ["--verbose"], section=OUTPUT,
-            help="after the table, print what `harness show RUN` prints",
+            help="after the table, print all metrics and costs",
         ),
         switch(["--json"], section=OUTPUT, help="results as one JSON document"),
         switch(

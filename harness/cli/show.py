@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -26,8 +27,10 @@ from harness.cli.command import (
     errors_to,
     json_option,
     option,
+    paged,
     print_error,
     print_json,
+    print_sections,
 )
 from harness.cli.run_options import WORDS
 from harness.cli.runs import default_folder, folder_option, open_run, tag_option
@@ -67,7 +70,7 @@ _WHOLE, _HEAD, _TAIL = 12, 6, 4
 
 @command(
     "harness show latest",
-    "harness show RUN",
+    "harness show RUN --metrics",
     "harness show RUN --failures --stage name",
     "harness show RUN --sample person-01",
 )
@@ -77,24 +80,27 @@ _WHOLE, _HEAD, _TAIL = 12, 6, 4
 )  # fmt: skip
 @folder_option
 @tag_option()
-@option("--sample", metavar="ID", help="the id of an item or of a user")
+@option("--metrics", is_flag=True, help="every metric of each task, what it means, and analyses")
+@option("--costs", is_flag=True, help="what the stages did and asked, and what that cost")
+@option("--provenance", is_flag=True, help="the command, models, data, prompts and versions")
+@option("--samples", is_flag=True, help="a line for each item")
+@option("--failures", is_flag=True, help="a line for each item without a value")
+@option("--sample", metavar="ID", help="every question and answer about an item or a user")
 @option("--task", metavar="NAME", help="this task only")
-@option("--stage", metavar="NAME", help="this stage only")
-@option("--failures", is_flag=True, help="only records without a value")
+@option("--stage", metavar="NAME", help="this stage only, of items")
 @option("--prices", metavar="FILE", type=PATH, help="prices of models (those of the run)")
 @json_option
 def show(**options: Any) -> int:
-    """Show one RUN: its results, its failures (--failures), or every question and answer about one
-    sample or user (--sample).
-    """
+    """Show one RUN: its main metrics, or a chapter about it by name (--metrics, --costs, …)."""
     args = SimpleNamespace(**options)
     folder, manifest = open_run(args.run, among=args.output_path, tags=args.tag)
     places = _places(folder, manifest, args)
-    if args.sample is not None:
-        return _show_sample(folder, manifest, places, args)
-    if args.failures:
-        return _show_failures(places, args)
-    return _show_results(folder, manifest, args)
+    with paged():
+        if args.sample is not None:
+            return _show_sample(folder, manifest, places, args)
+        if args.failures or args.samples:
+            return _show_items(places, args)
+        return _show_results(folder, manifest, args)
 
 
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
@@ -162,14 +168,57 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
             }
         )
         return 0
-    for line in _heading(folder, manifest, unfinished):
-        print(line)
-    print(flush=True)
-    if args.task is None:
-        print_short(folder, manifest, summaries, means, rest=False)
+    from harness.reporting.tables import print_costs, print_metrics
+
+    asked = any((args.metrics, args.costs, args.provenance))
+    if not asked:
+        for line in _heading(folder, manifest, unfinished):
+            print(line)
         print(flush=True)
-    print_everything(folder, manifest, summaries, groups=args.task is None)
+    if not asked and args.task is None:
+        print_short(folder, manifest, summaries, means, rest=False)
+        print("more: --metrics, --costs, --samples, --failures, --provenance, --sample ID")
+    alone = args.task is not None and not asked
+    if args.metrics or alone:
+        print_metrics(summaries)
+        print_analyses(folder, manifest, only=args.task)
+    if args.costs or alone:
+        print_costs(summaries)
+    if args.provenance:
+        _print_provenance(manifest, only=args.task)
     return 0
+
+
+def _print_provenance(manifest: Manifest, *, only: str | None) -> None:
+    from harness.reporting.html.provenance import command_of
+    from harness.reporting.tables import data_name
+
+    tasks = {name: one for name, one in manifest.tasks.items() if only in (None, name)}
+    sections = {
+        "command": [("", command_of(manifest))],
+        "models": [
+            (role, clean_text(f"{one.name}; {json.dumps(one.identity)}", limit=300))
+            for role, one in manifest.roles.items()
+        ],
+        "tasks": [
+            (
+                name,
+                f"version {one.task().version}, content {one.content}; {data_name(one.data)}, "
+                f"fingerprint {one.data.get('fingerprint', 'unknown')}",
+            )
+            for name, one in tasks.items()
+        ],
+        "prompts": [
+            *{
+                (f"{one.task().benchmark}/{prompt}", digest): None
+                for one in tasks.values()
+                for prompt, digest in one.templates.items()
+            }
+        ],
+        "versions": [*manifest.versions.items()],
+        "commits": [*manifest.commits.items()],
+    }
+    print_sections(sections.items())
 
 
 def _heading(
@@ -208,29 +257,34 @@ def _records(places: list[Place], args: SimpleNamespace) -> Iterator[tuple[str, 
                 yield task, stage.name, record
 
 
-def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
+def _show_items(places: list[Place], args: SimpleNamespace) -> int:
+    what = "failure" if args.failures else "sample"
     if args.json:
         found = [
             {"task": task, "stage": stage, "user": record.user, "id": record.id}
             | {"outcome": record.outcome}
             for task, stage, record in _records(places, args)
         ]
-        print_json({"failures": found})
+        print_json({f"{what}s": found})
         return 0
     count = 0
     for task, stage, record in _records(places, args):
         count += 1
-        cause, detail = record.outcome.cause, record.outcome.detail
-        if detail.startswith("Traceback"):  # whose last line has the exception
-            detail = detail.strip().rsplit("\n", 1)[-1]
+        if isinstance(record.outcome, Done):
+            ended = f"done: {msgspec.json.encode(record.outcome.value).decode()}"
+        else:
+            ended = f"{record.outcome.cause}: {record.outcome.detail}"
+            if record.outcome.detail.startswith("Traceback"):  # its last line has the exception
+                last = record.outcome.detail.strip().rsplit("\n", 1)[-1]
+                ended = f"{record.outcome.cause}: {last}"
         print(
             clean_text(f"{task}/{stage}  {record.id}  user {record.user}  ")
-            + clean_text(f"{cause}: {detail}", limit=300)
+            + clean_text(ended, limit=300 if args.failures else 100)
         )
     if count:
-        print(f"\n{counted(count, 'failure')}; --sample ID shows everything about one")
+        print(f"\n{counted(count, what)}; --sample ID shows everything about one")
     else:
-        print("no failures")
+        print(f"no {what}s")
     return 0
 
 
@@ -361,20 +415,25 @@ def _with_answers() -> str:
 
 
 def print_results(result: RunResult, *, verbose: bool = False) -> None:
-    """Print the short table of a run and the first tables of its groups' analyses."""
+    """Print the short table of a run and the first tables of its groups' analyses; with `verbose`
+    all that is known of its tasks as well."""
+    from harness.reporting.tables import print_costs, print_metrics
+
     folder = RunFolder(result.folder)
     manifest = folder.manifest()
+    everything = verbose and bool(result.summaries)
     if result.summaries or len(manifest.tasks) > 1:
-        everything = verbose and bool(result.summaries)
         reports = () if everything or not result.summaries else _group_reports(folder, manifest)
         print_short(
             folder, manifest, result.summaries, result.means,
             sheets=[sheet for report in reports for sheet in report.sheets[:1]],
             rest=not everything,
         )  # fmt: skip
-    if verbose and result.summaries:
+    if everything:
         print()
-        print_everything(folder, manifest, result.summaries)
+        print_metrics(result.summaries)
+        print_analyses(folder, manifest)
+        print_costs(result.summaries)
 
 
 def print_short(
@@ -393,26 +452,14 @@ def print_short(
     with suppress(UsageError):  # wrong settings, which no stored run needs
         if path.parent.resolve() == default_folder().resolve():
             path = Path(path.name)
-    print_short_table(
-        manifest, summaries, means,
-        run=str(path) if rest else None, sheets=sheets,
-    )  # fmt: skip
+    print_short_table(manifest, summaries, means, run=str(path) if rest else None, sheets=sheets)
 
 
-def print_everything(
-    folder: RunFolder,
-    manifest: Manifest,
-    summaries: Sequence[TaskSummary],
-    *,
-    groups: bool = True,
-) -> None:
-    """Print all that is known of these tasks of a run, and with `groups` the analyses of its
-    groups."""
+def print_analyses(folder: RunFolder, manifest: Manifest, *, only: str | None = None) -> None:
+    """Print the analyses of a run's groups, unless `only` a task is asked for."""
     from harness.reporting.grid import print_report
-    from harness.reporting.tables import print_summaries
 
-    print_summaries(summaries)
-    for report in _group_reports(folder, manifest) if groups else ():
+    for report in _group_reports(folder, manifest) if only is None else ():
         print_report(report)
 
 

@@ -154,7 +154,9 @@ def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
     datasets = dict.fromkeys(each.dataset for each in prepared.tasks)
     facts = [f"{dataset.task}: {fact}" for dataset in datasets for fact in dataset.noted]
     if len(facts) > MOST_FACTS:
-        facts = [f"{len(facts):,} notes on the data: --verbose prints them, as `harness show` does"]
+        facts = [
+            f"{len(facts):,} notes on the data: --verbose prints them, or `harness show --metrics`"
+        ]
     for line in facts:
         display.show_line(line)
     if found is not None:

@@ -56,14 +56,32 @@ MISSING, WITHOUT = "missing ", "without missing"
 of them for values without what is missing."""
 
 
-def print_summaries(summaries: Sequence[TaskSummary], console: Console | None = None) -> None:
-    """Print each task's results, then means over repeats and costs."""
+def print_metrics(summaries: Sequence[TaskSummary], console: Console | None = None) -> None:
+    """Print each task's metrics with what limits them, then means over repeats."""
     console = console or result_console()
     width = room_on(console)
     for summary in summaries:
-        show(console, _report(summary, width))
+        show(console, _results(summary, width))
     if repeated := over_repeats(summaries):
         show(console, [*_repeats(repeated, width), Text()])
+
+
+def print_costs(summaries: Sequence[TaskSummary], console: Console | None = None) -> None:
+    """Print what the stages of all tasks did and asked, and what that cost."""
+    console = console or result_console()
+    width = room_on(console)
+    stages: list[Row] = [
+        (
+            clean_text(f"{summary.task}/{name}"), f"{stage.items:,}", f"{stage.done:,}",
+            Text(causes(stage.failures), "yellow" if stage.failures else "dim"),
+        )
+        for summary in summaries
+        for name, stage in summary.stages.items()
+    ]  # fmt: skip
+    heads = ("stage", "items", "done", "missing")
+    show(console, [*grid(heads, stages, numbers=(False, True, True, False), width=width), Text()])
+    if roles := _roles(summaries):
+        show(console, [*_role_grid(roles, width), *_role_notes(roles, width), Text()])
     show(console, _costs(summaries, width))
 
 
@@ -87,7 +105,7 @@ def _cost_row(name: str, cost: Cost) -> Row:
     return clean_text(name), f"{cost.asked:,}", money, f"{cost.reused:,}", saved(cost)
 
 
-def _report(summary: TaskSummary, width: int | None) -> list[Text]:
+def _results(summary: TaskSummary, width: int | None) -> list[Text]:
     title = Text(clean_text(summary.task), style="bold")
     title.append(f"  version {summary.version}, {candidate_of(summary)}", style="dim")
     others = [
@@ -122,17 +140,6 @@ def _report(summary: TaskSummary, width: int | None) -> list[Text]:
     if summary.counts:
         counts = [(clean_text(name), f"{times:,}") for name, times in summary.counts.items()]
         lines += [*grid(("counted", "times"), counts, numbers=1, width=width), Text()]
-    stages: list[Row] = [
-        (
-            clean_text(name), f"{stage.items:,}", f"{stage.done:,}",
-            Text(causes(stage.failures), "yellow" if stage.failures else "dim"),
-        )
-        for name, stage in summary.stages.items()
-    ]  # fmt: skip
-    heads = ("stage", "items", "done", "missing")
-    lines += [*grid(heads, stages, numbers=(False, True, True, False), width=width), Text()]
-    if any(stage.roles for stage in summary.stages.values()):
-        lines += [*_role_grid(summary, width), *_role_notes(summary, width), Text()]
     return lines
 
 
@@ -237,9 +244,8 @@ def missing_share(result: MetricResult) -> float:
     return result.missing_share or (units / (result.n + units) if units else 0.0)
 
 
-def _role_grid(summary: TaskSummary, width: int | None) -> list[Text]:
+def _role_grid(roles: Sequence[tuple[str, RoleUse]], width: int | None) -> list[Text]:
     heads = ["asked", "calls", "stored", "failed", "tokens in", "tokens out"]
-    roles = _roles(summary)
     currencies = {clean_text(use.cost.currency) for _, use in roles if use.cost is not None}
     heads += [f"{what}, {currency}" for currency in currencies for what in ("paid", "saved")]
     rows: list[Row] = [
@@ -324,10 +330,10 @@ def _by_metrics(notes: Mapping[str, Sequence[str]], whose: str = "") -> list[str
     return [f"{start}{clean_text(', '.join(names))}: {note}" for note, names in notes.items()]
 
 
-def _role_notes(summary: TaskSummary, width: int | None) -> list[Text]:
+def _role_notes(roles: Sequence[tuple[str, RoleUse]], width: int | None) -> list[Text]:
     notes: list[str] = []
     unknown: list[str] = []
-    for name, use in _roles(summary):
+    for name, use in roles:
         total = sum(use.rungs.values())
         ordered = sorted(use.rungs.items(), key=lambda one: (-one[1], one[0]))
         rungs = ", ".join(f"{clean_text(rung)} {share(many, total)}" for rung, many in ordered)
@@ -352,9 +358,10 @@ def _role_notes(summary: TaskSummary, width: int | None) -> list[Text]:
     return indented(notes, "dim", width) + indented(unknown, "yellow", width)
 
 
-def _roles(summary: TaskSummary) -> list[tuple[str, RoleUse]]:
+def _roles(summaries: Sequence[TaskSummary]) -> list[tuple[str, RoleUse]]:
     return [
-        (clean_text(f"{stage_name}, {role}"), use)
+        (clean_text(f"{summary.task}/{stage_name}, {role}"), use)
+        for summary in summaries
         for stage_name, stage in summary.stages.items()
         for role, use in stage.roles.items()
     ]

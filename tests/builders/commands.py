@@ -17,6 +17,15 @@ import pytest
 from harness.cli.main import main
 
 
+class Screen(StringIO):
+    """What is printed on a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
 @dataclass
 class Ended:
     """A command that ended."""

@@ -1,10 +1,13 @@
 import json
 import re
+from contextlib import redirect_stdout
 from typing import Any
 
 import pytest
+from builders.commands import Screen
 from builders.runs import make_line, write_journal
 
+from harness.cli.main import main
 from harness.contracts.model import Message
 from harness.contracts.records import CallRecord, Done
 
@@ -44,6 +47,28 @@ def test_failures_one_a_line_without_control_characters(kept_run, shown):
     assert "ann" not in out
     assert printable(out)
     assert shown(str(kept_run.path), "--failures", "--task", "later") == "no failures\n"
+    every = shown(str(kept_run.path), "--samples", "--task", "toy")
+    assert "toy/name  ann/1  user ann  done: " in every and printable(every)
+    assert "toy/name  bob/1  user bob  no_json: no bracket" in every
+    assert "3 samples; --sample ID shows everything about one" in every
+    document: Any = json.loads(shown(str(kept_run.path), "--samples", "--task", "toy", "--json"))
+    assert [each["id"] for each in document["samples"]] == ["bob/1", "ann/1", "cid/1"]
+
+
+def test_where_a_run_comes_from_is_a_chapter(kept_run, shown):
+    out = shown(str(kept_run.path), "--provenance")
+    assert out.startswith("command:\n    harness run --model ")
+    assert "\ntasks:\n  toy " in out and "\nmodels:\n  candidate" in out
+
+
+def test_what_is_longer_than_the_terminal_goes_through_a_pager(kept_run, monkeypatch):
+    paged, screen = [], Screen()
+    monkeypatch.setattr("click.echo_via_pager", lambda text, color: paged.append(text))
+    for lines in "5", "90":
+        monkeypatch.setenv("LINES", lines)
+        with redirect_stdout(screen):
+            main(["show", str(kept_run.path), "--samples"])
+    assert paged == [screen.getvalue()] and "4 samples" in screen.getvalue()
 
 
 def test_a_sample_is_shown_whole_and_a_user_through_all_tasks_and_stages(kept_run, shown):

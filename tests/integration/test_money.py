@@ -84,7 +84,7 @@ def test_each_role_is_told_with_what_it_cost_and_what_the_store_saved(harness, s
     assert cost["judge"]["saved"] == about(verdicts * JUDGE_COST)
     assert second.json["costs"]["interests/name, candidate"] == cost["candidate"]
 
-    shown = harness.here("show", second.json["folder"]).ok()
+    shown = harness.here("show", second.json["folder"], "--costs").ok()
     assert "openai:candidate-model     10     0.0240      10      0.0240" in shown.out
     assert "paid, USD  saved, USD" in shown.out
 

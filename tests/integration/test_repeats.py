@@ -66,7 +66,7 @@ def test_the_command_shows_what_repeats_come_to(harness, serve):
     assert (over["task"], over["repeats"]) == ("interests", ["interests", "interests@2"])
     assert over["metrics"]["support"]["n"] == 2
     folder = done.json["folder"]
-    shown = harness.here("show", folder)
+    shown = harness.here("show", folder, "--metrics")
     assert "over repeats" in shown.out
     scored = harness.here("score", folder, "--json", "--set", "interests.min_support=1").ok()
     (run,) = scored.json["runs"]

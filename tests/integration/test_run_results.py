@@ -1,4 +1,4 @@
-"""What a run prints at its end, what `--verbose` adds, and what `harness show` has of it."""
+"""What a run prints at its end, what `--verbose` adds, and where `harness show` has it."""
 
 import statistics
 
@@ -19,13 +19,20 @@ def test_verbose_and_show_print_the_same_and_everything_and_have_the_means_in_th
     (first, *_) = harness.folders
     shown = harness.here("show", first.name).ok().out
     assert shown.startswith(f"run {first.relative_to(harness.folder)}: baseline, begun ")
-    assert done.out in shown
+    assert shown.endswith(
+        "\nmore: --metrics, --costs, --samples, --failures, --provenance, --sample ID\n"
+    )
+    metrics, costs = (
+        harness.here("show", first.name, chapter).ok().out for chapter in ("--metrics", "--costs")
+    )
+    short = "\n".join(shown.splitlines()[2:-1])
+    assert done.out == f"{short}\n\n{metrics}{costs}"
     assert "ptc Kendall's tau of the predicted and the true ranking" in " ".join(done.out.split())
     assert "ptc, unreadable groups counted 0" in done.out  # the analysis of the group
-    assert "rate, candidate" in done.out
+    assert "perrec_hard_pointwise/rate, candidate" in done.out
     alone = harness.here("show", first.name, "--task", "perrec_hard_pairwise").ok().out
-    assert "more: " not in shown + alone
-    assert "perrec_hard_listwise" not in alone
+    assert "perrec_hard_pairwise/compare" in alone
+    assert "more: " not in alone and "perrec_hard_listwise" not in alone
     assert "ptc, unreadable groups counted 0" not in alone
     document = harness.here("show", first.name, "--json").ok().json
     (mean,) = document["means"]
@@ -56,6 +63,6 @@ def test_many_notes_on_the_data_are_a_number_before_a_run_and_whole_after_it(har
     assert "usersum_movielens: users with fewer than 50 activities, left out: 4\n" in few.err
     many = harness.here("--tasks", "usersum_movielens,behaviour_movies", *words, "--verbose").ok()
     said = [line for line in many.err.splitlines() if "notes on the data" in line]
-    assert said == ["19 notes on the data: --verbose prints them, as `harness show` does"]
+    assert said == ["19 notes on the data: --verbose prints them, or `harness show --metrics`"]
     assert "left out: 4" not in many.err
     assert "users with fewer than 50 activities, left out: 4" in many.out

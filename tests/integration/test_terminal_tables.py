@@ -6,6 +6,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+from builders.commands import Screen
 
 from harness.cli.main import main
 
@@ -15,8 +16,8 @@ BROKEN = re.compile(r"\[[-+]?[0-9][^\]]*$|[0-9]…|…[0-9]")
 """An interval that goes on in the next line, or a number of which something is left out."""
 
 COMMANDS = (
-    "show {old}", "runs", "score {old}", "compare {old} {new}",
-    "compare {old} {new} --verbose", "compare {old} {new} --by history",
+    "show {old}", "show {old} --metrics", "show {old} --costs", "runs", "score {old}",
+    "compare {old} {new}", "compare {old} {new} --verbose", "compare {old} {new} --by history",
     "compare {old} {new} --by history --gate usersum_movielens.qm>-0.5 --gate perrec_easy.ptc>0",
     "compare {old} --tasks perrec_easy_pairwise,perrec_easy_listwise", "analyse perrec {old} {new}",
     "list analyses", "tasks", "tasks perrec_easy_pairwise", "list models", "list judges",
@@ -24,13 +25,6 @@ COMMANDS = (
 )  # fmt: skip
 LONGER = re.compile(r" *harness show |run .*begun ")
 """Lines that are for copying, which a terminal breaks by itself."""
-
-
-class Screen(io.StringIO):
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,12 @@ from harness.calls.pricing import Cost
 from harness.contracts.report import Sheet
 from harness.contracts.task import RoleSpec
 from harness.reporting.grid import result_console
-from harness.reporting.tables import other_policies, print_short_table, print_summaries
+from harness.reporting.tables import (
+    other_policies,
+    print_costs,
+    print_metrics,
+    print_short_table,
+)
 from harness.runs.manifest import StageEntry
 from harness.scoring.means import MeanOverTasks
 from harness.scoring.summary import RoleUse, StageSummary
@@ -60,8 +65,8 @@ def summary():
     )  # fmt: skip
 
 
-def printed(*summaries, width):
-    return lines_on(lambda console: print_summaries(summaries, console), width=width)
+def printed(*summaries, width, what=print_metrics):
+    return lines_on(lambda console: what(summaries, console), width=width)
 
 
 def test_what_was_noted_of_the_data_stands_below_it(summary):
@@ -86,19 +91,25 @@ support ↑   0.734 [0.702, 0.781]  37   3 (8%)             0.679
 grounded ↑  0.500 [0.450, 0.560]  37   3 (8%)             0.463
 coverage ↑  0.250 [0.150, 0.300]  40        –                 –
   support, grounded: 3 missing (name/no_json 2, support/timeout 1)
+""")
+    other = replace(summary, task="other", stages={"name": summary.stages["name"]})
+    assert "\n".join(printed(summary, other, width=80, what=print_costs)) == dedent("""\
+stage              items  done  missing
+────────────────────────────────────────────
+interests/name        40    38  2: no_json 2
+interests/support    180   179  1: timeout 1
+other/name            40    38  2: no_json 2
 
-stage    items  done  missing
-──────────────────────────────────
-name        40    38  2: no_json 2
-support    180   179  1: timeout 1
-
-asked            calls  stored  failed  tokens in  tokens out
-─────────────────────────────────────────────────────────────
-name, candidate     44      0%       1      30.2k        6.1k
-support, judge     180     33%       0      30.2k         600
-  name, candidate: 37 of 44 replies read: strict 81%, fenced 16%, repaired 3%
-  name, candidate: 4.0k tokens reasoning
-  support, judge: 179 of 180 replies read: strict 100%
+asked                      calls  stored  failed  tokens in  tokens out
+───────────────────────────────────────────────────────────────────────
+interests/name, candidate     44      0%       1      30.2k        6.1k
+interests/support, judge     180     33%       0      30.2k         600
+other/name, candidate         44      0%       1      30.2k        6.1k
+  interests/name, candidate: 37 of 44 replies read: strict 81%, fenced 16%, repaired 3%
+  interests/name, candidate: 4.0k tokens reasoning
+  interests/support, judge: 179 of 180 replies read: strict 100%
+  other/name, candidate: 37 of 44 replies read: strict 81%, fenced 16%, repaired 3%
+  other/name, candidate: 4.0k tokens reasoning
 """)
 
 
@@ -135,11 +146,11 @@ def test_how_schemas_were_met_is_shown_where_one_was_asked_for(summary):
     console = Console(
         file=io.StringIO(), width=80, force_terminal=True, color_system="standard", highlight=False
     )
-    noted = "name, candidate: 1,040 calls asked for a schema, 38 replies met it"
-    lines = printed(replace(summary, stages={"name": stage}), width=80)
-    assert lines[-3:] == ["  name, candidate: 40 of 1,040 replies read: strict 100%", f"  {noted}",
-                          ""]  # fmt: skip
-    print_summaries([replace(summary, stages={"name": stage})], console)
+    noted = "interests/name, candidate: 1,040 calls asked for a schema, 38 replies met it"
+    lines = printed(replace(summary, stages={"name": stage}), width=80, what=print_costs)
+    read = "  interests/name, candidate: 40 of 1,040 replies read: strict 100%"
+    assert lines[-3:] == [read, f"  {noted}", ""]
+    print_costs([replace(summary, stages={"name": stage})], console)
     assert f"\x1b[2m  {noted}" in console.file.getvalue()
 
 
@@ -149,16 +160,16 @@ def test_tokens_that_were_not_reported_are_no_number(summary):
     none = use(calls=9, untold=9, **dict.fromkeys(fields))
     roles = {"candidate": some, "judge": none, "rule": use(calls=3)}
     stage = StageSummary(items=40, done=40, failures={}, roles=roles)
-    lines = printed(replace(summary, stages={"name": stage}), width=80)
+    lines = printed(replace(summary, stages={"name": stage}), width=80, what=print_costs)
     assert "\n".join(lines[-9:]) == dedent("""\
-asked            calls  stored  failed  tokens in  tokens out
-─────────────────────────────────────────────────────────────
-name, candidate     40      0%       0    ≥ 30.2k       ≥ 600
-name, judge          9      0%       0    unknown     unknown
-name, rule           3      0%       0          0           0
-  name, candidate: ≥ 90 tokens cached
-  name, candidate: usage unknown for 4 of 40 calls
-  name, judge: usage unknown for 9 of 9 calls
+asked                      calls  stored  failed  tokens in  tokens out
+───────────────────────────────────────────────────────────────────────
+interests/name, candidate     40      0%       0    ≥ 30.2k       ≥ 600
+interests/name, judge          9      0%       0    unknown     unknown
+interests/name, rule           3      0%       0          0           0
+  interests/name, candidate: ≥ 90 tokens cached
+  interests/name, candidate: usage unknown for 4 of 40 calls
+  interests/name, judge: usage unknown for 9 of 9 calls
 """)
 
 
@@ -200,7 +211,8 @@ def test_names_are_neither_markup_nor_control_characters(summary):
         summary, task=evil, model=evil, roles={"judge": evil}, metrics={evil: result},
         stages={evil: stage}, comparable=False, not_comparable_because=(evil,),
     )  # fmt: skip
-    print_summaries([hostile, hostile], console)
+    print_metrics([hostile, hostile], console)
+    print_costs([hostile, hostile], console)
     shown = console.file.getvalue()
     assert "\x1b" not in shown
     assert "[bold red]x[/] \\x1b[31m :smile:" in shown
@@ -214,7 +226,7 @@ def test_below_the_costs_stands_what_is_not_known_of_them(summary):
     )  # fmt: skip
     asked = use(calls=400, cost=cost)
     stage = StageSummary(items=400, done=400, failures={}, roles={"candidate": asked})
-    lines = printed(replace(summary, stages={"name": stage}), width=80)
+    lines = printed(replace(summary, stages={"name": stage}), width=80, what=print_costs)
     assert "\n".join(lines[-5:-1]) == dedent("""\
 model       calls  paid, USD  reused  saved, USD
 ────────────────────────────────────────────────

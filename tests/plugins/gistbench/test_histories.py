@@ -239,7 +239,7 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkey
     assert told(*command, "--resume", folder)[1] == said
     assert told(*command, "--resume", folder, "--quiet")[1] == []
     assert "gist_synthetic: " not in printed("score", folder).err
-    assert told("show", folder)[1] == []
+    assert told("show", folder, "--metrics")[1] == []
 
 
 LOVED, FINE, _, BAD = SIGNALS

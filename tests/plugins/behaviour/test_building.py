@@ -318,9 +318,7 @@ def test_the_table_of_continents_has_each_country_of_the_profiles(real_data):
 
 
 @pytest.mark.real_data
-def test_real_profiles_with_invented_plays_give_the_prompts_without_history_of_table_1(
-    real_data, tmp_path
-):
+def test_real_profiles_with_invented_plays_give_the_bare_prompts_of_table_1(real_data, tmp_path):
     profiles = (real_data / "lastfm/1k-userid-profile.tsv").read_bytes()
     (tmp_path / "userid-profile.tsv").write_bytes(profiles)
     rng, plays = Random(5), []

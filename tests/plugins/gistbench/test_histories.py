@@ -289,9 +289,7 @@ def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(load_his
     assert load_histories.notes == {"engagements left out as their object has no text": 2}
 
 
-def test_goodreads_books_are_joined_by_their_list_and_unrated_ones_counted(
-    load_histories, tmp_path
-):
+def test_goodreads_books_are_joined_by_a_list_and_unrated_ones_counted(load_histories, tmp_path):
     write_csv(
         tmp_path / "goodreads_interactions.csv", "user_id,book_id,is_read,rating,is_reviewed",
         "0,948,1,5,0", "0,949,1,0,0", "0,1000,1,3,1", "0,77,1,4,0", "1,949,0,0,0", "0,949,1,2,0",

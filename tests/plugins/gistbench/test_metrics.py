@@ -364,9 +364,7 @@ OPTIONS = st.sampled_from([SUMS, RATIOS, SUMS_OF_VERIFIED, RATIOS_OF_VERIFIED])
 
 
 @given(INTERESTS, ORACLES, OPTIONS, st.randoms())
-def test_every_score_is_a_share_in_any_order_and_no_better_than_missing_parts_at_worst(
-    interests, oracle, options, rng
-):
+def test_scores_are_shares_in_any_order_and_no_better_at_worst(interests, oracle, options, rng):
     found = scores(*interests, oracle=oracle, options=options)
     mixed = rng.sample(interests, len(interests))
     assert scores(*mixed, oracle=oracle, options=options) == found

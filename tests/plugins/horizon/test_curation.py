@@ -408,9 +408,7 @@ def test_a_killed_build_continues_and_ends_in_the_same_bytes(drawn_log, moment, 
     shutil.rmtree(out)
 
 
-def test_other_options_and_inputs_with_another_content_are_refused_with_what_differs(
-    drawn_log, tmp_path
-):
+def test_other_options_and_contents_are_refused_with_what_differs(drawn_log, tmp_path):
     with pytest.raises(UsageError) as error:
         build.run(settings_of(drawn_log, partitions=3, seed=1, published=True))
     assert str(error.value).splitlines()[1:5] == [

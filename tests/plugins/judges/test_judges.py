@@ -183,9 +183,7 @@ def selected(*places, **counts):
         ),
     ],
 )  # fmt: skip
-async def test_what_just_half_chose_is_not_selected_and_counted_as_tied(
-    question, verdicts, decided
-):
+async def test_what_just_half_chose_is_not_selected_but_a_tie(question, verdicts, decided):
     verdict, votes = await decide(question, *verdicts)
     assert verdict == decided
     assert votes == [Vote(*vote) for vote in zip("xyz", verdicts, strict=False)]

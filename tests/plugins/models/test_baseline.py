@@ -73,9 +73,7 @@ def test_its_identity_holds_the_versions_of_its_respondents():
         (make_request("x"), ("topic",)),
     ],
 )
-async def test_a_missing_respondent_or_topic_ends_the_run_and_the_error_names_what_there_is(
-    asked, said
-):
+async def test_a_missing_respondent_or_topic_ends_the_run_and_names_those_there(asked, said):
     with pytest.raises(CallError) as caught:
         await model(("ask", "default", echo, 1)).ask(asked)
     assert caught.value.fatal

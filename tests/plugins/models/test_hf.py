@@ -87,9 +87,7 @@ def test_the_server_is_started_on_a_port_with_what_was_said(folder):
         ({"device": "0"}, False, 1),
     ],
 )
-def test_a_gpu_is_needed_by_the_device_or_where_there_is_one(
-    folder, monkeypatch, given, driver, needed
-):
+def test_the_device_decides_if_a_gpu_is_needed(folder, monkeypatch, given, driver, needed):
     there = (str(folder),) if driver else ("/no/such/device",)
     monkeypatch.setattr("harness_models.hf.GPU_DEVICES", there)
     assert model(pretrained=str(folder), **given).gpus == needed

@@ -60,9 +60,7 @@ async def code_of(launched):
     ("program", "code"),
     [("raise SystemExit(7)", 7), ("pass", 0), ("import os; os.kill(os.getpid(), 9)", 137)],
 )
-async def test_a_command_that_ends_by_itself_keeps_its_code_when_it_is_stopped_twice(
-    started, program, code
-):
+async def test_a_command_that_ends_keeps_its_code_when_stopped_twice(started, program, code):
     launched = await started(program)
     assert await code_of(launched) == code
     await launched.stop()

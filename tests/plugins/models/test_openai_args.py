@@ -82,9 +82,7 @@ DEPLOYED = {"azure_endpoint": "https://a.org", "api_version": "v", "azure_deploy
         ),
     ],
 )  # fmt: skip
-def test_identity_is_what_was_given_and_the_host_only_where_nothing_was(
-    given, structured, details, scope
-):
+def test_identity_is_what_was_given_or_else_the_host(given, structured, details, scope):
     found = identity_of(args(**given), structured=structured)
     assert found == Identity(kind="openai", name="m", details=details, scope=scope)
 

@@ -135,9 +135,7 @@ NO_TEMPLATE = '{"eos_token": "x"}'
         (None, None, True, False),
     ],
 )
-def test_a_commit_is_without_a_template_only_if_the_cache_can_tell(
-    cache, monkeypatch, *, settings, other, offline, without
-):
+def test_a_commit_may_lack_a_template(cache, monkeypatch, *, settings, other, offline, without):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
     told = cache / "snapshots" / "ab12" / "tokenizer_config.json"
     for file, content in ((told, settings), (other and cache / other, "")):
@@ -202,9 +200,7 @@ def found(shards=1, *, on=None, **options):
         ({"F32": 30_000_000_000}, 1, 1, good("weights", "60.0 GB of weights on the hub")),
     ],
 )  # fmt: skip
-def test_weights_are_set_against_the_gpus_that_are_there(
-    smi, hub, *, parameters, gpus, shards, expected
-):
+def test_weights_are_set_against_the_gpus_there(smi, hub, *, parameters, gpus, shards, expected):
     smi(h100s(gpus))
     hub(parameters)
     assert found(shards) == [expected]
@@ -414,9 +410,7 @@ def test_weights_think_if_their_template_does(weights, files, read):
         ({"chat_template.jinja": SWITCHED}, {"thinking": "false"}, False),
     ],
 )  # fmt: skip
-def test_what_is_given_comes_before_the_checkpoints_template(
-    weights, tmp_path, monkeypatch, *, files, given, thinks
-):
+def test_what_is_given_beats_a_template(weights, tmp_path, monkeypatch, *, files, given, thinks):
     monkeypatch.chdir(tmp_path)
     args = weights(files, **given)
     assert weights_think(args, commit=None) is thinks

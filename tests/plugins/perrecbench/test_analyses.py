@@ -367,9 +367,7 @@ def wordings(kept):
     ]
 
 
-def test_tau_and_errors_are_correlated_with_those_of_the_rating_task_that_asks_alike(
-    wordings, kept
-):
+def test_tau_and_errors_are_correlated_with_those_of_the_rating_task_alike(wordings, kept):
     report = answers.errors(wordings, NoOptions())
     listed, correlations = report.sheets
     assert listed.rows == (
@@ -454,9 +452,7 @@ def recorded(kept):
     return make
 
 
-def test_answers_by_position_are_counted_and_counts_may_name_items_by_their_titles(
-    recorded, tmp_path
-):
+def test_answers_by_position_are_counted_and_counts_may_name_titles(recorded, tmp_path):
     easy = {
         "tea": compared("AB"),  # user 1 either way
         "milk": compared("AA"),  # whoever is shown first

@@ -135,9 +135,7 @@ def test_comparisons_tell_of_first_places_and_unreadable_ones_count_no_better_th
         (CallFailed("timeout"), None, "compare/timeout"),
     ],
 )
-def test_of_a_group_without_a_readable_comparison_all_are_unreadable_if_they_were_made(
-    failure, value, missing
-):
+def test_a_group_without_a_readable_comparison_is_unreadable_or_failed(failure, value, missing):
     found = only("compare", (group(ADA, BEN), failure))
     assert found.values.get("unreadable_comparisons") == value
     assert found.missing.get("unreadable_comparisons") == missing

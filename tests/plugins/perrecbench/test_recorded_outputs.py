@@ -99,9 +99,7 @@ def test_the_tau_of_every_recorded_model_is_what_its_orders_say(outputs, groups,
         assert (found.n, sum(found.missing.values())) == (len(right), 130 - len(right))
 
 
-def test_an_order_of_averages_beats_every_published_model_and_fails_on_held_out_groups(
-    groups, held_out
-):
+def test_an_order_of_averages_beats_published_models_but_on_held_out_groups(groups, held_out):
     test, elsewhere = (
         summary(ranked(dict.fromkeys(each, (1, 2)), each), draws=2000)["higher_average_first"]
         for each in (groups, held_out)

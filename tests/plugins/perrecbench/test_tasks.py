@@ -85,9 +85,7 @@ def test_cells_are_asked_as_in_the_paper_and_the_grid_and_domains_are_whole(task
 
 
 @pytest.mark.parametrize(("variant", "changes"), VARIANTS.items())
-def test_a_variant_differs_from_each_of_the_nine_in_its_options_alone(
-    tasks, options, variant, changes
-):
+def test_a_variant_differs_from_each_of_nine_in_options_alone(tasks, options, variant, changes):
     for level, ask in product(LEVELS, ASKS):
         name = f"perrec_{level}_{ask}_{variant}"
         assert options[name] == {**cell(level, ask), **changes}

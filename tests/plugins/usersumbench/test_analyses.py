@@ -252,9 +252,7 @@ def test_increments_are_those_of_the_users_in_common_by_hand(kept):
     assert (row[5], row[8], row[9]) == (0.0, 100.0, 1)
 
 
-def test_the_share_of_checks_that_could_not_be_read_stands_in_the_row_of_the_verifier(
-    single, refined
-):
+def test_the_share_of_unread_checks_stands_in_the_row_of_the_verifier(single, refined):
     for read, share in (((30, 40), 25.0), (None, NOTHING)):
         report = main([single(), refined(read=read)], None)
         table, notes = rows(report, "Table 4"), sheet_of(report, "Table 4").notes
@@ -748,9 +746,7 @@ def test_a_package_that_is_missing_is_named(monkeypatch):
         (OSError(), "OSError"),
     ],
 )
-def test_bertscore_reads_the_summary_as_candidate_or_names_missing_weights(
-    monkeypatch, problem, expected
-):
+def test_bertscore_reads_the_summary_or_names_missing_weights(monkeypatch, problem, expected):
     class Scorer:
         """In the place of bert-score's: three numbers a pair, or no weights."""
 

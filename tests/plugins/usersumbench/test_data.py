@@ -65,9 +65,7 @@ def test_the_past_is_in_order_of_time_then_of_the_file_and_the_last_is_the_futur
 
 
 @pytest.mark.parametrize("distractors", ["uniform", "popularity"])
-def test_wrong_options_are_never_the_users_and_depend_on_the_seed_and_the_user_alone(
-    world, distractors
-):
+def test_wrong_options_are_never_the_users_and_depend_on_seed_and_user(world, distractors):
     ratings, movies, folder = world
     asked = {"min_activities": 5, "max_activities": 10, "distractors": distractors}
     people = load_people("movielens", folder, **asked)

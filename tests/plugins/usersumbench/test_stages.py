@@ -378,9 +378,7 @@ def test_a_verifier_of_rubbish_ends_the_task_before_its_summaries_are_used(harne
     assert "these results measure nothing" in result.errors[0].expected
 
 
-def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(
-    harness_run, capsys
-):
+def test_a_predictor_may_be_unreadable_as_a_candidate_may_and_a_judge_may_not(harness_run, capsys):
     model = ScriptedModel(answer)
     result = harness_run("usersum_movielens", model=model, limit=4)
     assert result.exit_code == 0

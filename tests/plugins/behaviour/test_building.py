@@ -149,9 +149,7 @@ def test_a_cell_depends_on_its_seed_alone(crowd, monkeypatch):
     assert cell() == first
 
 
-MANY = tuple(
-    ((proxy, length), 12) for own in PROXIES.values() for proxy in own for length in LENGTHS
-)
+MANY = tuple(((proxy, length), 12) for of in PROXIES.values() for proxy in of for length in LENGTHS)
 FEW = {"min_interactions": 5, "min_users_per_country": 5}
 
 

@@ -86,9 +86,7 @@ def test_every_user_is_a_dot_and_every_model_a_diamond(runs):
         Points(label="keen", x=(1.0,), y=(0.5,), shape="diamond"),
         Points(label="shy", x=(0.25,), y=(0.5,), shape="diamond"),
     ]
-    assert report.sheets[0].columns[2:] == (
-        *("users", "IG P", "IG R", "P above R %", "P below 50 %"),
-    )
+    assert report.sheets[0].columns[2:] == ("users", "IG P", "IG R", "P above R %", "P below 50 %")
     assert report.sheets[0].rows == (
         ("synthetic", "keen", 3, 50.0, 100.0, 0.0, pytest.approx(100 / 3)),
         ("synthetic", "shy", 2, 50.0, 25.0, 50.0, 50.0),
@@ -350,14 +348,12 @@ def test_each_mode_is_a_share_of_all_unverified_interests(kept):
 
 def test_a_dataset_without_a_signal_is_not_short_of_it(kept):
     news = {"u1": (judged("trains", 1, liked=1), judged("owls", 2, liked=2, skipped=4))}
-    videos = {
-        "u1": (judged("trains", 1, liked=1), judged("owls", 2, liked=1, watched=3, skipped=5))
-    }
+    clips = {"u1": (judged("trains", 1, liked=1), judged("owls", 2, liked=1, watched=3, skipped=5))}
     tasks = [
         kept(
             "first", news, dataset="gist_mind", signals=("explicit_positive", "implicit_negative")
         ),
-        kept("first", videos, dataset="gist_synthetic"),
+        kept("first", clips, dataset="gist_synthetic"),
     ]
     pooled, mind, synthetic, _ = failure_modes.run(tasks, TableOptions()).sheets
     assert pooled.rows == (("first", 4, 0, 4, 25.0, 75.0, 50.0),)
@@ -567,9 +563,7 @@ def test_what_differs_beside_the_window_is_named(sizes, kept):
 
 def test_another_model_does_not_enter_the_oracle(sizes, kept):
     other = kept("n", {"u1": (judged("chess", 9, liked=2),)}, options=Settings(window=100))
-    alone, among = (
-        window_size.run(runs, WindowOptions()).sheets for runs in (sizes, [*sizes, other])
-    )
+    alone, among = (window_size.run(of, WindowOptions()).sheets for of in (sizes, [*sizes, other]))
     assert among[0] == alone[0]
     assert among[1].title == "synthetic: n by window size"
     # One window size may stand beside the published ones.

@@ -288,9 +288,7 @@ def test_a_mapping_file_goes_before_names(tasks, stated, tmp_path):
 def ranked(kept: Any) -> list[Any]:
     """Models of IG F1 1, 2/3, 1/2 and 2/5: one verified category, and 0 to 3 that are not."""
     verified, guesses = interest("NBA", BASKETBALL, 4), [interest(f"no. {n}", n) for n in (1, 2, 3)]
-    return [
-        kept(f"vllm:org/Model-{extra}", {"u": [verified, *guesses[:extra]]}) for extra in range(4)
-    ]
+    return [kept(f"vllm:org/Model-{n}", {"u": [verified, *guesses[:n]]}) for n in range(4)]
 
 
 FIGURES = (

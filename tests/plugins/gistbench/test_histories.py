@@ -360,9 +360,7 @@ RATIOS = {
 
 
 def test_watch_ratios_are_signals(load_histories, tmp_path):
-    rows = [
-        watched(1, ratio).replace("14,", f"u{number},", 1) for number, ratio in enumerate(RATIOS)
-    ]
+    rows = [watched(1, ratio).replace("14,", f"u{place},", 1) for place, ratio in enumerate(RATIOS)]
     (tmp_path / "small_matrix.csv").write_text(MATRIX + "".join(rows))
     (tmp_path / "kuairec_caption_category.csv").write_text(
         f"{CAPTIONS}1,UNKNOWN,Rain,[],1,Nature,-124,UNKNOWN,-124,UNKNOWN\n"

@@ -612,10 +612,8 @@ def score_of(user, *verified, unverified=(), **more):
         Judged(name="", cited=2, category=id, counts=counts[id in verified], correct=1, backing=2)
         for id in (*verified, *unverified)
     )
-    details = Profile(
-        signals=SIGNALS, windows=1, unreadable=0, interests=interests, verified=verified
-    )
-    return Score(id=user, user=user, details=details, **more)
+    told = Profile(signals=SIGNALS, windows=1, unreadable=0, interests=interests, verified=verified)
+    return Score(id=user, user=user, details=told, **more)
 
 
 def test_the_options_that_scores_read_are_options():

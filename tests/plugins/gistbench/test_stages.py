@@ -525,7 +525,7 @@ def test_an_object_that_newly_overlaps_changes_the_test_sets_that_held_it_alone(
     before = drawn(interests, taxonomy)
     after = drawn(newly, taxonomy, overlap=[overlapping("ada", ["tea houses"])])
     sets = {
-        id: [{each.object for each in one[id].objects} for one in (before, after)] for id in before
+        id: [{each.object for each in of[id].objects} for of in (before, after)] for id in before
     }
     held = {id for id, (objects, _) in sets.items() if "p7" in objects}
     # 45 of 100 are drawn for each of the twenty.

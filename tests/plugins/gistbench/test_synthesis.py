@@ -314,10 +314,8 @@ def test_the_largest_cohort_comes_first_and_everybody_is_in_one_at_most():
         Cohort(people=(2, 3, 4), clusters=(0, 1)), Cohort(people=(0, 1), clusters=(2, 3)),
     ]  # fmt: skip
     # A common cluster that leads nowhere does not hide a cohort.
-    belongs = table(
-        "xx......", "x.x.....", "x..x....", "x...x...", ".....xx.", ".....xx.", ".....xxx"
-    )
-    found = form(belongs, settings(clusters_together=2, least_people=3))
+    rows = table("xx......", "x.x.....", "x..x....", "x...x...", ".....xx.", ".....xx.", ".....xxx")
+    found = form(rows, settings(clusters_together=2, least_people=3))
     assert found == [Cohort(people=(4, 5, 6), clusters=(5, 6))]
 
 
@@ -463,10 +461,8 @@ def test_a_layout_of_several_tables_is_described_under_its_task(tmp_path):
     )
     news = "{}\tnews\tworld\t{}\tabstract\thttps://a\t[]\t[]\n"
     (tmp_path / "news.tsv").write_text(news.format("N1", "First") + news.format("N2", "Second"))
-    overview, signals, _ = describe.run(
-        describe.Options(data=str(tmp_path), task="gist_mind")
-    ).sheets
-    told = dict(overview.rows)
+    size, signals, _ = describe.run(describe.Options(data=str(tmp_path), task="gist_mind")).sheets
+    told = dict(size.rows)
     assert (told["users"], told["engagements"], told["objects"]) == (2, 3, 2)
     assert told["left out: engagements with objects without a text"] == 2
     assert told["left out: users without any other engagement"] == 1

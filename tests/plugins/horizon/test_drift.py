@@ -96,9 +96,7 @@ def test_entropy_kl_and_what_is_between_two_groups_by_hand(monkeypatch):
 )
 def test_the_null_splits_the_larger_group_alike(one, other, parts):
     larger = max(one, other)
-    groups = [
-        np.arange(size, dtype=float)[:, None] + 100 * (size != larger) for size in (one, other)
-    ]
+    groups = [np.arange(n, dtype=float)[:, None] + 100 * (n != larger) for n in (one, other)]
     splits = list(random_splits(*groups, 5, np.random.default_rng(0)))
     for first, second in splits:
         assert (len(first), len(second)) == parts

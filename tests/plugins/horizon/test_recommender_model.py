@@ -87,9 +87,7 @@ def asked(folder, texts):
 @pytest.mark.parametrize("kind", ["sasrec", "bert4rec", "gru4rec", "core", "popular", "neighbours"])
 def test_no_answer_depends_on_what_is_asked_at_the_same_time(trained, kind):
     folder = trained(kind)
-    texts = [
-        " ".join(str((start + step) % 40) for step in range(start % 9 + 1)) for start in range(90)
-    ]
+    texts = [" ".join(str((one + step) % 40) for step in range(one % 9 + 1)) for one in range(90)]
     together = asked(folder, texts)
     alone = [asked(folder, [text])[0] for text in texts[:5] + texts[-5:]]
     assert together[:5] + together[-5:] == alone

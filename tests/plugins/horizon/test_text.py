@@ -685,9 +685,8 @@ def test_only_a_catalogue_of_the_same_items_suits():
     def check(kind, **details):
         data = SimpleNamespace(items="a" * 64, folder=Path("DATA"))
         others = {"candidate": Identity(kind="openai", name="y")}
-        suits(
-            data, Options(), others | {"retriever": Identity(kind=kind, name="x", details=details)}
-        )
+        others["retriever"] = Identity(kind=kind, name="x", details=details)
+        suits(data, Options(), others)
 
     assert HORIZON_TEXT.suits is suits
     check("catalogue", items="a" * 64)

@@ -203,9 +203,7 @@ async def test_what_just_half_chose_is_not_selected_but_a_tie(question, verdicts
     ],
 )  # fmt: skip
 async def test_the_label_given_most_often_is_the_texts(verdicts, labels, tied):
-    question = Classify(
-        prompt="p", texts=("1", "2", "3", "4")[: len(labels)], labels=("A", "B", "C")
-    )
+    question = Classify(prompt="p", texts=tuple("1234")[: len(labels)], labels=("A", "B", "C"))
     verdict, _ = await decide(question, *verdicts)
     assert verdict == Classified(labels=labels, rung="majority", tied=tied)
 

@@ -232,9 +232,7 @@ async def test_extra_fields_are_sent_as_they_were_given(server):
 
 def test_an_engine_leaves_out_the_fields_that_it_makes_none():
     given = settings("model=m,base_url=http://h/v1")
-    made = OpenAIModel(
-        read_each(given)[0], given, fields=lambda asked: {"top_k": None, "stop": "x"}
-    )
+    made = OpenAIModel(read_each(given)[0], given, fields=lambda _: {"top_k": None, "stop": "x"})
     sent = made.batch_line(request(temperature=1, top_k=3, presence_penalty=0.5))["body"]
     assert sent.keys().isdisjoint({"top_k"})
     assert (sent["stop"], sent["presence_penalty"]) == ("x", 0.5)

@@ -476,10 +476,7 @@ def test_answers_by_position_are_counted_and_counts_may_name_titles(recorded, tm
     task = recorded("ben", {"tea": Unreadable("no_json", "compare")})
     [sheet] = answers.positions([task], NoOptions()).sheets
     assert sheet.rows == (("ben", "easy", 0, 0, 0, None, 0, 0, 0, None, 0, None),)
-    counts = tmp_path / "counts.csv"
-    counts.write_text('item,title,count\n,"the  TEA",8\nmilk,,2\n')
+    counts = write_csv(tmp_path / "counts.csv", "item,title,count", ',"the  TEA",8', "milk,,2")
     found = {"tea": compared("AB"), "milk": compared("AB"), "rye": compared("AB")}
-    report = domains.run(
-        [recorded("ada", found, domain="kitchen")], domains.Options(counts=str(counts))
-    )
+    report = domains.run([recorded("ada", found, domain="kitchen")], domains.Options(counts=counts))
     assert report.sheets[0].rows[0][:5] == ("ada", "kitchen", 3, 2, 5.0)

@@ -301,7 +301,7 @@ def test_the_bytes_depend_on_neither_the_process_nor_the_order_of_rows_and_files
         else:
             run_python(COMMAND, out, meta, *given[::-1], PYTHONHASHSEED="1")
         written.append(
-            {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.json")}
+            {str(file.relative_to(out)): file.read_bytes() for file in out.rglob("*.json")}
         )
     assert len(written[0]) == 26, "nine files of all, eight of each domain, the account"
     assert written[0] == written[1]
@@ -370,9 +370,7 @@ def test_statistics_and_histograms_are_of_the_first_group_of_each_item(data):
     figures = described(data).figures
     shares = [
         {
-            mark.label: {
-                name: one for name, one in zip(mark.names, mark.values, strict=True) if one
-            }
+            mark.label: {name: of for name, of in zip(mark.names, mark.values, strict=True) if of}
             for mark in figure.marks
         }
         for figure in figures

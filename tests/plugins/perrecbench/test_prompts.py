@@ -38,11 +38,9 @@ def rendered(stage, variables, options, role="candidate"):
 
 
 def rate(member=ANN, query=KETTLE, examples=(), **options):
-    single = Single(
-        id="k/1", user="k", query=query, member=member, place=1, of=2, examples=examples
-    )
+    one = Single(id="k/1", user="k", query=query, member=member, place=1, of=2, examples=examples)
     asked = Options(**options)
-    return rendered("rate", questions.rate_variables(single, asked), asked)
+    return rendered("rate", questions.rate_variables(one, asked), asked)
 
 
 def compare(examples=(), of=(ANN, BEN), title="Kettle", **options):

@@ -57,10 +57,8 @@ def groups(real_data, orders):
 def held_out(real_data):
     """The labelled held-out easy groups."""
     return {
-        str(number): group_of(
-            str(number), [user["avg"] for user in one["users"]], one["rank_vector"]
-        )
-        for number, one in enumerate(lines(real_data / "perrecbench/heldout-easy.jsonl.gz"))
+        str(n): group_of(str(n), [user["avg"] for user in one["users"]], one["rank_vector"])
+        for n, one in enumerate(lines(real_data / "perrecbench/heldout-easy.jsonl.gz"))
     }
 
 

@@ -94,9 +94,7 @@ def test_a_variant_differs_from_each_of_nine_in_options_alone(tasks, options, va
 
 
 def test_ratings_are_asked_without_a_profile_and_without_chance_and_groups_alike(tasks, options):
-    grid = [
-        f"{wording}_k{k}_shots{shots}" for wording, k, shots in product("abcd", (2, 4, 8), range(4))
-    ]
+    grid = [f"{way}_k{k}_shots{shots}" for way, k, shots in product("abcd", (2, 4, 8), range(4))]
     for name in ("perrec_rating", "perrec_rating_published", *(f"perrec_rating_{i}" for i in grid)):
         assert {"ask": "rating", "profile": "none"}.items() <= options[name].items()
         assert tasks[name].roles["candidate"].sampling["temperature"] == 0

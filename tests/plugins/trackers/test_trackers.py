@@ -129,10 +129,8 @@ def test_weights_and_biases_gets_the_numbers(evaluate, offline, tmp_path):
     assert (config["label"], config["folder"]) == ("step-1", result.folder.name)
     assert (config["limit"], config["roles"]) == (5, {"judge": "lexical"})
     (history,) = records_of(tmp_path, "history")
-    logged = {
-        item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in history.item
-    }
-    assert rounded({key: logged[key] for key in SUPPORT}) == SUPPORT
+    sent = {one.key or "/".join(one.nested_key): json.loads(one.value_json) for one in history.item}
+    assert rounded({key: sent[key] for key in SUPPORT}) == SUPPORT
     assert [one.exit_code for one in records_of(tmp_path, "exit")] == [0]
 
 

@@ -432,10 +432,8 @@ LAST = {
 @pytest.mark.parametrize("review", LAST)
 def test_a_last_review_that_cannot_be_used(json_lines, raised, review):
     source, file, rows, column, found, expected, to_do = LAST[review]
-    business = {"business_id": "b", "name": "B", "categories": "C"}
-    folder = json_lines(
-        **{file: rows}, meta_Books=PRODUCTS, yelp_academic_dataset_business=[business]
-    )
+    shop = {"business_id": "b", "name": "B", "categories": "C"}
+    folder = json_lines(**{file: rows}, meta_Books=PRODUCTS, yelp_academic_dataset_business=[shop])
     where = f"DIR/{file}.json, row {len(rows)}, column '{column}'"
     words = raised(DataError, load_people, source, folder, where=where, found=found)
     assert words == f"a value that cannot be used\nexpected: {expected}\nto do: {to_do}"
@@ -508,9 +506,7 @@ def test_users_with_50_ratings_are_kept_with_their_last_200(films, people):
 @pytest.mark.real_data
 def test_most_pasts_are_one_segment_of_months(films, people):
     def months_fill(own):
-        counts = Counter(
-            datetime.fromtimestamp(time, UTC).strftime("%Y-%m") for time, _ in own[-200:-1]
-        )
+        counts = Counter(f"{datetime.fromtimestamp(time, UTC):%Y-%m}" for time, _ in own[-200:-1])
         merged = 0
         for month in sorted(counts):
             merged += counts[month]

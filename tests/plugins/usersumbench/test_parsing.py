@@ -288,9 +288,7 @@ NOTHING = {
     ],
     (ENTITIES, "empty"): [""],
     (ENTITIES, "not_in_summary"): ["jazz\nopera"],
-    (PAIRED, "no_pairs"): [
-        "I cannot do this.", "Question#1: What is done?", "Answer#1: hiking", "[]",
-    ],
+    (PAIRED, "no_pairs"): ["I cannot.", "Question#1: What is done?", "Answer#1: hiking", "[]"],
     (JUDGE, "no_judgements"): [
         "All are fine.", '[Status#1: "unclear", ReferenceAnswer#1: "none"]',
     ],

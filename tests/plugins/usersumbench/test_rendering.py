@@ -142,10 +142,8 @@ def test_the_verifier_finds_what_a_segment_invents_and_the_revision_leaves_it_ou
     pairs = rules.questions({"kg_entities": entities, "summary": summary}, Random(0))
     assert pairs.splitlines()[1].startswith('[Question#2: "')
     assert pairs.splitlines()[1].endswith('Answer#2: "Opera"]')
-    judged = rules.judgements(
-        {"question_answer_pairs": pairs, "user_activities": SEGMENT}, Random(0)
-    )
-    assert judged.splitlines() == [
+    told = rules.judgements({"question_answer_pairs": pairs, "user_activities": SEGMENT}, Random(0))
+    assert told.splitlines() == [
         '[Status#1: "consistent", ReferenceAnswer#1: "none"]',
         '[Status#2: "inconsistent", ReferenceAnswer#2: "Drama"]',
         '[Status#3: "consistent", ReferenceAnswer#3: "none"]',

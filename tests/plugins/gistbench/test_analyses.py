@@ -459,11 +459,8 @@ def test_scores_and_ranks_are_made_anew_for_each_setting(broad_and_narrow):
     )
     assert [row[2:] for row in found["ranks by IG F1"].rows] == [(1, 1), (2, 1), (2, 1)]
     # With one like the category of owls is verified, and its retrieval was never asked.
-    assert [row[2:] for row in found["IS, medians in %"].rows] == [
-        (None, 75.0),
-        (50.0, 75.0),
-        (0.0, 100.0),
-    ]
+    of_is = [row[2:] for row in found["IS, medians in %"].rows]
+    assert of_is == [(None, 75.0), (50.0, 75.0), (0.0, 100.0)]
     assert [row[2:] for row in found["ranks by IS"].rows] == [(None, 1), (2, 1), (2, 1)]
     assert [row[2:] for row in found[NOT_ASKED_TITLE].rows] == [(1, 0), (0, 0), (0, 0)]
     assert {figure.x.ticks for figure in report.figures} == {(1, 2, 3)}
@@ -551,17 +548,11 @@ def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
     )
 
 
-def test_what_differs_beside_the_window_is_named(sizes, kept):
+def test_what_differs_is_named_and_another_model_does_not_enter_the_oracle(sizes, kept):
     third = kept("m", {"u1": ()}, run="third", options=Settings(window=150), judge="another")
-    [note] = [
-        note
-        for note in window_size.run([*sizes, third], WindowOptions()).sheets[0].notes
-        if "third" in note
-    ]
-    assert note == "third differs from small also in: roles.judge.name another against judge-70b"
-
-
-def test_another_model_does_not_enter_the_oracle(sizes, kept):
+    notes = window_size.run([*sizes, third], WindowOptions()).sheets[0].notes
+    said = "third differs from small also in: roles.judge.name another against judge-70b"
+    assert [one for one in notes if "third" in one] == [said]
     other = kept("n", {"u1": (judged("chess", 9, liked=2),)}, options=Settings(window=100))
     alone, among = (window_size.run(of, WindowOptions()).sheets for of in (sizes, [*sizes, other]))
     assert among[0] == alone[0]

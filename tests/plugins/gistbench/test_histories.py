@@ -353,20 +353,16 @@ def watched(video, ratio, when="1593878903.438"):
     return f"14,{video},4381,6067,2020-07-05 05:27:48.378,20200705.0,{when},{ratio}\n"
 
 
-RATIOS = {
-    "0.0": SKIPPED, "0.2999999": SKIPPED, "0.3": WATCHED, "0.9": WATCHED, "0.9000001": LIKED,
-    "5.11": LIKED,
-}  # fmt: skip
-
-
 def test_watch_ratios_are_signals(load_histories, tmp_path):
-    rows = [watched(1, ratio).replace("14,", f"u{place},", 1) for place, ratio in enumerate(RATIOS)]
+    ratios = {"0.0": SKIPPED, "0.2999999": SKIPPED, "0.3": WATCHED, "0.9": WATCHED,
+              "0.9000001": LIKED, "5.11": LIKED}  # fmt: skip
+    rows = [watched(1, ratio).replace("14,", f"u{place},", 1) for place, ratio in enumerate(ratios)]
     (tmp_path / "small_matrix.csv").write_text(MATRIX + "".join(rows))
     (tmp_path / "kuairec_caption_category.csv").write_text(
         f"{CAPTIONS}1,UNKNOWN,Rain,[],1,Nature,-124,UNKNOWN,-124,UNKNOWN\n"
     )
     found = load_histories("gist_kuairec", tmp_path)
-    for number, signal in enumerate(RATIOS.values()):
+    for number, signal in enumerate(ratios.values()):
         assert found.history(f"u{number}") == [Engagement("1", "Rain | Nature", signal)]
     assert found.signals == (LIKED, WATCHED, SKIPPED)
 

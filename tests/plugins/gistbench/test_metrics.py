@@ -291,12 +291,9 @@ def test_each_way_to_share_out_a_category_s_evidence_gives_its_own_number():
         assert scores(*THREE_OF_ONE, options=options)["is"] == pytest.approx(expected)
 
 
-def test_verified_interests_are_counted_in_any_category_and_without_failures():
+def test_verified_interests_are_counted_in_any_category_and_nothing_is_zero_everywhere():
     interests = [judged(31, YES)] * 2 + [judged(31, NO), judged(None, YES), lost(), unweighed(5)]
     assert scores(*interests)["verified"] == 3.0
-
-
-def test_no_interest_and_nothing_verified_are_zero_everywhere():
     for interests in ((), (judged(31, NO, 2, 2),), (judged(31, NO, None, None),)):
         assert scores(*interests, oracle={31}) == dict.fromkeys(COLUMNS, 0.0)
     assert scores() == dict.fromkeys(COLUMNS, 0.0)

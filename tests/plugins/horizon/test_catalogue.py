@@ -214,8 +214,6 @@ def test_recall_is_lower_where_less_is_found_and_threads_change_no_file(tmp_path
 
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
 def test_what_is_found_is_what_exact_search_finds(data, tmp_path, dtype):
-    from harness.pipeline.embedders import named_embedder
-
     indexed(data, tmp_path / "out", dtype=dtype)
     index, titles = FaissIndex(tmp_path / "out" / INDEX), read_titles(tmp_path / "out")
     texts = titles.titles.to_pylist()

@@ -111,7 +111,7 @@ def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained):
         assert few["scores"] == [place[item] for item in few["items"]]
 
 
-def test_equal_ones_are_listed_up_to_a_thousand_and_written_so_that_only_these_are_equal():
+def test_equal_ones_are_listed_up_to_a_thousand_alone_and_many_are_ranked_like_few(monkeypatch):
     def sizes(scores):
         return len(best_of(np.array(scores), Vocabulary(np.arange(len(scores)))).items)
 
@@ -124,9 +124,6 @@ def test_equal_ones_are_listed_up_to_a_thousand_and_written_so_that_only_these_a
     read = json.loads(reply_of(Ranking(np.array([4, 2, 7]), scores)))
     assert read["items"] == [4, 2, 7]
     assert read["scores"][0] > read["scores"][1] == read["scores"][2]
-
-
-def test_many_items_are_ranked_like_few(monkeypatch):
     rng = np.random.default_rng(4)
     scores = np.stack([rng.integers(0, most, 5000).astype(np.float32) for most in (9, 99, 10**6)])
     known = Vocabulary(np.arange(5000) * 2)

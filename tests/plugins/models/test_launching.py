@@ -282,19 +282,16 @@ def test_of_all_secrets_only_those_that_an_engine_needs_are_passed_on():
     assert without_secrets({**passed_on, **dict.fromkeys(ours, "x")}) == passed_on
 
 
-def test_a_free_port_is_one_that_can_be_listened_on():
+def test_a_free_port_can_be_listened_on_and_ours_is_told_from_that_of_others(listener):
     port = free_port()
     with socket.create_server((HOST, port)):
         assert held_by(port, [os.getpid()]) is True
     assert held_by(port, [os.getpid()]) is None
-
-
-def test_a_port_of_another_process_is_told_from_ours_and_not_held_by_its_client(listener):
     port = int(listener.stdout.readline())
     assert held_by(port, [os.getpid()]) is False
     assert held_by(port, []) is False
     assert held_by(port, [os.getpid(), listener.pid]) is True
-    with socket.create_connection((HOST, port)):
+    with socket.create_connection((HOST, port)):  # a client holds no port
         assert held_by(port, [os.getpid()]) is False
 
 

@@ -46,15 +46,6 @@ def test_arguments_are_typed():
     )
 
 
-def test_an_address_of_the_environment_is_held_to_the_same(monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://h/v1/chat/completions")
-    with pytest.raises(UsageError) as caught:
-        args()
-    assert caught.value.where == "the environment"
-    assert caught.value.found == "OPENAI_BASE_URL=http://h/v1/chat/completions"
-    assert args(base_url="http://other/v1").base_url == "http://other/v1"
-
-
 DEPLOYED = {"azure_endpoint": "https://a.org", "api_version": "v", "azure_deployment": "d"}
 
 
@@ -95,6 +86,14 @@ def test_without_an_address_the_environment_and_then_openai_is_asked(monkeypatch
     assert address_of(args()) == "http://env:1/v1"
     assert tokens_field_of(args()) == "max_tokens"
     assert tokens_field_of(args(max_tokens_field="n_predict")) == "n_predict"
+    # The environment's address is held to the same.
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://h/v1/chat/completions")
+    with pytest.raises(UsageError) as caught:
+        args()
+    assert caught.value.where == "the environment"
+    assert caught.value.found == "OPENAI_BASE_URL=http://h/v1/chat/completions"
+    assert args(base_url="http://other/v1").base_url == "http://other/v1"
+    monkeypatch.delenv("OPENAI_BASE_URL")
     for own, general, expected in (({}, None, 64), ({}, 8, 8), ({"concurrency": "3"}, 8, 3)):
         given = ModelSettings(args={"model": "m", **own}, concurrency=general)
         assert make(given).concurrency == expected

@@ -90,7 +90,9 @@ FILES = {
     "acme_standin-1.0.dist-info/METADATA": (
         "Metadata-Version: 2.1\nName: acme-standin\nVersion: 1.0\n"
     ),
-    "acme_standin-1.0.dist-info/entry_points.txt": "[harness.plugins]\nstandin = acme_standin.plugin\n",
+    "acme_standin-1.0.dist-info/entry_points.txt": (
+        "[harness.plugins]\nstandin = acme_standin.plugin\n"
+    ),
 }
 
 ON_ENGINES = ("--model", "standin")

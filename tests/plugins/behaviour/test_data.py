@@ -108,11 +108,8 @@ TRACKS = [f"\tBand\t\tSong {number}" for number in range(60)]
 
 def plays(*users, tracks=TRACKS, least=6):
     """Each user plays a few tracks, and the last user all of them."""
-    rows = [
-        f"{user}\t2009-05-01T10:00:0{place}Z\t{track}"
-        for user in users
-        for place, track in enumerate(tracks[:least])
-    ]
+    played = [(user, *one) for user in users for one in enumerate(tracks[:least])]
+    rows = [f"{user}\t2009-05-01T10:00:0{place}Z\t{track}" for user, place, track in played]
     return [*rows, *(f"{users[-1]}\t2008-05-01T10:00:00Z\t{track}" for track in tracks[least:])]
 
 

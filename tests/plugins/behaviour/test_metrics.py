@@ -195,11 +195,8 @@ def test_random_is_one_draw_of_ten_which_spreads_as_a_model_s_rankings_do():
 
 def test_what_cannot_be_read_is_missing_and_counts_as_random_in_the_second_column():
     first, second, third = random_prompts(3)
-    found = scored(
-        (first, ranking(*ideal(first))),
-        (second, Unreadable("empty_list")),
-        (third, CallFailed("timeout")),
-    )
+    failed = (second, Unreadable("empty_list")), (third, CallFailed("timeout"))
+    found = scored((first, ranking(*ideal(first))), *failed)
     lost = found[second.id]
     assert lost.missing == dict.fromkeys(OF_ANSWERS, "recommend/empty_list")
     assert found[third.id].missing["gap"] == "recommend/timeout"
@@ -248,10 +245,8 @@ def test_popular_in_group_is_a_baseline_of_setting_a_alone():
 
 
 def test_scores_do_not_depend_on_the_order_or_the_other_prompts(monkeypatch):
-    pairs = [
-        (prompt, ranking(*popular(prompt)[: number % 11]))
-        for number, prompt in enumerate(random_prompts(70))
-    ]
+    many = enumerate(random_prompts(70))
+    pairs = [(prompt, ranking(*popular(prompt)[: number % 11])) for number, prompt in many]
     together = scored(*pairs)
     monkeypatch.setattr(metrics, "AT_ONCE", 7)
     assert scored(*reversed(pairs)) == together

@@ -116,10 +116,8 @@ def test_a_forest_goes_from_the_best_mean_to_the_worst_with_intervals(runs):
 @pytest.mark.parametrize("statistic", ["mean", "median"])
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_a_forest_has_the_intervals_of_the_runs_own_metrics(kept, statistic, method):
-    found = {
-        f"u{n}": tuple(judged(f"i{m}", m, liked=2 if m < n else 0) for m in range(1, 10))
-        for n in range(1, 10)
-    }
+    nine = range(1, 10)
+    found = {f"u{n}": tuple(judged(f"i{m}", m, liked=2 * (m < n)) for m in nine) for n in nine}
     run = kept("one", found)
     task = msgspec.structs.replace(run.task, interval=IntervalSpec(draws=300, method=method))
     run = replace(run, task=task)
@@ -227,11 +225,8 @@ def test_models_and_datasets_make_a_table_with_gaps(kept):
 
 
 def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept):
-    users = {
-        "u1": (judged("trains", 1, liked=2, found=(1, 2)),),
-        "u2": "predict/no_json",
-        "u3": "predict/truncated",
-    }
+    found = {"u1": (judged("trains", 1, liked=2, found=(1, 2)),)}
+    users = {**found, "u2": "predict/no_json", "u3": "predict/truncated"}
     groundedness, _, people = scores.scores([kept("first", users)], TableOptions()).sheets
     assert groundedness.rows == (("first", None, None),)
     assert groundedness.notes[0] == (
@@ -291,10 +286,8 @@ def test_categories_are_counted_by_model_and_by_dataset(covering):
     assert together.columns == ("dataset", "alone", "alone % of 8", "all", "all % of 8", "gain")
     assert together.rows == (("synthetic", 3, 37.5, 4, 50.0, 1), ("mind", 1, 12.5, 1, 12.5, 0))
     models, alone, together = report.figures
-    assert models.marks == (
-        Bars(label="categories", names=("wide", "narrow"), values=(4.0, 2.0)),
-        Rule(label="all 8", at=8.0),
-    )
+    bars = Bars(label="categories", names=("wide", "narrow"), values=(4.0, 2.0))
+    assert models.marks == (bars, Rule(label="all 8", at=8.0))
     assert (alone.marks[0].names, alone.marks[0].values) == (("synthetic", "mind"), (3.0, 1.0))
     assert together.marks[0].values == (4.0, 1.0)
     narrow = coverage.coverage(covering, CoverageOptions(model="narrow")).sheets[1].rows
@@ -401,11 +394,8 @@ def test_pairs_and_what_would_be_lost_without_each_model(three_models):
         ("total", 7, 100.0),
     )
     assert models.columns == ("model", "verified", "sole provider", "% of the oracle")
-    assert models.rows == (
-        ("a", 5, 3, pytest.approx(300 / 7)),
-        ("b", 3, 1, pytest.approx(100 / 7)),
-        ("c", 2, 1, pytest.approx(100 / 7)),
-    )
+    sole = [("a", 5, 3, 300 / 7), ("b", 3, 1, 100 / 7), ("c", 2, 1, 100 / 7)]
+    assert models.rows == tuple((*row, pytest.approx(share)) for *row, share in sole)
 
 
 def test_runs_of_one_model_are_one_provider(three_models, kept):

@@ -28,10 +28,8 @@ def plain(load_histories, tmp_path):
 
     def read(*rows, **settings):
         names = ("user_id", "object_id", "interaction_type", "interaction_time")
-        lines = [
-            {"object_text": f"about {row[1]}", **dict(zip(names, row, strict=False))}
-            for row in rows
-        ]
+        told = (dict(zip(names, row, strict=False)) for row in rows)
+        lines = [{"object_text": f"about {one['object_id']}", **one} for one in told]
         file = write_json_lines(tmp_path / "log.jsonl", lines)
         return load_histories("gist_synthetic", file, **settings)
 
@@ -538,10 +536,8 @@ def test_goodreads_interactions_are_read_whole(load_histories, tmp_path, real_da
 
 @pytest.mark.real_data
 def test_a_small_category_of_amazon_is_read_whole(load_histories, real_data):
-    tables = {
-        "reviews": {"files": ["All_Beauty.jsonl"]},
-        "products": {"files": ["meta_All_Beauty.jsonl"]},
-    }
+    files = {"reviews": "All_Beauty.jsonl", "products": "meta_All_Beauty.jsonl"}
+    tables = {name: {"files": [file]} for name, file in files.items()}
     raw = real_data / "amazon-2023/All_Beauty/raw"
     with gzip.open(raw / "All_Beauty.jsonl.gz", "rt") as lines:
         reviews = Counter(json.loads(line)["user_id"] for line in lines)

@@ -48,10 +48,8 @@ def write_shop(folder, *, drifting):
 
 @pytest.fixture(scope="module")
 def shops(tmp_path_factory):
-    return {
-        drifting: write_shop(tmp_path_factory.mktemp("shop"), drifting=drifting)
-        for drifting in (True, False)
-    }
+    make = tmp_path_factory.mktemp
+    return {drifting: write_shop(make("shop"), drifting=drifting) for drifting in (True, False)}
 
 
 @cache

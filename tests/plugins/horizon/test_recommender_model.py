@@ -57,10 +57,8 @@ def checkpoints(tmp_path_factory):
             pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
             options = {"preset": "small", "epochs": 1, "device": "cpu", **options}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(
-                "harness_horizon.recommenders.train_tool.read_training",
-                lambda _: made_data(rows, split=split),
-            )
+            read = "harness_horizon.recommenders.train_tool.read_training"
+            patch.setattr(read, lambda _: made_data(rows, split=split))
             run(Settings(model=kind, data=out.parent, out=out, **options), no_progress)
         return out
 

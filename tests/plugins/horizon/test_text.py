@@ -418,10 +418,8 @@ def scores(*outcomes, options=NEXT):
         asked.append((case, queries))
         item = Search(id=case.id, user=user, shown=case.shown, queries=queries, truths=case.truths)
         searched.append((item, outcome))
-    records = {
-        "generate": make_records(asked, stage="a key"),
-        "retrieve": make_records(searched, stage="another key"),
-    }
+    records = {"generate": make_records(asked, stage="a key")}
+    records["retrieve"] = make_records(searched, stage="another key")
     return {one.id: one for one in score(records, options)}
 
 
@@ -578,10 +576,8 @@ def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges
 def test_what_a_thinking_model_had_is_in_the_setting_and_the_stamp(tmp_path, monkeypatch, thinks):
     monkeypatch.setattr(ScriptedModel, "thinks", lambda _: thinks)
     result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=1)
-    why = [
-        [one for one in summary.not_comparable_because if "thinks" in one]
-        for summary in result.summaries
-    ]
+    said = (summary.not_comparable_because for summary in result.summaries)
+    why = [[one for one in because if "thinks" in one] for because in said]
     own, sheets = ("4,316", "4,446"), main(finished(result), None).sheets
     assert why == [
         [f"the candidate thinks: {tokens} tokens, the published {most}"] if thinks else []

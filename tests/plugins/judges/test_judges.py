@@ -135,10 +135,8 @@ def given(*labels):
 
 
 async def decide(question, *verdicts):
-    members = tuple(
-        Member(label=label, judge=Decided(verdict))
-        for label, verdict in zip("xyzwv", verdicts, strict=False)
-    )
+    decided = zip("xyzwv", map(Decided, verdicts), strict=False)
+    members = tuple(Member(label=label, judge=judge) for label, judge in decided)
     asking = Votes()
     verdict = await make_panel(JudgeParts(members=members)).judge(question, asking)  # type: ignore[arg-type]
     return verdict, asking.votes

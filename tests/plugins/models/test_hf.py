@@ -99,11 +99,8 @@ def test_a_template_and_what_it_is_told_go_to_the_server_together(folder, tmp_pa
         model(pretrained=str(folder))
     hint = "give the template that it was trained with: chat_template=FILE.jinja"
     assert caught.value.hint == hint
-    made = model(
-        pretrained=str(folder),
-        chat_template=str(tmp_path / "own.jinja"),
-        chat_template_kwargs="enable_thinking=false",
-    )
+    own = {"chat_template": str(tmp_path / "own.jinja")}
+    made = model(pretrained=str(folder), chat_template_kwargs="enable_thinking=false", **own)
     flag, told = made.server_command()[-2:]
     assert flag == "--chat-template-kwargs"
     assert json.loads(told) == {"enable_thinking": False, "chat_template": "{{ messages }}"}

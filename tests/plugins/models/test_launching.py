@@ -28,12 +28,8 @@ async def started(tmp_path):
     all_of_them = []
 
     async def start(program, *, environment=None, grace=60.0):
-        launched = launch(
-            [sys.executable, "-c", program],
-            log=tmp_path / "logs" / "engine.log",
-            environment=environment or {},
-            grace=grace,
-        )
+        command, log = [sys.executable, "-c", program], tmp_path / "logs" / "engine.log"
+        launched = launch(command, log=log, environment=environment or {}, grace=grace)
         all_of_them.append(launched)
         return launched
 

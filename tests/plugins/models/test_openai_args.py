@@ -368,10 +368,8 @@ async def test_auto_finds_out_once_that_the_system_cannot_speak(server):
     assert roles == [["system", "user"], ["user"], ["user"]]
     assert server.requests[1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
     assert report == {"system_role": False}
-    assert told == [
-        "openai:m: the server accepts no system message: its text now precedes the first user "
-        "message"
-    ]
+    said = "the server accepts no system message: its text now precedes the first user message"
+    assert told == [f"openai:m: {said}"]
     assert identity(given).details["system_role"] == "auto"
     assert (await asked(given))[1] == {}
 

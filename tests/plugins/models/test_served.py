@@ -220,11 +220,8 @@ async def test_arguments_of_requests_hold_for_a_server_of_ours_as_well(served):
     }
     model = served("--no-system", requests=given)
     await model.open()
-    asked = Request(
-        messages=(Message("system", "re"), Message("user", "hello")),
-        sampling=Sampling(stop=("!",)),
-        seed=0,
-    )
+    messages = Message("system", "re"), Message("user", "hello")
+    asked = Request(messages=messages, sampling=Sampling(stop=("!",)), seed=0)
     assert (await model.ask(asked)).text.startswith("tiny, start 1")
     body = json.loads((await model.ask(make_request("repeat"))).text)
     assert (body["stop"], body["top_k"], body["top_logprobs"]) == (["###"], 20, 2)

@@ -115,10 +115,8 @@ def test_all_gpus_are_used_and_it_is_said_that_not_all_are_needed(node, given, s
 def test_chosen_gpus_are_shown_to_the_server_alone_and_held_alone(node):
     model = node(gpus="4-7")
     assert model.occupies == "gpu:4,5,6,7"
-    assert model.engine.environment == {
-        "CUDA_VISIBLE_DEVICES": "4,5,6,7",
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-    }
+    shown = {"CUDA_VISIBLE_DEVICES": "4,5,6,7", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert model.engine.environment == shown
     assert [gpu.index for gpu in model.engine.memory.look().gpus] == ["4", "5", "6", "7"]
     for text, numbers in (("0-3", "0,1,2,3"), ("4", "4"), ("0,2-3", "0,2,3"), ("1,1", "1")):
         assert node(gpus=text).occupies == f"gpu:{numbers}"

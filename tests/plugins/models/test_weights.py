@@ -59,10 +59,8 @@ def hub(cache, monkeypatch):
 
         about = {"safetensors": {"parameters": parameters, "total": 0}} if parameters else {}
         monkeypatch.setattr("huggingface_hub.HfApi.auth_check", check)
-        monkeypatch.setattr(
-            "huggingface_hub.HfApi.model_info",
-            lambda self, name, **options: ModelInfo(id=name, siblings=[], **about),
-        )
+        info = ModelInfo(id="org/name", siblings=[], **about)
+        monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: info)
 
     return hold
 

@@ -283,10 +283,8 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
         ("vllm:org/large", "Llama", 70.0, 0.375, 0.375),
         ("huge", "Llama", 400.0, 0.0, 0.0),
     )
-    assert report.sheets[0].notes == (
-        "the average is over 2 cells",
-        "part: no average without all cells; not there: 1 of 2",
-    )
+    lacks = "part: no average without all cells; not there: 1 of 2"
+    assert report.sheets[0].notes == ("the average is over 2 cells", lacks)
     [figure] = report.figures
     assert (figure.x.label, figure.x.log) == ("parameters", True)
     x, y = (7.0, 70.0, 400.0), (0.1, 0.375, 0.0)
@@ -388,10 +386,8 @@ def test_tau_and_errors_are_correlated_with_those_of_the_rating_task_alike(wordi
             names=("ada, same as the nine tasks", "ada, wording b", "ada, wording c"),
         ),
     )  # fmt: skip
-    found = {
-        f"i{user}/u{user}": {"mae": error, "squared_error": error**2}
-        for user, error in ((1, 1.0), (2, 3.0))
-    }
+    errors = {"i1/u1": 1.0, "i2/u2": 3.0}
+    found = {id: {"mae": error, "squared_error": error**2} for id, error in errors.items()}
     alone = kept("ada", {**found, "i3/u3": "rate/no_json"}, ask="rating", wording="b")
     listed, correlations = answers.errors([*wordings, alone], NoOptions()).sheets
     assert listed.rows[1][5:9] == (2.0, pytest.approx(5**0.5), "behaviours", 2)

@@ -75,10 +75,8 @@ def test_profiles_are_the_data_s_or_to_be_made_strictly_of_what_was_before(publi
 
     def made(**options):
         data = load_data(folder, ask="listwise", **options)
-        of = {
-            one.id: (one.user, [(each.title, each.rating) for each in one.history])
-            for one in data.people
-        }
+        told = {one.id: [(of.title, of.rating) for of in one.history] for one in data.people}
+        of = {one.id: (one.user, told[one.id]) for one in data.people}
         return [(one.profile, one.profiled) for one in data.groups[0].members], of
 
     assert made() == ([("Likes it.", None), (None, "bob/4")], {"bob/4": ("bob", BOB)})
@@ -188,10 +186,8 @@ def test_printed_numbers_are_numbers_and_only_whole_orders_are_the_truth(load_da
 
 
 def test_held_out_groups_have_ranks_and_lasting_ids(load_data, tmp_path):
-    rows = [
-        held_out("i", user("ann"), user("bob"), ranks=[2, 1]),
-        held_out("i", user("cid"), user("dan"), ranks=[1, 2]),
-    ]
+    first = held_out("i", user("ann"), user("bob"), ranks=[2, 1])
+    rows = [first, held_out("i", user("cid"), user("dan"), ranks=[1, 2])]
 
     def told(rows, **options):
         write_json_lines(tmp_path / "heldout-easy.jsonl", rows)
@@ -226,10 +222,8 @@ def test_the_recorded_groups_load(real_data, load_data):
 
 
 EARLIER = [(f"b{place}", 4.0) for place in range(20)]
-RATERS = {
-    "ann": [*EARLIER, ("p", 4.0), ("q", 1.0), ("b3", 2.0), ("r", 3.0)],
-    "bob": [*EARLIER, ("q", 5.0)],
-}
+RATERS = {"ann": [*EARLIER, ("p", 4.0), ("q", 1.0), ("b3", 2.0), ("r", 3.0)]}
+RATERS["bob"] = [*EARLIER, ("q", 5.0)]
 """Twenty ratings stand before p and Bob's q, and more before Ann's q, b3 and r."""
 
 

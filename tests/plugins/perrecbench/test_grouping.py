@@ -72,10 +72,8 @@ def read(out, name, folder="all"):
 def groups(out, level="easy", *, held_out=False, folder="all"):
     """The users of each group, by name."""
     name = f"held_out-{level}" if held_out else f"item2group_avg_diff_sample-{level}"
-    return {
-        item: sorted(user["user_id"] for user in group)
-        for item, [group] in read(out, name, folder).items()
-    }
+    found = read(out, name, folder).items()
+    return {item: sorted(user["user_id"] for user in group) for item, [group] in found}
 
 
 def nothing(build, *people, **changed):
@@ -435,11 +433,8 @@ def apart(values, gap):
 def tried(values, gap):
     """Every largest set of places that are apart, by trying all sets."""
     for many in range(len(values), 0, -1):
-        sets = [
-            places
-            for places in combinations(range(len(values)), many)
-            if apart([values[place] for place in places], gap)
-        ]
+        every = combinations(range(len(values)), many)
+        sets = [places for places in every if apart([values[place] for place in places], gap)]
         if sets:
             return sets
     return [()]

@@ -198,10 +198,8 @@ def test_unreadable_groups_count_zero_beside_the_share_with_a_label_and_errors_a
     labelled = found["labelled"]
     assert (labelled.value, labelled.n, labelled.baseline) == (2 / 5, 5, False)
     assert "cover the labelled groups only" in labelled.note
-    one, two = (
-        rated(*ratings, members=(ADA, BEN), item=item)
-        for item, ratings in {"one": (5, 1), "two": (4, 4)}.items()
-    )
+    told = {"one": (5, 1), "two": (4, 4)}.items()
+    one, two = (rated(*ratings, members=(ADA, BEN), item=item) for item, ratings in told)
     found = summary("rate", *one, *two)
     # Errors 1, 4, 0 and 1; of the averages |4.5 - 4| and |2.5 - 5| twice.
     errors = [found[name].value for name in ("mae", "rmse", "rmse_user_average")]

@@ -107,10 +107,8 @@ strictly follow this JSON structure: {"predicted_rating": <rating>}"""
 
 def test_the_pointwise_prompts_are_the_published_ones():
     assert rate() == {"system": POINT_SYSTEM, "user": POINT_USER}
-    assert rate(system="authors") == {
-        "system": f"{POINT_SYSTEM}, do not generate anything else.",
-        "user": POINT_USER,
-    }
+    brief = f"{POINT_SYSTEM}, do not generate anything else."
+    assert rate(system="authors") == {"system": brief, "user": POINT_USER}
     assert rate(thought=True) == {
         "system": (
             "To predict a user’s rating for a query item, follow these steps:\n"
@@ -227,10 +225,8 @@ LIST_TAIL = ', do not include any additional information: {"predicted_ranking": 
 
 
 def test_the_listwise_prompts_are_the_published_ones():
-    assert rank() == {
-        "system": LIST_SYSTEM,
-        "user": f"{LIST_USER}{LIST_QUESTION}{LIST_TAIL}\nAnswer:",
-    }
+    user = f"{LIST_USER}{LIST_QUESTION}{LIST_TAIL}\nAnswer:"
+    assert rank() == {"system": LIST_SYSTEM, "user": user}
     assert rank(tail="older")["user"] == LIST_USER + "Answer: "
     assert rank(thought=True) == {
         "system": (
@@ -252,10 +248,8 @@ def test_the_listwise_prompts_are_the_published_ones():
     [("plain", LIST_QUESTION.partition(", output the list")[0]), ("dot", f"{LIST_QUESTION}.")],
 )
 def test_the_other_tails_of_the_authors_differ_in_the_list_of_indices_alone(tail, question):
-    assert rank(tail=tail) == {
-        "system": LIST_SYSTEM,
-        "user": f"{LIST_USER}{question}{LIST_TAIL}\nAnswer:",
-    }
+    user = f"{LIST_USER}{question}{LIST_TAIL}\nAnswer:"
+    assert rank(tail=tail) == {"system": LIST_SYSTEM, "user": user}
 
 
 POINT_SHOT = POINT_USER + '\n{"predicted_rating": 4.0}\n\n'

@@ -169,11 +169,8 @@ def rows(report):
 
 
 def test_held_out_groups_are_answered_in_each_format_and_equals_only_rated(write, tmp_path):
-    write(
-        groups_easy=TEA,
-        held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]},
-        held_out_medium={"LAMP": [CEM_LAMP, DOT_LAMP, ELI_LAMP]},
-    )
+    medium = {"LAMP": [CEM_LAMP, DOT_LAMP, ELI_LAMP]}
+    write(groups_easy=TEA, held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]}, held_out_medium=medium)
     report = run(settings(tmp_path))
     out = tmp_path / "out"
     pointwise = ['{"predicted_rating": 1.0}', '{"predicted_rating": 5.0}']

@@ -131,10 +131,8 @@ def kept(tmp_path):
 def stages_of(users, options):
     """The items and outcomes of each stage that the method has."""
     failed = Unreadable("truncated")
-    done = {
-        name: failed if one.summary is None else Done(Summary(one.summary))
-        for name, one in users.items()
-    }
+    done = {name: Done(Summary(one.summary)) for name, one in users.items()}
+    done |= {name: failed for name, one in users.items() if one.summary is None}
     found, everybody = {}, users.items()
     if options.method == "single_step":
         found["summarise"] = [
@@ -489,10 +487,8 @@ MARKS = {"g": "good", "b": "bad"}
 @pytest.fixture
 def run(kept):
     """A task with six summaries, of which u6 has no Q_s."""
-    users = {
-        name: User((answers, BAD), f"likes action, says {name}")
-        for name, answers in QUALITIES.items()
-    }
+    said = "likes action, says {}".format
+    users = {name: User((answers, BAD), said(name)) for name, answers in QUALITIES.items()}
     return kept("ada", {**users, "u7": User(summary=None)})
 
 

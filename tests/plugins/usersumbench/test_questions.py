@@ -185,10 +185,8 @@ def compared(folder, plant):
     """The bounds of how much own summaries exceed none, and none another user's, by plant."""
     people = load_people("movielens", write(folder / "made", seed=1, plant=plant))
     asked = options()
-    own = {
-        one.id: rules.summarise({"user_activities": "\n".join(lines(one.past, asked))}, Random(0))
-        for one in people.all
-    }
+    shown = {one.id: "\n".join(lines(one.past, asked)) for one in people.all}
+    own = {id: rules.summarise({"user_activities": text}, Random(0)) for id, text in shown.items()}
     others = {user: own[other] for user, other in derangement(list(own), people.seed).items()}
     values = [good(people, asked, one) for one in (own, {}, others)]
     for first, second in pairwise(values):

@@ -79,9 +79,8 @@ def test_what_nobody_labelled_and_what_the_judge_never_said_is_counted(tmp_path)
         "items of which it is not known what the judge said: 2",
     )
     # Raters of one word have no kappa, and it is said.
-    labels = write_csv(
-        tmp_path / "l.csv", "task,item,rater,label", "retrieval,i,A,1", "retrieval,i,B,True"
-    )
+    said = "retrieval,i,A,1", "retrieval,i,B,True"
+    labels = write_csv(tmp_path / "l.csv", "task,item,rater,label", *said)
     key = write_csv(tmp_path / "k.csv", "task,item,label", "retrieval,i,no")
     sheet = validate([], ValidationOptions(labels=(labels,), key=key)).sheets[0]
     assert sheet.rows[0] == ("A", None, None, 0.0)
@@ -270,9 +269,8 @@ def test_stated_interests_by_hand(tasks, stated):
 
 
 def test_a_mapping_file_goes_before_names(tasks, stated, tmp_path):
-    mapping = write_csv(
-        tmp_path / "map.csv", "interest,category", "basketball,Anime", "Knitting  of Quanta,10"
-    )
+    rows = "basketball,Anime", "Knitting  of Quanta,10"
+    mapping = write_csv(tmp_path / "map.csv", "interest,category", *rows)
     report = survey(tasks, SurveyOptions(stated=stated, mapping=mapping))
     assert report.sheets[0].rows == (("synthetic", 4, 3, 2, 2, 1, 1),)
     # u1 stated anime alone now: a (0, 0) there; u2 basketball and anime: a (1, 1/2).

@@ -116,9 +116,8 @@ def test_people_without_a_positive_engagement_are_kept_and_noted(plain, load_his
     rows = [("u", "a", SKIPPED, 1), ("v", "a", SKIPPED, 2), ("v", "b", LIKED, 3),
             ("w", "b", SKIPPED, 4), ("x", "c", WATCHED, 5)]  # fmt: skip
     assert sorted(plain(*rows).users) == ["u", "v", "w", "x"]
-    assert load_histories.notes == {
-        "users without a positive engagement, who score 0 whoever is asked": 2
-    }
+    fact = "users without a positive engagement, who score 0 whoever is asked"
+    assert load_histories.notes == {fact: 2}
     plain(*rows[1:3])
     assert load_histories.notes == {}
     # Those with too few engagements are left out before the choice.

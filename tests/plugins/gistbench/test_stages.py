@@ -55,9 +55,8 @@ def test_a_history_is_cut_into_windows_of_a_hundred_whose_lines_are_numbered_ove
         signals=(LIKED, WATCHED, SKIPPED),
     )
     first, second = windows({}, data, Options(window=2))
-    assert first == make_window(
-        Line(1, "b", LIKED, "late"), Line(2, "a", SKIPPED, "before"), number=1, of=2
-    )
+    lines = Line(1, "b", LIKED, "late"), Line(2, "a", SKIPPED, "before")
+    assert first == make_window(*lines, number=1, of=2)
     assert second.lines == (Line(3, "b", WATCHED, "late"),)
 
 
@@ -202,9 +201,8 @@ async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds(
 
 
 async def test_what_got_no_category_is_asked_again_up_to_three_times():
-    scripted = Desk(
-        labelled(None, "Tea", None), labelled(None, "Bread"), labelled(None), labelled("Tea")
-    )
+    answers = (None, "Tea", None), (None, "Bread"), (None,), ("Tea",)
+    scripted = Desk(*(labelled(*one) for one in answers))
     mapped = await map_interests(batch("x", "oolong", "rye"), scripted)
     assert mapped == Mapped(categories={"oolong": 4, "rye": 9}, unmapped=("x",))
     assert [question.texts for _, question in scripted.asked] == [

@@ -237,9 +237,8 @@ def test_findings_are_each_gpu_and_who_holds_the_memory_of_one_that_is_wanted(sm
     assert [*gpu_findings(None)] == [free, taken]
     assert [*gpu_findings(memory())] == [free]
     how = "set tensor_parallel_size × pipeline_parallel_size × data_parallel_size to 2 at most"
-    assert [*gpu_findings(memory(count=16))] == [
-        bad("gpu", "16 GPUs are needed, and there are 2", how)
-    ]
+    lacking = bad("gpu", "16 GPUs are needed, and there are 2", how)
+    assert [*gpu_findings(memory(count=16))] == [lacking]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert [*gpu_findings(None)] == [taken]
     (only,) = gpu_findings(memory())

@@ -18,6 +18,7 @@ from harness_perrecbench.records import (
     Single,
     Thing,
 )
+from msgspec.structs import replace
 
 from harness.contracts.outcomes import CallFailed, Unreadable
 from harness.contracts.task import IntervalSpec
@@ -209,10 +210,8 @@ def test_unreadable_groups_count_zero_beside_the_share_with_a_label_and_errors_a
 def test_a_behaviour_that_stands_alone_is_a_unit_of_its_own():
     shown = (Behaviour(title="bread", rating=5.0), Behaviour(title="trains", rating=1.0))
     ada = member("ada", 4.0, rating=3.0, shown=shown, weights=(1.0, 3.0), item_average=4.5)
-    single = Single(
-        id="rye/ada", user="ada", query=QUERY, member=ada, place=1, of=1, overall_average=4.25
-    )
     other = Single(id="tea/ada", user="ada", query=QUERY, member=ada, place=1, of=1)
+    single = replace(other, id="rye/ada", overall_average=4.25)
     pairs = (single, Rated(rating=5, answers=(5,))), (other, Unreadable("truncated"))
     read, unread = score({"rate": make_records(pairs)}, Options(ask="rating"))
     assert read.values == {

@@ -13,22 +13,15 @@ from harness.base.errors import UsageError
 from harness.prompts import Templates
 
 TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
-KETTLE = Thing(title="Kettle")
+KETTLE, LAMP = Thing(title="Kettle"), Thing(title="Lamp")
 CUP = Behaviour(title="Cup", rating=4)
 ANN = Member(id="ann", average=3.25, common=5, profile="Ann likes tea.", shown=(CUP,))
-BEN = Member(
-    id="ben",
-    average=4,
-    common=4,
-    profile="Ben reads.",
-    shown=(Behaviour(title="Fox Tale", author="Cy Dorn", rating=2.5), CUP),
-)
+FOX = Behaviour(title="Fox Tale", author="Cy Dorn", rating=2.5)
+BEN = Member(id="ben", average=4, common=4, profile="Ben reads.", shown=(FOX, CUP))
 LAMP_USER = Member(id="dot", average=2, common=1, profile="Dot.", shown=(CUP,))
 ELSE_USER = Member(id="eli", average=3, common=3, profile="Eli.", shown=(CUP, CUP))
-POINT_EXAMPLE = Example(
-    query=Thing(title="Lamp"), members=(LAMP_USER,), answer='{"predicted_rating": 4.0}'
-)
-GROUP_EXAMPLE = Example(query=Thing(title="Lamp"), members=(LAMP_USER, ELSE_USER), answer="ANSWER")
+POINT_EXAMPLE = Example(query=LAMP, members=(LAMP_USER,), answer='{"predicted_rating": 4.0}')
+GROUP_EXAMPLE = Example(query=LAMP, members=(LAMP_USER, ELSE_USER), answer="ANSWER")
 
 
 def rendered(stage, variables, options, role="candidate"):

@@ -206,9 +206,8 @@ def test_averages_tell_no_order_and_a_mean_has_one_interval_in_results_and_analy
             assert low < 0 < high, name
             assert metrics[name].value == pytest.approx(0, abs=1e-12), name
     folder, manifest = RunFolder(result.folder), result.manifest
-    tasks = [
-        finished_task(folder, manifest, name, PERRECBENCH, label="rule") for name in manifest.tasks
-    ]
+    names = manifest.tasks
+    tasks = [finished_task(folder, manifest, one, PERRECBENCH, label="rule") for one in names]
     [mean] = [one for one in result.means if one.metric == "ptc"]
     assert mean.interval is not None
     [row] = table_1(tasks, TableOptions()).sheets[0].rows

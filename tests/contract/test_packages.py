@@ -22,7 +22,7 @@ PROBLEM = "harness.parsing.ladder:SchemaCheck.problem"
 TABLE = "harness.reporting.grid:show"
 SERVED_BY_VLLM = (
     "plugins/models/test_vllm.py"
-    "::test_a_vllm_that_has_the_command_is_started_by_vllm_serve_and_known_by_its_version"
+    "::test_a_vllm_with_the_command_is_started_by_it_and_known_by_its_version"
 )
 ON_A_SOCKET = (
     "plugins/models/test_vllm.py::test_the_server_is_started_on_a_socket_with_what_was_said"

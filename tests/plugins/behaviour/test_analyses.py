@@ -343,10 +343,8 @@ def test_a_lowest_point_that_resamples_do_not_share_is_undecided(kept):
 
 def test_the_band_of_random_has_the_lowest_point_of_each_draw(kept):
     rising = bowl(1.0)
-    fits = [
-        fit_of(one.entropy, cross_draws=(2 + one.entropy, 2 + (one.entropy - 2) ** 2))
-        for one in rising
-    ]
+    entropies = [one.entropy for one in rising]
+    fits = [fit_of(one, cross_draws=(2 + one, 2 + (one - 2) ** 2)) for one in entropies]
     sheet, _ = inflections_of(kept("ada", fits))
     note = sheet.notes[0]
     assert note.startswith("random draws, their own lowest points: a 0.")
@@ -404,11 +402,8 @@ def test_settings_stand_side_by_side_with_models_baselines_and_the_target(kept):
 
 def boxed(figure):
     """Label → name → the values of the box."""
-    return {
-        mark.label: dict(zip(mark.names, mark.values, strict=True))
-        for mark in figure.marks
-        if isinstance(mark, Boxes)
-    }
+    marks = [mark for mark in figure.marks if isinstance(mark, Boxes)]
+    return {mark.label: dict(zip(mark.names, mark.values, strict=True)) for mark in marks}
 
 
 def test_boxes_by_proxy_and_history_keep_prompts_without_history_apart(kept):

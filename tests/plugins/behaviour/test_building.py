@@ -49,14 +49,10 @@ def real(real_data):
 
 
 @pytest.mark.real_data
-def test_prompts_of_real_users_pass(real, real_data):
+def test_prompts_of_real_users_pass_and_some_of_their_cells_stay_short_of_table_1(real, real_data):
     bare = [one for one in real.prompts if not one.length]
     others = [one for one in real.prompts if one.length]
     assert faulty(read_movies(real_data / REAL), [*bare, *others[::15]]) == {}
-
-
-@pytest.mark.real_data
-def test_some_cells_of_real_users_stay_short_of_table_1(real):
     short = {(one.proxy, one.length) for one in real.cells if one.found < one.published}
     assert short == {("occupation", 10), ("occupation", 20), ("all", 5), ("all", 10)}
     assert all(one.tried == 20_000 for one in real.cells if (one.proxy, one.length) in short)
@@ -153,9 +149,7 @@ def test_a_cell_depends_on_its_seed_alone(crowd, monkeypatch):
     assert cell() == first
 
 
-MANY = tuple(
-    ((proxy, length), 12) for own in PROXIES.values() for proxy in own for length in LENGTHS
-)
+MANY = tuple(((proxy, length), 12) for of in PROXIES.values() for proxy in of for length in LENGTHS)
 FEW = {"min_interactions": 5, "min_users_per_country": 5}
 
 
@@ -190,11 +184,13 @@ def test_table_1_ends_each_cell_at_its_own_number(built):
     assert made.notes["cells with fewer prompts than the paper's Table 1"] == 1
 
 
-def test_without_table_1_each_cell_ends_at_the_prompts_kept(built):
+def test_without_table_1_each_cell_ends_at_the_prompts_kept_and_a_seed_has_its_own_prompts(built):
     made = built(published=(), table1=False, kept=3)
     found = Counter((one.proxy, one.length) for one in made.prompts)
     assert found["none", 1] == found["all", 3] == 3
     assert all(one.tried <= 300 for one in made.cells)
+    other = built(published=(), table1=False, kept=3, seed=1)
+    assert {one.history for one in made.prompts} != {one.history for one in other.prompts}
 
 
 def test_a_cell_tells_what_was_tried_and_the_users_behind_prompts(built):
@@ -240,11 +236,6 @@ def test_shuffled_files_give_the_same_bytes_in_another_process(tmp_path, write):
     again = run_python if domain == "music" else run_here
     again(SCRIPT, domain, write(tmp_path, shuffle=1, name="shuffled"), there)
     assert (here / "prompts.parquet").read_bytes() == (there / "prompts.parquet").read_bytes()
-
-
-def test_another_seed_gives_other_prompts(built):
-    first, second = (built(published=(), table1=False, kept=3, seed=seed) for seed in (0, 1))
-    assert {one.history for one in first.prompts} != {one.history for one in second.prompts}
 
 
 def test_table_1_has_the_papers_total_and_each_value_of_a_proxy_without_history():
@@ -325,9 +316,7 @@ def test_the_table_of_continents_has_each_country_of_the_profiles(real_data):
 
 
 @pytest.mark.real_data
-def test_real_profiles_with_invented_plays_give_the_prompts_without_history_of_table_1(
-    real_data, tmp_path
-):
+def test_real_profiles_with_invented_plays_give_the_bare_prompts_of_table_1(real_data, tmp_path):
     profiles = (real_data / "lastfm/1k-userid-profile.tsv").read_bytes()
     (tmp_path / "userid-profile.tsv").write_bytes(profiles)
     rng, plays = Random(5), []

@@ -59,12 +59,12 @@ def ratings(*, by=range(60), each=20):
     return [f"{user}::{(user + movie) % 70}::3::1" for user in by for movie in range(each)]
 
 
-def log_with(folder, rated):
+def log_with(folder, rated, **named):
     """The log of these users with these ratings."""
-    return log_of("movies", movies_files(folder, users=USERS, ratings=rated))
+    return log_of("movies", movies_files(folder, users=USERS, ratings=rated, **named))
 
 
-def test_users_of_large_combinations_are_kept_and_others_counted(tmp_path):
+def test_users_of_large_combinations_are_kept_rated_or_not_and_others_counted(tmp_path):
     log = log_with(tmp_path, ratings(by=[*range(85), *range(100, 140)]))
     assert log.had.users == 60
     numbers = {proxy: len(groups) for proxy, groups in log.groups.items()}
@@ -77,10 +77,8 @@ def test_users_of_large_combinations_are_kept_and_others_counted(tmp_path):
         "users of occupation 'other', left out": 40,
         "users of combinations below 30 users, left out": 29,
     }
-
-
-def test_a_user_without_a_rating_counts_for_the_combination_only(tmp_path):
-    log = log_with(tmp_path, ratings(by=range(5, 60)))
+    # A user without a rating counts for the combination only.
+    log = log_with(tmp_path, ratings(by=range(5, 60)), name="unrated")
     assert log.had.users == 55
     assert [len(one.users) for one in log.groups["all"]] == [25, 30]
     assert log.notes["users without a rating, left out"] == 5
@@ -110,11 +108,8 @@ TRACKS = [f"\tBand\t\tSong {number}" for number in range(60)]
 
 def plays(*users, tracks=TRACKS, least=6):
     """Each user plays a few tracks, and the last user all of them."""
-    rows = [
-        f"{user}\t2009-05-01T10:00:0{place}Z\t{track}"
-        for user in users
-        for place, track in enumerate(tracks[:least])
-    ]
+    played = [(user, *one) for user in users for one in enumerate(tracks[:least])]
+    rows = [f"{user}\t2009-05-01T10:00:0{place}Z\t{track}" for user, place, track in played]
     return [*rows, *(f"{users[-1]}\t2008-05-01T10:00:00Z\t{track}" for track in tracks[least:])]
 
 
@@ -159,11 +154,8 @@ def test_users_of_other_continents_and_with_few_plays_are_left_out(read_log):
     assert (log.had.users, log.had.inventory) == (9, 60)
     assert log.notes["users of another continent, left out"] == 1
     assert log.notes["users with fewer than 5 interactions, left out"] == 1
-    assert [one.values for one in log.groups["gender_continent"]] == [
-        ("Female", "Europe"),
-        ("Male", "South America"),
-        ("Male", "United Kingdom"),
-    ]
+    expected = [("Female", "Europe"), ("Male", "South America"), ("Male", "United Kingdom")]
+    assert [one.values for one in log.groups["gender_continent"]] == expected
 
 
 def test_a_play_counts_each_time_and_a_track_once(read_log):
@@ -283,14 +275,13 @@ def test_a_log_that_cannot_be_used(tmp_path, row):
     assert raised.value.expected.startswith(expected)
 
 
-def test_nobody_who_listened_enough(tmp_path):
-    with pytest.raises(DataError) as raised:
-        log_of("music", music_files(tmp_path, profile=people(**NINE), events=plays(*NINE)))
-    assert str(raised.value) == (
-        "the table 'events': no user has 5,000 interactions\n"
-        "  found:    the most of one user are 60\n"
-        "  expected: a user of Europe, North America, South America, United Kingdom with 5,000\n"
-        "  to do:    --set min_interactions=N"
+def test_nobody_who_listened_enough(raised, read_log):
+    load = partial(read_log, plays(*NINE), min_interactions=5_000)
+    found = "the most of one user are 60"
+    assert raised(DataError, load, where="the table 'events'", found=found) == (
+        "no user has 5,000 interactions\n"
+        "expected: a user of Europe, North America, South America, United Kingdom with 5,000\n"
+        "to do: --set min_interactions=N"
     )
 
 

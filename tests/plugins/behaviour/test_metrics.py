@@ -41,13 +41,10 @@ def slow(target, ranked, epsilon):
     return found, sum(target[place] for place in lost)
 
 
-def test_the_entropy_has_the_natural_logarithm():
+def test_five_candidates_by_hand_with_the_natural_logarithm():
     [found] = Targets([FIVE]).entropies().tolist()
     assert isclose(found, -(0.5 * log(0.5) + 0.3 * log(0.3) + 0.2 * log(0.2)))
     assert Targets([(1.0, 0.0), (0.5, 0.5)]).entropies().tolist() == [0.0, -log(0.5)]
-
-
-def test_five_candidates_by_hand():
     # The ranking 4, 1 gets .5 and .3; of the others 2 has most and gets .2; nothing is ruled out.
     assert isclose(cross(FIVE, [4, 1], 1e-6), -(0.2 * log(0.5) + 0.5 * log(0.3) + 0.3 * log(0.2)))
     assert cross(FIVE, [4, 1], 1e-6) == cross(FIVE, [4, 1], 1e-3)
@@ -79,7 +76,7 @@ def test_the_fast_path_is_the_slow_one():
         assert isclose(found, displaced, abs_tol=1e-12)
 
 
-def test_gain_and_share_seen_by_hand():
+def test_gain_share_seen_and_the_most_frequent_by_hand():
     targets = Targets([FIVE])
     rankings = np.array([[[1, 2], [2, 1], [0, 4]]])
     second = 1 / np.log2(3)
@@ -87,13 +84,11 @@ def test_gain_and_share_seen_by_hand():
     expected = [1.0, (0.3 + 0.5 * second) / best, 0.2 * second / best]
     assert np.allclose(gains(targets, rankings), [expected])
     assert seen(targets, rankings).tolist() == [[1.0, 1.0, 0.5]]
-
-
-def test_the_most_frequent_come_first_and_equals_as_they_are_shown():
+    # Equals come as they are shown.
     assert most_frequent(np.array([(1, 5, 0, 5, 2)]), 4).tolist() == [[[1, 3, 4, 0]]]
 
 
-def test_random_rankings_are_decided_by_the_id_alone():
+def test_random_rankings_are_decided_by_the_id_alone_and_have_each_candidate_as_often():
     some = drawn(["a", "b"], 3, candidates=50, ranked=10)
     again = drawn(["c", "b", "a"], 3, candidates=50, ranked=10)
     assert (some[0] == again[2]).all()
@@ -103,9 +98,6 @@ def test_random_rankings_are_decided_by_the_id_alone():
     assert drawn(["movies/all/5/001"], 2, candidates=50, ranked=5).tolist() == [
         [[15, 32, 24, 40, 46], [42, 36, 1, 3, 21]]
     ]
-
-
-def test_random_rankings_have_each_candidate_as_often():
     found = drawn([f"prompt {number}" for number in range(2_000)], 20, candidates=50, ranked=10)
     assert all(len(set(one)) == 10 for one in found.reshape(-1, 10).tolist()[:2_000])
     for place in range(10):
@@ -141,14 +133,11 @@ def popular(prompt):
     return sorted(range(CANDIDATES), key=lambda place: -others[place])[:10]
 
 
-def test_the_ideal_ranking_has_no_gap_at_all():
+def test_the_ideal_ranking_has_no_gap_and_one_of_what_nobody_has_is_worked_out_by_hand():
     pairs = [(prompt, ranking(*ideal(prompt))) for prompt in random_prompts(50)]
     for one in scored(*pairs).values():
         assert [one.values[name] for name in OF_ANSWERS] == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0]
         assert one.details.cross == one.details.cross_1e3 == one.details.entropy
-
-
-def test_a_ranking_of_what_nobody_has_is_worked_out_by_hand():
     [one] = scored((a_prompt(), ranking(*range(40, 50)))).values()
     # The ten largest go to candidates that nobody has, so that of the 25 the last ten get nothing.
     assert one.values["displaced"] == pytest.approx(sum(range(1, 11)) / sum(range(1, 26)))
@@ -206,11 +195,8 @@ def test_random_is_one_draw_of_ten_which_spreads_as_a_model_s_rankings_do():
 
 def test_what_cannot_be_read_is_missing_and_counts_as_random_in_the_second_column():
     first, second, third = random_prompts(3)
-    found = scored(
-        (first, ranking(*ideal(first))),
-        (second, Unreadable("empty_list")),
-        (third, CallFailed("timeout")),
-    )
+    failed = (second, Unreadable("empty_list")), (third, CallFailed("timeout"))
+    found = scored((first, ranking(*ideal(first))), *failed)
     lost = found[second.id]
     assert lost.missing == dict.fromkeys(OF_ANSWERS, "recommend/empty_list")
     assert found[third.id].missing["gap"] == "recommend/timeout"
@@ -259,10 +245,8 @@ def test_popular_in_group_is_a_baseline_of_setting_a_alone():
 
 
 def test_scores_do_not_depend_on_the_order_or_the_other_prompts(monkeypatch):
-    pairs = [
-        (prompt, ranking(*popular(prompt)[: number % 11]))
-        for number, prompt in enumerate(random_prompts(70))
-    ]
+    many = enumerate(random_prompts(70))
+    pairs = [(prompt, ranking(*popular(prompt)[: number % 11])) for number, prompt in many]
     together = scored(*pairs)
     monkeypatch.setattr(metrics, "AT_ONCE", 7)
     assert scored(*reversed(pairs)) == together

@@ -124,9 +124,7 @@ def test_a_plain_encoder_is_pooled_as_computed_by_hand(roberta, embedded, given,
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
 
 
-def test_half_precision_changes_little_and_settings_of_the_folder_count(
-    roberta, embedded, tmp_path
-):
+def test_half_precision_changes_little_and_the_folders_settings_count(roberta, embedded, tmp_path):
     rows, _ = embedded(f"sentence-transformers:{roberta},dtype=bfloat16,device=cpu", TEXTS)
     whole = by_hand(roberta, TEXTS, pooling="cls")
     assert 0 < np.abs(rows - whole).max() < 0.1
@@ -171,9 +169,7 @@ def test_the_identity_holds_what_changes_the_vectors_and_nothing_else(roberta, t
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
-def test_a_name_is_pinned_by_its_commit_and_embeds_as_the_folder_does(
-    roberta, embedded, tmp_path, monkeypatch
-):
+def test_a_name_is_pinned_by_its_commit_and_embeds_alike(roberta, embedded, tmp_path, monkeypatch):
     # The tiny encoder as the hub's cache holds it, on a machine without a network.
     repository = tmp_path / "hub" / "models--org--tiny"
     (repository / "refs").mkdir(parents=True)

@@ -86,9 +86,7 @@ def test_every_user_is_a_dot_and_every_model_a_diamond(runs):
         Points(label="keen", x=(1.0,), y=(0.5,), shape="diamond"),
         Points(label="shy", x=(0.25,), y=(0.5,), shape="diamond"),
     ]
-    assert report.sheets[0].columns[2:] == (
-        *("users", "IG P", "IG R", "P above R %", "P below 50 %"),
-    )
+    assert report.sheets[0].columns[2:] == ("users", "IG P", "IG R", "P above R %", "P below 50 %")
     assert report.sheets[0].rows == (
         ("synthetic", "keen", 3, 50.0, 100.0, 0.0, pytest.approx(100 / 3)),
         ("synthetic", "shy", 2, 50.0, 25.0, 50.0, 50.0),
@@ -118,10 +116,8 @@ def test_a_forest_goes_from_the_best_mean_to_the_worst_with_intervals(runs):
 @pytest.mark.parametrize("statistic", ["mean", "median"])
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_a_forest_has_the_intervals_of_the_runs_own_metrics(kept, statistic, method):
-    found = {
-        f"u{n}": tuple(judged(f"i{m}", m, liked=2 if m < n else 0) for m in range(1, 10))
-        for n in range(1, 10)
-    }
+    nine = range(1, 10)
+    found = {f"u{n}": tuple(judged(f"i{m}", m, liked=2 * (m < n)) for m in nine) for n in nine}
     run = kept("one", found)
     task = msgspec.structs.replace(run.task, interval=IntervalSpec(draws=300, method=method))
     run = replace(run, task=task)
@@ -229,11 +225,8 @@ def test_models_and_datasets_make_a_table_with_gaps(kept):
 
 
 def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept):
-    users = {
-        "u1": (judged("trains", 1, liked=2, found=(1, 2)),),
-        "u2": "predict/no_json",
-        "u3": "predict/truncated",
-    }
+    found = {"u1": (judged("trains", 1, liked=2, found=(1, 2)),)}
+    users = {**found, "u2": "predict/no_json", "u3": "predict/truncated"}
     groundedness, _, people = scores.scores([kept("first", users)], TableOptions()).sheets
     assert groundedness.rows == (("first", None, None),)
     assert groundedness.notes[0] == (
@@ -293,10 +286,8 @@ def test_categories_are_counted_by_model_and_by_dataset(covering):
     assert together.columns == ("dataset", "alone", "alone % of 8", "all", "all % of 8", "gain")
     assert together.rows == (("synthetic", 3, 37.5, 4, 50.0, 1), ("mind", 1, 12.5, 1, 12.5, 0))
     models, alone, together = report.figures
-    assert models.marks == (
-        Bars(label="categories", names=("wide", "narrow"), values=(4.0, 2.0)),
-        Rule(label="all 8", at=8.0),
-    )
+    bars = Bars(label="categories", names=("wide", "narrow"), values=(4.0, 2.0))
+    assert models.marks == (bars, Rule(label="all 8", at=8.0))
     assert (alone.marks[0].names, alone.marks[0].values) == (("synthetic", "mind"), (3.0, 1.0))
     assert together.marks[0].values == (4.0, 1.0)
     narrow = coverage.coverage(covering, CoverageOptions(model="narrow")).sheets[1].rows
@@ -350,14 +341,12 @@ def test_each_mode_is_a_share_of_all_unverified_interests(kept):
 
 def test_a_dataset_without_a_signal_is_not_short_of_it(kept):
     news = {"u1": (judged("trains", 1, liked=1), judged("owls", 2, liked=2, skipped=4))}
-    videos = {
-        "u1": (judged("trains", 1, liked=1), judged("owls", 2, liked=1, watched=3, skipped=5))
-    }
+    clips = {"u1": (judged("trains", 1, liked=1), judged("owls", 2, liked=1, watched=3, skipped=5))}
     tasks = [
         kept(
             "first", news, dataset="gist_mind", signals=("explicit_positive", "implicit_negative")
         ),
-        kept("first", videos, dataset="gist_synthetic"),
+        kept("first", clips, dataset="gist_synthetic"),
     ]
     pooled, mind, synthetic, _ = failure_modes.run(tasks, TableOptions()).sheets
     assert pooled.rows == (("first", 4, 0, 4, 25.0, 75.0, 50.0),)
@@ -405,11 +394,8 @@ def test_pairs_and_what_would_be_lost_without_each_model(three_models):
         ("total", 7, 100.0),
     )
     assert models.columns == ("model", "verified", "sole provider", "% of the oracle")
-    assert models.rows == (
-        ("a", 5, 3, pytest.approx(300 / 7)),
-        ("b", 3, 1, pytest.approx(100 / 7)),
-        ("c", 2, 1, pytest.approx(100 / 7)),
-    )
+    sole = [("a", 5, 3, 300 / 7), ("b", 3, 1, 100 / 7), ("c", 2, 1, 100 / 7)]
+    assert models.rows == tuple((*row, pytest.approx(share)) for *row, share in sole)
 
 
 def test_runs_of_one_model_are_one_provider(three_models, kept):
@@ -463,11 +449,8 @@ def test_scores_and_ranks_are_made_anew_for_each_setting(broad_and_narrow):
     )
     assert [row[2:] for row in found["ranks by IG F1"].rows] == [(1, 1), (2, 1), (2, 1)]
     # With one like the category of owls is verified, and its retrieval was never asked.
-    assert [row[2:] for row in found["IS, medians in %"].rows] == [
-        (None, 75.0),
-        (50.0, 75.0),
-        (0.0, 100.0),
-    ]
+    of_is = [row[2:] for row in found["IS, medians in %"].rows]
+    assert of_is == [(None, 75.0), (50.0, 75.0), (0.0, 100.0)]
     assert [row[2:] for row in found["ranks by IS"].rows] == [(None, 1), (2, 1), (2, 1)]
     assert [row[2:] for row in found[NOT_ASKED_TITLE].rows] == [(1, 0), (0, 0), (0, 0)]
     assert {figure.x.ticks for figure in report.figures} == {(1, 2, 3)}
@@ -555,21 +538,13 @@ def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
     )
 
 
-def test_what_differs_beside_the_window_is_named(sizes, kept):
+def test_what_differs_is_named_and_another_model_does_not_enter_the_oracle(sizes, kept):
     third = kept("m", {"u1": ()}, run="third", options=Settings(window=150), judge="another")
-    [note] = [
-        note
-        for note in window_size.run([*sizes, third], WindowOptions()).sheets[0].notes
-        if "third" in note
-    ]
-    assert note == "third differs from small also in: roles.judge.name another against judge-70b"
-
-
-def test_another_model_does_not_enter_the_oracle(sizes, kept):
+    notes = window_size.run([*sizes, third], WindowOptions()).sheets[0].notes
+    said = "third differs from small also in: roles.judge.name another against judge-70b"
+    assert [one for one in notes if "third" in one] == [said]
     other = kept("n", {"u1": (judged("chess", 9, liked=2),)}, options=Settings(window=100))
-    alone, among = (
-        window_size.run(runs, WindowOptions()).sheets for runs in (sizes, [*sizes, other])
-    )
+    alone, among = (window_size.run(of, WindowOptions()).sheets for of in (sizes, [*sizes, other]))
     assert among[0] == alone[0]
     assert among[1].title == "synthetic: n by window size"
     # One window size may stand beside the published ones.

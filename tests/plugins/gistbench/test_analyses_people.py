@@ -69,11 +69,8 @@ def test_agreement_of_raters_and_of_the_judge_by_hand(tmp_path):
     assert majority.notes == (
         "evidence: 4 items have a majority; left out: 1 tied, 1 not labelled by all",
     )
-    assert splits.rows == (
-        ("evidence", "4–0", 2, 40.0),
-        ("evidence", "3–1", 2, 40.0),
-        ("evidence", "2–2", 1, 20.0),
-    )
+    shares = (("4–0", 2, 40.0), ("3–1", 2, 40.0), ("2–2", 1, 20.0))
+    assert splits.rows == tuple(("evidence", *row) for row in shares)
 
 
 def test_what_nobody_labelled_and_what_the_judge_never_said_is_counted(tmp_path):
@@ -82,9 +79,8 @@ def test_what_nobody_labelled_and_what_the_judge_never_said_is_counted(tmp_path)
         "items of which it is not known what the judge said: 2",
     )
     # Raters of one word have no kappa, and it is said.
-    labels = write_csv(
-        tmp_path / "l.csv", "task,item,rater,label", "retrieval,i,A,1", "retrieval,i,B,True"
-    )
+    said = "retrieval,i,A,1", "retrieval,i,B,True"
+    labels = write_csv(tmp_path / "l.csv", "task,item,rater,label", *said)
     key = write_csv(tmp_path / "k.csv", "task,item,label", "retrieval,i,no")
     sheet = validate([], ValidationOptions(labels=(labels,), key=key)).sheets[0]
     assert sheet.rows[0] == ("A", None, None, 0.0)
@@ -109,10 +105,9 @@ def judged_run(kept):
         verified = [(make_claim(1, "Jazz", [unanswered], part=2), NoVerdict("no_json"))]
         retrieved = []
         for user, (number, name) in product(USERS, enumerate(CATEGORIES, 1)):
-            evidence = (
-                Evidence(f"{name}-{user}-{n}", f"{name}, take {n}", ("explicit_positive",))
-                for n in range(4)
-            )
+            takes = [f"{name}, take {n}" for n in range(4)]
+            shown = ((f"{name}-{user}-{n}", take) for n, take in enumerate(takes))
+            evidence = [Evidence(*one, ("explicit_positive",)) for one in shown]
             claim = make_claim(number, name, evidence, user=user)
             verified.append((claim, Done(Kept(positions=(0, 1)))))
             objects = (PoolObject(f"{name}-{n}", f'"{name}", no. {n}') for n in range(10))
@@ -274,9 +269,8 @@ def test_stated_interests_by_hand(tasks, stated):
 
 
 def test_a_mapping_file_goes_before_names(tasks, stated, tmp_path):
-    mapping = write_csv(
-        tmp_path / "map.csv", "interest,category", "basketball,Anime", "Knitting  of Quanta,10"
-    )
+    rows = "basketball,Anime", "Knitting  of Quanta,10"
+    mapping = write_csv(tmp_path / "map.csv", "interest,category", *rows)
     report = survey(tasks, SurveyOptions(stated=stated, mapping=mapping))
     assert report.sheets[0].rows == (("synthetic", 4, 3, 2, 2, 1, 1),)
     # u1 stated anime alone now: a (0, 0) there; u2 basketball and anime: a (1, 1/2).
@@ -288,9 +282,7 @@ def test_a_mapping_file_goes_before_names(tasks, stated, tmp_path):
 def ranked(kept: Any) -> list[Any]:
     """Models of IG F1 1, 2/3, 1/2 and 2/5: one verified category, and 0 to 3 that are not."""
     verified, guesses = interest("NBA", BASKETBALL, 4), [interest(f"no. {n}", n) for n in (1, 2, 3)]
-    return [
-        kept(f"vllm:org/Model-{extra}", {"u": [verified, *guesses[:extra]]}) for extra in range(4)
-    ]
+    return [kept(f"vllm:org/Model-{n}", {"u": [verified, *guesses[:n]]}) for n in range(4)]
 
 
 FIGURES = (
@@ -308,10 +300,8 @@ def test_outside_figures_are_matched_and_correlated(ranked, tmp_path):
     assert [row[4] for row in models.rows] == [1300, 1400, 1200, None]
     assert "left out of the correlation: vllm:org/Model-3" in models.notes[-1]
     # Ranks 3 2 1 against 2 3 1: 1 - 6 · 2 / 24. Above 1200 there are two, of which ρ says nothing.
-    assert [row[:3] for row in correlations.rows] == [
-        ("synthetic", "all", 3),
-        ("synthetic", "Elo above 1200", 2),
-    ]
+    known = [("synthetic", "all", 3), ("synthetic", "Elo above 1200", 2)]
+    assert [row[:3] for row in correlations.rows] == known
     assert correlations.rows[0][3] == pytest.approx(0.5)
     assert correlations.rows[1][3] is None
     assert correlations.notes == (

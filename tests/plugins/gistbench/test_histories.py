@@ -28,10 +28,8 @@ def plain(load_histories, tmp_path):
 
     def read(*rows, **settings):
         names = ("user_id", "object_id", "interaction_type", "interaction_time")
-        lines = [
-            {"object_text": f"about {row[1]}", **dict(zip(names, row, strict=False))}
-            for row in rows
-        ]
+        told = (dict(zip(names, row, strict=False)) for row in rows)
+        lines = [{"object_text": f"about {one['object_id']}", **one} for one in told]
         file = write_json_lines(tmp_path / "log.jsonl", lines)
         return load_histories("gist_synthetic", file, **settings)
 
@@ -118,9 +116,8 @@ def test_people_without_a_positive_engagement_are_kept_and_noted(plain, load_his
     rows = [("u", "a", SKIPPED, 1), ("v", "a", SKIPPED, 2), ("v", "b", LIKED, 3),
             ("w", "b", SKIPPED, 4), ("x", "c", WATCHED, 5)]  # fmt: skip
     assert sorted(plain(*rows).users) == ["u", "v", "w", "x"]
-    assert load_histories.notes == {
-        "users without a positive engagement, who score 0 whoever is asked": 2
-    }
+    fact = "users without a positive engagement, who score 0 whoever is asked"
+    assert load_histories.notes == {fact: 2}
     plain(*rows[1:3])
     assert load_histories.notes == {}
     # Those with too few engagements are left out before the choice.
@@ -289,9 +286,7 @@ def test_amazon_texts_are_the_products_and_rows_without_one_are_counted(load_his
     assert load_histories.notes == {"engagements left out as their object has no text": 2}
 
 
-def test_goodreads_books_are_joined_by_their_list_and_unrated_ones_counted(
-    load_histories, tmp_path
-):
+def test_goodreads_books_are_joined_by_a_list_and_unrated_ones_counted(load_histories, tmp_path):
     write_csv(
         tmp_path / "goodreads_interactions.csv", "user_id,book_id,is_read,rating,is_reviewed",
         "0,948,1,5,0", "0,949,1,0,0", "0,1000,1,3,1", "0,77,1,4,0", "1,949,0,0,0", "0,949,1,2,0",
@@ -355,22 +350,16 @@ def watched(video, ratio, when="1593878903.438"):
     return f"14,{video},4381,6067,2020-07-05 05:27:48.378,20200705.0,{when},{ratio}\n"
 
 
-RATIOS = {
-    "0.0": SKIPPED, "0.2999999": SKIPPED, "0.3": WATCHED, "0.9": WATCHED, "0.9000001": LIKED,
-    "5.11": LIKED,
-}  # fmt: skip
-
-
 def test_watch_ratios_are_signals(load_histories, tmp_path):
-    rows = [
-        watched(1, ratio).replace("14,", f"u{number},", 1) for number, ratio in enumerate(RATIOS)
-    ]
+    ratios = {"0.0": SKIPPED, "0.2999999": SKIPPED, "0.3": WATCHED, "0.9": WATCHED,
+              "0.9000001": LIKED, "5.11": LIKED}  # fmt: skip
+    rows = [watched(1, ratio).replace("14,", f"u{place},", 1) for place, ratio in enumerate(ratios)]
     (tmp_path / "small_matrix.csv").write_text(MATRIX + "".join(rows))
     (tmp_path / "kuairec_caption_category.csv").write_text(
         f"{CAPTIONS}1,UNKNOWN,Rain,[],1,Nature,-124,UNKNOWN,-124,UNKNOWN\n"
     )
     found = load_histories("gist_kuairec", tmp_path)
-    for number, signal in enumerate(RATIOS.values()):
+    for number, signal in enumerate(ratios.values()):
         assert found.history(f"u{number}") == [Engagement("1", "Rain | Nature", signal)]
     assert found.signals == (LIKED, WATCHED, SKIPPED)
 
@@ -546,10 +535,8 @@ def test_goodreads_interactions_are_read_whole(load_histories, tmp_path, real_da
 
 @pytest.mark.real_data
 def test_a_small_category_of_amazon_is_read_whole(load_histories, real_data):
-    tables = {
-        "reviews": {"files": ["All_Beauty.jsonl"]},
-        "products": {"files": ["meta_All_Beauty.jsonl"]},
-    }
+    files = {"reviews": "All_Beauty.jsonl", "products": "meta_All_Beauty.jsonl"}
+    tables = {name: {"files": [file]} for name, file in files.items()}
     raw = real_data / "amazon-2023/All_Beauty/raw"
     with gzip.open(raw / "All_Beauty.jsonl.gz", "rt") as lines:
         reviews = Counter(json.loads(line)["user_id"] for line in lines)

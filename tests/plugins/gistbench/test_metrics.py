@@ -291,12 +291,9 @@ def test_each_way_to_share_out_a_category_s_evidence_gives_its_own_number():
         assert scores(*THREE_OF_ONE, options=options)["is"] == pytest.approx(expected)
 
 
-def test_verified_interests_are_counted_in_any_category_and_without_failures():
+def test_verified_interests_are_counted_in_any_category_and_nothing_is_zero_everywhere():
     interests = [judged(31, YES)] * 2 + [judged(31, NO), judged(None, YES), lost(), unweighed(5)]
     assert scores(*interests)["verified"] == 3.0
-
-
-def test_no_interest_and_nothing_verified_are_zero_everywhere():
     for interests in ((), (judged(31, NO, 2, 2),), (judged(31, NO, None, None),)):
         assert scores(*interests, oracle={31}) == dict.fromkeys(COLUMNS, 0.0)
     assert scores() == dict.fromkeys(COLUMNS, 0.0)
@@ -364,9 +361,7 @@ OPTIONS = st.sampled_from([SUMS, RATIOS, SUMS_OF_VERIFIED, RATIOS_OF_VERIFIED])
 
 
 @given(INTERESTS, ORACLES, OPTIONS, st.randoms())
-def test_every_score_is_a_share_in_any_order_and_no_better_than_missing_parts_at_worst(
-    interests, oracle, options, rng
-):
+def test_scores_are_shares_in_any_order_and_no_better_at_worst(interests, oracle, options, rng):
     found = scores(*interests, oracle=oracle, options=options)
     mixed = rng.sample(interests, len(interests))
     assert scores(*mixed, oracle=oracle, options=options) == found
@@ -614,10 +609,8 @@ def score_of(user, *verified, unverified=(), **more):
         Judged(name="", cited=2, category=id, counts=counts[id in verified], correct=1, backing=2)
         for id in (*verified, *unverified)
     )
-    details = Profile(
-        signals=SIGNALS, windows=1, unreadable=0, interests=interests, verified=verified
-    )
-    return Score(id=user, user=user, details=details, **more)
+    told = Profile(signals=SIGNALS, windows=1, unreadable=0, interests=interests, verified=verified)
+    return Score(id=user, user=user, details=told, **more)
 
 
 def test_the_options_that_scores_read_are_options():

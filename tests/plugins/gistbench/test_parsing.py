@@ -189,7 +189,7 @@ def test_what_a_citation_of_numbers_means():
     assert [*meant("1, 2", {"1, 2", "1", "2"}, are_numbers=True)] == ["1, 2"]
 
 
-def test_a_line_of_a_list_names_and_cites():
+def test_a_line_names_and_cites_where_it_is_one_of_a_list_or_among_its_like():
     for line, name, ids in (
         ("- Night trains: 2, 5", "Night trains", ["2", "5"]),
         ("* **Night trains** (items 2 and 5)", "Night trains", ["2", "5"]),
@@ -199,9 +199,6 @@ def test_a_line_of_a_list_names_and_cites():
         ("• Trains — supported by ids 4", "Trains", ["4"]),
     ):
         assert cited_lines(line) == [CitedLine(name, ids)]
-
-
-def test_a_line_cites_where_it_is_one_of_a_list_or_among_its_like():
     text = "Interests:\n- Trains: 1\n- Boats, of all kinds\nThat is all."
     assert cited_lines(text) == [CitedLine("Trains", ["1"]), "- Boats, of all kinds"]
     assert cited_lines("Trains: 1\nBoats: 2, 3") == [
@@ -262,8 +259,6 @@ async def test_signals_that_a_dataset_lacks_are_not_spoken_of_and_one_condition_
 
 
 async def test_the_form_of_the_answer_is_one_that_is_read():
-    from harness_gistbench.parsing import read_interests
-
     form = (await predicted()).splitlines()[-1]
     answer = read_interests(form.replace("ID", "7")).value
     assert [(one.name, one.ids) for one in answer.interests] == [("two to five words", ("7",))]

@@ -43,24 +43,20 @@ from harness.contracts.judge import Classified, Select, Selected
 from harness.contracts.outcomes import NoVerdict, Parsed, Unreadable
 
 
-def test_a_history_is_cut_into_windows_of_at_most_a_hundred():
+def test_a_history_is_cut_into_windows_of_a_hundred_whose_lines_are_numbered_over_all_of_it():
     for count, sizes in ((0, []), (1, [1]), (100, [100]), (101, [100, 1]), (250, [100, 100, 50])):
         ada = [(f"object {n}", f"text {n}", LIKED) for n in range(count)]
         found = list(windows({}, make_histories({"ada": ada}), Options()))
         assert [(len(one.lines), one.id, one.of) for one in found] == [
             (size, f"ada/{n}", len(sizes)) for n, size in enumerate(sizes, 1)
         ]
-
-
-def test_lines_are_numbered_over_the_whole_history_in_its_order():
     data = make_histories(
         {"ada": [("b", "late", LIKED), ("a", "before", SKIPPED), ("b", "late", WATCHED)]},
         signals=(LIKED, WATCHED, SKIPPED),
     )
     first, second = windows({}, data, Options(window=2))
-    assert first == make_window(
-        Line(1, "b", LIKED, "late"), Line(2, "a", SKIPPED, "before"), number=1, of=2
-    )
+    lines = Line(1, "b", LIKED, "late"), Line(2, "a", SKIPPED, "before")
+    assert first == make_window(*lines, number=1, of=2)
     assert second.lines == (Line(3, "b", WATCHED, "late"),)
 
 
@@ -205,9 +201,8 @@ async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds(
 
 
 async def test_what_got_no_category_is_asked_again_up_to_three_times():
-    scripted = Desk(
-        labelled(None, "Tea", None), labelled(None, "Bread"), labelled(None), labelled("Tea")
-    )
+    answers = (None, "Tea", None), (None, "Bread"), (None,), ("Tea",)
+    scripted = Desk(*(labelled(*one) for one in answers))
     mapped = await map_interests(batch("x", "oolong", "rye"), scripted)
     assert mapped == Mapped(categories={"oolong": 4, "rye": 9}, unmapped=("x",))
     assert [question.texts for _, question in scripted.asked] == [
@@ -472,14 +467,12 @@ def test_five_objects_of_the_evidence_stand_among_distractors_fifty_in_all():
     assert {item.objects[place].object for place in item.backing} == set("abcd")
 
 
-def test_what_is_of_the_user_or_of_the_same_interest_is_no_distractor():
+def test_what_is_of_the_user_or_interest_or_was_named_to_overlap_is_no_distractor():
     own = {f"p{n}" for n in range(1, 91, 2)}
     assert not distractors(own=own) & own
     others = [claim("ben", 1, "green  TEA", ["p1"], (0,)), claim("ben", 2, "Rye", ["p2"], (0,))]
     assert distractors(others, pool=HUNDRED[:2]) == {"p2"}
-
-
-def test_an_object_is_no_distractor_if_it_or_any_interest_recorded_for_it_was_named():
+    # An object is none either if it or any interest recorded for it was named.
     tea_and_rye = [claim("ben", 1, "Tea Houses", ["p1", "p2"], ()),
                    claim("cem", 1, "Rye", ["p2", "p3"], ())]  # fmt: skip
     named = [claim("ben", n, name, [f"p{n}"], ())
@@ -525,7 +518,7 @@ def test_an_object_that_newly_overlaps_changes_the_test_sets_that_held_it_alone(
     before = drawn(interests, taxonomy)
     after = drawn(newly, taxonomy, overlap=[overlapping("ada", ["tea houses"])])
     sets = {
-        id: [{each.object for each in one[id].objects} for one in (before, after)] for id in before
+        id: [{each.object for each in of[id].objects} for of in (before, after)] for id in before
     }
     held = {id for id, (objects, _) in sets.items() if "p7" in objects}
     # 45 of 100 are drawn for each of the twenty.

@@ -18,10 +18,8 @@ def answers_of(make, texts, **args):
     async def ask():
         model = make(ModelSettings(args=args))
         await model.open()
-        requests = [
-            Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
-            for text in texts
-        ]
+        asked = ((Message("user", text),) for text in texts)
+        requests = [Request(messages=one, sampling=Sampling(), seed=0) for one in asked]
         replies = await asyncio.gather(*map(model.ask, requests))
         await model.close()
         return [json.loads(reply.text) for reply in replies]

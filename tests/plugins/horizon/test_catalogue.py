@@ -138,9 +138,7 @@ def data(tmp_path):
     return write_curated(tmp_path / "data", [*titles, titles[3]], titles[40:50])
 
 
-def test_an_index_holds_each_title_once_and_what_it_takes_is_said_before(
-    data, tmp_path, monkeypatch, capsys
-):
+def test_an_index_holds_each_title_once_and_its_needs_are_told(data, tmp_path, monkeypatch, capsys):
     report = indexed(data, tmp_path / "out")
     manifest = read_index(tmp_path / "out")
     assert manifest.totals["titles"] == {"titles": 300, "dimensions": 48}
@@ -185,9 +183,7 @@ def test_an_interrupted_build_says_what_is_kept_and_goes_on(data, tmp_path, monk
     assert one == other
 
 
-def test_recall_is_lower_where_less_is_found_and_the_same_file_is_made_by_any_number_of_threads(
-    tmp_path,
-):
+def test_recall_is_lower_where_less_is_found_and_threads_change_no_file(tmp_path):
     rows = np.random.default_rng(2).standard_normal((500, 16)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -218,8 +214,6 @@ def test_recall_is_lower_where_less_is_found_and_the_same_file_is_made_by_any_nu
 
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
 def test_what_is_found_is_what_exact_search_finds(data, tmp_path, dtype):
-    from harness.pipeline.embedders import named_embedder
-
     indexed(data, tmp_path / "out", dtype=dtype)
     index, titles = FaissIndex(tmp_path / "out" / INDEX), read_titles(tmp_path / "out")
     texts = titles.titles.to_pylist()
@@ -419,9 +413,7 @@ def test_without_an_index_the_sample_is_served_with_each_near_title():
     assert all(reply["found"][place][2] != number for place, number, _ in reply["also"])
 
 
-def test_the_identity_is_that_of_items_index_and_embedder_and_rows_are_of_the_whole_catalogue(
-    index, curated, tmp_path
-):
+def test_identity_is_of_items_index_and_embedder_and_rows_of_the_whole(index, curated, tmp_path):
     def identity(folder):
         return make(ModelSettings(args={"model": str(folder)})).identity
 
@@ -469,9 +461,7 @@ def test_an_index_that_was_cut_or_changed_is_refused(index, name, end):
         asyncio.run(model.open())
 
 
-def test_the_embedder_of_an_index_is_that_of_its_build_with_the_settings_of_the_run(
-    index, embedding
-):
+def test_the_embedder_of_an_index_is_its_builds_with_the_runs_settings(index, embedding):
     with pytest.raises(DataError) as caught:
         asked([], model=str(index), embedder="hashing:dimensions=64")
     said = str(caught.value)
@@ -500,9 +490,7 @@ def test_the_embedder_of_an_index_is_that_of_its_build_with_the_settings_of_the_
     [("auto", 80_000_000_000, True), ("auto", 1_000_000_000, False), ("auto", None, False),
      ("cpu", 80_000_000_000, False), ("cuda", 1_000_000_000, True)],
 )  # fmt: skip
-def test_a_gpu_is_taken_where_faiss_can_use_it_and_it_has_room(
-    index, monkeypatch, device, total, gpu
-):
+def test_a_gpu_is_taken_where_faiss_can_and_it_has_room(index, monkeypatch, device, total, gpu):
     monkeypatch.setattr(retriever, "checked_faiss", lambda: True)
     monkeypatch.setattr(retriever, "gpu_memory", lambda _: total)
     monkeypatch.setattr(Path, "exists", lambda self: True)

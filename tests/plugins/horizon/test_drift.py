@@ -48,10 +48,8 @@ def write_shop(folder, *, drifting):
 
 @pytest.fixture(scope="module")
 def shops(tmp_path_factory):
-    return {
-        drifting: write_shop(tmp_path_factory.mktemp("shop"), drifting=drifting)
-        for drifting in (True, False)
-    }
+    make = tmp_path_factory.mktemp
+    return {drifting: write_shop(make("shop"), drifting=drifting) for drifting in (True, False)}
 
 
 @cache
@@ -96,9 +94,7 @@ def test_entropy_kl_and_what_is_between_two_groups_by_hand(monkeypatch):
 )
 def test_the_null_splits_the_larger_group_alike(one, other, parts):
     larger = max(one, other)
-    groups = [
-        np.arange(size, dtype=float)[:, None] + 100 * (size != larger) for size in (one, other)
-    ]
+    groups = [np.arange(n, dtype=float)[:, None] + 100 * (n != larger) for n in (one, other)]
     splits = list(random_splits(*groups, 5, np.random.default_rng(0)))
     for first, second in splits:
         assert (len(first), len(second)) == parts

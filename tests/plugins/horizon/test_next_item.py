@@ -167,10 +167,8 @@ def test_the_tables_have_both_denominators_and_drops_with_intervals(tmp_path):
     )  # fmt: skip
     folder = RunFolder(found.folder)
     manifest = folder.manifest()
-    tasks = [
-        finished_task(folder, manifest, one.task, HORIZON_ITEMS, label="near")
-        for one in found.summaries
-    ]
+    names = [one.task for one in found.summaries]
+    tasks = [finished_task(folder, manifest, one, HORIZON_ITEMS, label="near") for one in names]
     sheets = {sheet.title.partition(":")[0]: sheet for sheet in main(tasks, None).sheets}
     assert list(sheets)[:4] == ["Table 1", "Table 2", "Table 3", "Table 4"]
     every, known, by_user = (dict(zip(sheets["Table 3"].columns, row, strict=True))

@@ -57,10 +57,8 @@ def checkpoints(tmp_path_factory):
             pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
             options = {"preset": "small", "epochs": 1, "device": "cpu", **options}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(
-                "harness_horizon.recommenders.train_tool.read_training",
-                lambda _: made_data(rows, split=split),
-            )
+            read = "harness_horizon.recommenders.train_tool.read_training"
+            patch.setattr(read, lambda _: made_data(rows, split=split))
             run(Settings(model=kind, data=out.parent, out=out, **options), no_progress)
         return out
 
@@ -87,9 +85,7 @@ def asked(folder, texts):
 @pytest.mark.parametrize("kind", ["sasrec", "bert4rec", "gru4rec", "core", "popular", "neighbours"])
 def test_no_answer_depends_on_what_is_asked_at_the_same_time(trained, kind):
     folder = trained(kind)
-    texts = [
-        " ".join(str((start + step) % 40) for step in range(start % 9 + 1)) for start in range(90)
-    ]
+    texts = [" ".join(str((one + step) % 40) for step in range(one % 9 + 1)) for one in range(90)]
     together = asked(folder, texts)
     alone = [asked(folder, [text])[0] for text in texts[:5] + texts[-5:]]
     assert together[:5] + together[-5:] == alone
@@ -113,7 +109,7 @@ def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained):
         assert few["scores"] == [place[item] for item in few["items"]]
 
 
-def test_equal_ones_are_listed_up_to_a_thousand_and_written_so_that_only_these_are_equal():
+def test_equal_ones_are_listed_up_to_a_thousand_alone_and_many_are_ranked_like_few(monkeypatch):
     def sizes(scores):
         return len(best_of(np.array(scores), Vocabulary(np.arange(len(scores)))).items)
 
@@ -126,9 +122,6 @@ def test_equal_ones_are_listed_up_to_a_thousand_and_written_so_that_only_these_a
     read = json.loads(reply_of(Ranking(np.array([4, 2, 7]), scores)))
     assert read["items"] == [4, 2, 7]
     assert read["scores"][0] > read["scores"][1] == read["scores"][2]
-
-
-def test_many_items_are_ranked_like_few(monkeypatch):
     rng = np.random.default_rng(4)
     scores = np.stack([rng.integers(0, most, 5000).astype(np.float32) for most in (9, 99, 10**6)])
     known = Vocabulary(np.arange(5000) * 2)

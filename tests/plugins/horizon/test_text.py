@@ -418,10 +418,8 @@ def scores(*outcomes, options=NEXT):
         asked.append((case, queries))
         item = Search(id=case.id, user=user, shown=case.shown, queries=queries, truths=case.truths)
         searched.append((item, outcome))
-    records = {
-        "generate": make_records(asked, stage="a key"),
-        "retrieve": make_records(searched, stage="another key"),
-    }
+    records = {"generate": make_records(asked, stage="a key")}
+    records["retrieve"] = make_records(searched, stage="another key")
     return {one.id: one for one in score(records, options)}
 
 
@@ -551,9 +549,7 @@ def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone
     assert main((), None).sheets == ()
 
 
-def test_a_table_names_what_was_searched_and_its_published_rows_are_of_held_out_users_alone(
-    tmp_path,
-):
+def test_a_table_names_what_was_searched_and_has_papers_of_held_out_users(tmp_path):
     [held_out] = finished(ran(tmp_path, ["horizon_long"], limit=2))
     [trained] = finished(ran(tmp_path, ["horizon_long_1c"], limit=2))
     searched = held_out.manifest.roles["retriever"].identity["model"]["details"]
@@ -577,15 +573,11 @@ def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges
 
 
 @pytest.mark.parametrize("thinks", [True, False])
-def test_what_a_thinking_model_had_beside_table_9_is_in_the_setting_and_the_stamp(
-    tmp_path, monkeypatch, thinks
-):
+def test_what_a_thinking_model_had_is_in_the_setting_and_the_stamp(tmp_path, monkeypatch, thinks):
     monkeypatch.setattr(ScriptedModel, "thinks", lambda _: thinks)
     result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=1)
-    why = [
-        [one for one in summary.not_comparable_because if "thinks" in one]
-        for summary in result.summaries
-    ]
+    said = (summary.not_comparable_because for summary in result.summaries)
+    why = [[one for one in because if "thinks" in one] for because in said]
     own, sheets = ("4,316", "4,446"), main(finished(result), None).sheets
     assert why == [
         [f"the candidate thinks: {tokens} tokens, the published {most}"] if thinks else []
@@ -610,9 +602,7 @@ async def answered(merge="round_robin", **changes):
         ("found", [[0, 0.5, -1, 0.95]]), ("also", [[0, 1, 0.95]]), ("also", [[100, 0, 0.95]]),
     ],
 )  # fmt: skip
-async def test_a_catalogue_is_asked_for_a_hundred_titles_and_what_does_not_fit_is_a_failure(
-    field, value
-):
+async def test_a_hundred_titles_are_asked_for_and_what_does_not_fit_is_a_failure(field, value):
     for merge in ("round_robin", "published"):
         worked = await answered(merge)
         assert json.loads(worked.requests[0].messages[0].content) == {
@@ -691,9 +681,8 @@ def test_only_a_catalogue_of_the_same_items_suits():
     def check(kind, **details):
         data = SimpleNamespace(items="a" * 64, folder=Path("DATA"))
         others = {"candidate": Identity(kind="openai", name="y")}
-        suits(
-            data, Options(), others | {"retriever": Identity(kind=kind, name="x", details=details)}
-        )
+        others["retriever"] = Identity(kind=kind, name="x", details=details)
+        suits(data, Options(), others)
 
     assert HORIZON_TEXT.suits is suits
     check("catalogue", items="a" * 64)
@@ -737,9 +726,7 @@ def test_each_line_is_the_question_of_one_and_the_last_title_of_a_training_histo
     ("tested", "left"),
     [({("u", 3), ("u", "c", None)}, 1), ({("v", 2)}, 1), ({("u", 2)}, 0), ({("u", "a", None)}, 0)],
 )
-def test_a_pair_with_what_a_test_asks_of_its_user_is_left_out_by_number_and_by_title(
-    tested, left, tmp_path, monkeypatch
-):
+def test_a_pair_that_a_test_asks_for_is_left_out(tested, left, tmp_path, monkeypatch):
     traced = frozenset({("u", 1), ("u", "a", None), ("u", 2), ("u", "b", None)})
     monkeypatch.setattr(sft_export, "read_pairs", lambda *_: ([Pair(("a",), "b", traced)], tested))
     if left:
@@ -772,9 +759,7 @@ def test_the_pairs_of_a_user_are_the_last_items_and_tests_ask_for_all_that_their
     assert {one for one in tested if len(one) == 2} == wanted
 
 
-def test_a_leak_that_was_not_left_out_writes_nothing_and_nothing_is_written_over(
-    tmp_path, monkeypatch
-):
+def test_a_leak_writes_nothing_and_nothing_is_written_over(tmp_path, monkeypatch):
     real = sft_export.audit
     with monkeypatch.context() as patch:
         patch.setattr(

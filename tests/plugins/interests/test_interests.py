@@ -101,7 +101,7 @@ BAKING = Interest("baking", (1, 4))
 BIRDS = Interest("birds", (2,))
 
 
-def test_an_answer_is_read_on_the_rung_it_deserves():
+def test_an_answer_is_read_on_the_rung_it_deserves_or_says_why_not():
     for text, rung, interests in (
         ('[{"interest": "baking", "items": [1, 4]}]', "strict", (BAKING,)),
         ("[]", "strict", ()),
@@ -110,9 +110,6 @@ def test_an_answer_is_read_on_the_rung_it_deserves():
         ("Interests:\n1. baking: 1, 4\n- birds: items 2\nDone", "regex", (BAKING, BIRDS)),
     ):
         assert read_interests(text) == Parsed(interests, rung)
-
-
-def test_what_cannot_be_read_says_why():
     for text, cause in {
         "": "empty", "This person likes bread.": "no_json", '[{"interest": "baking"}]': "schema",
         '[{"interest": "baking", "items": ["rye"]}]': "schema",

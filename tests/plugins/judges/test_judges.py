@@ -135,10 +135,8 @@ def given(*labels):
 
 
 async def decide(question, *verdicts):
-    members = tuple(
-        Member(label=label, judge=Decided(verdict))
-        for label, verdict in zip("xyzwv", verdicts, strict=False)
-    )
+    decided = zip("xyzwv", map(Decided, verdicts), strict=False)
+    members = tuple(Member(label=label, judge=judge) for label, judge in decided)
     asking = Votes()
     verdict = await make_panel(JudgeParts(members=members)).judge(question, asking)  # type: ignore[arg-type]
     return verdict, asking.votes
@@ -183,9 +181,7 @@ def selected(*places, **counts):
         ),
     ],
 )  # fmt: skip
-async def test_what_just_half_chose_is_not_selected_and_counted_as_tied(
-    question, verdicts, decided
-):
+async def test_what_just_half_chose_is_not_selected_but_a_tie(question, verdicts, decided):
     verdict, votes = await decide(question, *verdicts)
     assert verdict == decided
     assert votes == [Vote(*vote) for vote in zip("xyz", verdicts, strict=False)]
@@ -205,9 +201,7 @@ async def test_what_just_half_chose_is_not_selected_and_counted_as_tied(
     ],
 )  # fmt: skip
 async def test_the_label_given_most_often_is_the_texts(verdicts, labels, tied):
-    question = Classify(
-        prompt="p", texts=("1", "2", "3", "4")[: len(labels)], labels=("A", "B", "C")
-    )
+    question = Classify(prompt="p", texts=tuple("1234")[: len(labels)], labels=("A", "B", "C"))
     verdict, _ = await decide(question, *verdicts)
     assert verdict == Classified(labels=labels, rung="majority", tied=tied)
 

@@ -13,6 +13,9 @@ def echo(variables, chance):
     return f"{variables['question']} {chance.random()}"
 
 
+ECHO = ("ask", "default", echo, 1)
+
+
 def plugins(*given):
     """Plugins whose respondents answer `quiz`'s prompt for the candidate: (prompt, name, …)."""
     plugins = Plugins(manager=pluggy.PluginManager("harness"))
@@ -43,27 +46,25 @@ def request(prompt="ask", question="why?", seed=0):
 
 
 async def test_it_answers_by_topic_and_the_same_each_time():
-    baseline = model(("ask", "default", echo, 1))
+    baseline = model(ECHO)
     await baseline.open()
     first = await baseline.ask(request())
     assert first.text.startswith("why? 0.")
     assert first.finish == "stop"
-    assert await model(("ask", "default", echo, 1)).ask(request()) == first
+    assert await model(ECHO).ask(request()) == first
     assert await baseline.ask(request(seed=1)) != first
     assert (await baseline.ask(request(question="who?"))).text.split()[1] != first.text.split()[1]
     await baseline.close()
     silent = ("ask", "silent", lambda variables, chance: "-", 4)
-    assert (
-        await model(("ask", "default", echo, 1), silent, name="silent").ask(request())
-    ).text == "-"
+    assert (await model(ECHO, silent, name="silent").ask(request())).text == "-"
 
 
 def test_its_identity_holds_the_versions_of_its_respondents():
-    identity = model(("ask", "default", echo, 1), ("more", "default", echo, 2)).identity
+    identity = model(ECHO, ("more", "default", echo, 2)).identity
     assert (identity.kind, identity.name, identity.scope) == ("baseline", "default", "call")
     assert identity.details == {"quiz/ask/candidate": 1, "quiz/more/candidate": 2}
     assert model(("ask", "default", echo, 3)).identity.details == {"quiz/ask/candidate": 3}
-    assert model(("ask", "default", echo, 1)).occupies is None
+    assert model(ECHO).occupies is None
 
 
 @pytest.mark.parametrize(
@@ -73,11 +74,9 @@ def test_its_identity_holds_the_versions_of_its_respondents():
         (make_request("x"), ("topic",)),
     ],
 )
-async def test_a_missing_respondent_or_topic_ends_the_run_and_the_error_names_what_there_is(
-    asked, said
-):
+async def test_a_missing_respondent_or_topic_ends_the_run_and_names_those_there(asked, said):
     with pytest.raises(CallError) as caught:
-        await model(("ask", "default", echo, 1)).ask(asked)
+        await model(ECHO).ask(asked)
     assert caught.value.fatal
     assert [part for part in said if part not in caught.value.detail] == []
 
@@ -95,9 +94,7 @@ async def test_a_respondent_that_fails_costs_its_sample_only(respond, said):
 
 
 async def test_a_name_that_is_registered_twice_concerns_its_own_prompt_only():
-    baseline = model(
-        ("ask", "default", echo, 1), ("more", "default", echo, 1), ("more", "default", echo, 2)
-    )
+    baseline = model(ECHO, ("more", "default", echo, 1), ("more", "default", echo, 2))
     assert baseline.identity.details == {"quiz/ask/candidate": 1}
     assert (await baseline.ask(request())).text
     with pytest.raises(CallError, match="more than once"):

@@ -43,9 +43,8 @@ def template(tmp_path):
 
 def test_the_plain_form_names_who_speaks_and_leaves_the_answer_open():
     form = plain_form()
-    assert (
-        form.render(SHOTS) == "Add.\n\nUser: 1 + 1?\n\nAssistant: 2\n\nUser: 2 + 3?\n\nAssistant:"
-    )
+    said = "Add.\n\nUser: 1 + 1?\n\nAssistant: 2\n\nUser: 2 + 3?\n\nAssistant:"
+    assert form.render(SHOTS) == said
     assert form.stop == ("\n\nUser:",)
 
 
@@ -80,13 +79,10 @@ def test_forms_are_told_apart(template):
         ("{{ messages.__class__.__mro__ }}", "access to attribute '__class__'"),
     ],
 )
-def test_a_template_that_cannot_be_used_says_why(template, text, found):
+def test_a_template_that_cannot_be_used_says_why(template, tmp_path, text, found):
     with pytest.raises(UsageError, match=found) as caught:
         template(text)
     assert "chat.jinja" in str(caught.value)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UsageError, match="No such file"):
         template_form(tmp_path / "none.jinja", {})
 

@@ -140,9 +140,7 @@ echo look >> "$0.looks"
         ("", "no visible process"),
     ],
 )
-async def test_memory_that_does_not_come_back_is_an_error_that_names_who_holds_it(
-    smi, before, apps, found
-):
+async def test_memory_that_does_not_come_back_is_an_error_with_its_holder(smi, before, apps, found):
     smi(TAKEN, apps)
     with pytest.raises(ModelError, match="is not free 0 s after") as caught:
         await memory().wait_until_freed(before, ours=[GONE])
@@ -203,9 +201,7 @@ def test_who_holds_memory_of_which_gpu(smi):
     assert str(look.of(look.gpus[1])[1]) == "process 9 (c) holds memory"
 
 
-async def test_an_engine_is_closed_or_started_again_only_when_its_gpu_is_free_again(
-    smi, serve_model, tmp_path
-):
+async def test_an_engine_closes_or_restarts_when_its_gpu_is_free(smi, serve_model, tmp_path):
     model = serve_model(identity=Identity(kind="vllm", name="tiny"), memory=memory())
     smi(FREE)
     await model.open()
@@ -224,9 +220,7 @@ async def test_an_engine_is_closed_or_started_again_only_when_its_gpu_is_free_ag
     smi(FREE)
 
 
-async def test_make_and_driver_are_for_the_manifest_and_nothing_is_looked_at_without_tools(
-    smi, monkeypatch
-):
+async def test_make_and_driver_are_for_the_manifest_if_there_are_tools(smi, monkeypatch):
     smi(FREE + IDLE)
     both = {"gpu": "NVIDIA H100 80GB HBM3", "gpus": 2, "driver": "570.86.15"}
     assert memory(count=2).make_and_driver() == both
@@ -243,9 +237,8 @@ def test_findings_are_each_gpu_and_who_holds_the_memory_of_one_that_is_wanted(sm
     assert [*gpu_findings(None)] == [free, taken]
     assert [*gpu_findings(memory())] == [free]
     how = "set tensor_parallel_size × pipeline_parallel_size × data_parallel_size to 2 at most"
-    assert [*gpu_findings(memory(count=16))] == [
-        bad("gpu", "16 GPUs are needed, and there are 2", how)
-    ]
+    lacking = bad("gpu", "16 GPUs are needed, and there are 2", how)
+    assert [*gpu_findings(memory(count=16))] == [lacking]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert [*gpu_findings(None)] == [taken]
     (only,) = gpu_findings(memory())

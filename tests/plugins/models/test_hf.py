@@ -87,9 +87,7 @@ def test_the_server_is_started_on_a_port_with_what_was_said(folder):
         ({"device": "0"}, False, 1),
     ],
 )
-def test_a_gpu_is_needed_by_the_device_or_where_there_is_one(
-    folder, monkeypatch, given, driver, needed
-):
+def test_the_device_decides_if_a_gpu_is_needed(folder, monkeypatch, given, driver, needed):
     there = (str(folder),) if driver else ("/no/such/device",)
     monkeypatch.setattr("harness_models.hf.GPU_DEVICES", there)
     assert model(pretrained=str(folder), **given).gpus == needed
@@ -101,11 +99,8 @@ def test_a_template_and_what_it_is_told_go_to_the_server_together(folder, tmp_pa
         model(pretrained=str(folder))
     hint = "give the template that it was trained with: chat_template=FILE.jinja"
     assert caught.value.hint == hint
-    made = model(
-        pretrained=str(folder),
-        chat_template=str(tmp_path / "own.jinja"),
-        chat_template_kwargs="enable_thinking=false",
-    )
+    own = {"chat_template": str(tmp_path / "own.jinja")}
+    made = model(pretrained=str(folder), chat_template_kwargs="enable_thinking=false", **own)
     flag, told = made.server_command()[-2:]
     assert flag == "--chat-template-kwargs"
     assert json.loads(told) == {"enable_thinking": False, "chat_template": "{{ messages }}"}

@@ -116,9 +116,7 @@ def test_input_its_end_or_a_signal_ends_the_command_in_good_order(started, tmp_p
     assert not lives(child)
 
 
-def test_a_killed_keeper_has_a_second_process_that_kills_a_child_which_ignores_sigterm(
-    started, tmp_path
-):
+def test_a_killed_keepers_second_process_kills_a_child_that_ignores_sigterm(started, tmp_path):
     """Ray kills the children of a worker that ends."""
     ignore = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     stubborn = started(f"{TELL}{ignore}; tell('child'); {STAYS}", grace=0.3)
@@ -165,9 +163,7 @@ def segment():
 
 @pytest.mark.skipif(not LINUX, reason="only Linux keeps shared memory as files")
 @pytest.mark.parametrize("used", [False, True])
-def test_shared_memory_of_the_killed_is_removed_unless_it_was_there_before_or_is_still_used(
-    started, tmp_path, segment, used
-):
+def test_shared_memory_of_the_killed_goes_unless_older_or_used(started, tmp_path, segment, used):
     before = segment("before")
     holding = started(TELL + HOLDS, str(before), grace=0.3)
     own = keeper.SHARED / f"harness-test-{pid_in(tmp_path, 'child')}"
@@ -191,9 +187,7 @@ def pending(pid, number):
 
 
 @pytest.mark.skipif(not LINUX, reason="only Linux keeps shared memory as files")
-def test_shared_memory_of_engines_that_a_ray_cluster_runs_is_removed_too(
-    started, tmp_path, segment
-):
+def test_shared_memory_of_engines_that_ray_runs_is_removed_too(started, tmp_path, segment):
     """Ray's workers are its own children, and end when it hears of the server's end."""
     keeper_process = started(f"{TELL}tell('child'); {STAYS}")
     child = pid_in(tmp_path, "child")

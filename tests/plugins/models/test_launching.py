@@ -28,12 +28,8 @@ async def started(tmp_path):
     all_of_them = []
 
     async def start(program, *, environment=None, grace=60.0):
-        launched = launch(
-            [sys.executable, "-c", program],
-            log=tmp_path / "logs" / "engine.log",
-            environment=environment or {},
-            grace=grace,
-        )
+        command, log = [sys.executable, "-c", program], tmp_path / "logs" / "engine.log"
+        launched = launch(command, log=log, environment=environment or {}, grace=grace)
         all_of_them.append(launched)
         return launched
 
@@ -60,9 +56,7 @@ async def code_of(launched):
     ("program", "code"),
     [("raise SystemExit(7)", 7), ("pass", 0), ("import os; os.kill(os.getpid(), 9)", 137)],
 )
-async def test_a_command_that_ends_by_itself_keeps_its_code_when_it_is_stopped_twice(
-    started, program, code
-):
+async def test_a_command_that_ends_keeps_its_code_when_stopped_twice(started, program, code):
     launched = await started(program)
     assert await code_of(launched) == code
     await launched.stop()
@@ -284,19 +278,16 @@ def test_of_all_secrets_only_those_that_an_engine_needs_are_passed_on():
     assert without_secrets({**passed_on, **dict.fromkeys(ours, "x")}) == passed_on
 
 
-def test_a_free_port_is_one_that_can_be_listened_on():
+def test_a_free_port_can_be_listened_on_and_ours_is_told_from_that_of_others(listener):
     port = free_port()
     with socket.create_server((HOST, port)):
         assert held_by(port, [os.getpid()]) is True
     assert held_by(port, [os.getpid()]) is None
-
-
-def test_a_port_of_another_process_is_told_from_ours_and_not_held_by_its_client(listener):
     port = int(listener.stdout.readline())
     assert held_by(port, [os.getpid()]) is False
     assert held_by(port, []) is False
     assert held_by(port, [os.getpid(), listener.pid]) is True
-    with socket.create_connection((HOST, port)):
+    with socket.create_connection((HOST, port)):  # a client holds no port
         assert held_by(port, [os.getpid()]) is False
 
 

@@ -80,9 +80,7 @@ def test_who_waits_in_vain_to_connect_lost_a_connection(late):
     assert (found.cause, found.retryable) == ("connection", True)
 
 
-async def test_requests_go_through_the_proxy_that_the_environment_names(
-    open_model, server, monkeypatch
-):
+async def test_requests_go_through_the_proxy_of_the_environment(open_model, server, monkeypatch):
     monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
     model = await open_model(base_url="http://far-away.invalid/v1")
     assert (await model.ask(REQUEST)).text == "ok"
@@ -108,9 +106,7 @@ async def test_one_attempt_is_one_request_and_its_error_carries_status_and_wait(
     assert server.count == 2
 
 
-async def test_a_refused_key_ends_the_run_and_names_the_variable(
-    open_model, server, monkeypatch, caplog
-):
+async def test_a_refused_key_ends_the_run_and_is_named(open_model, server, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("MY_KEY", "sk-very-secret")
     server.faults = [status(401, message="Incorrect API key: sk-very-secret")]
@@ -228,9 +224,7 @@ def name_by_openssl(pem):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-async def test_an_authority_is_refused_for_good_unless_a_variable_names_its_file_or_folder(
-    authority, tmp_path, monkeypatch
-):
+async def test_an_authority_is_refused_unless_a_variable_names_it(authority, tmp_path, monkeypatch):
     with pytest.raises(CallError, match="certificate verify failed") as caught:
         await asked(authority)
     assert (caught.value.cause, caught.value.retryable) == ("connection", False)
@@ -247,9 +241,7 @@ async def test_an_authority_is_refused_for_good_unless_a_variable_names_its_file
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system has no such file")
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
-async def test_what_a_variable_names_stands_in_for_the_system(
-    authority, tmp_path, monkeypatch, variable
-):
+async def test_a_variable_replaces_system_authorities(authority, tmp_path, monkeypatch, variable):
     system(monkeypatch, tmp_path / "authority.pem")
     assert await asked(authority) == "ok"
     (tmp_path / "others").mkdir()

@@ -46,15 +46,6 @@ def test_arguments_are_typed():
     )
 
 
-def test_an_address_of_the_environment_is_held_to_the_same(monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://h/v1/chat/completions")
-    with pytest.raises(UsageError) as caught:
-        args()
-    assert caught.value.where == "the environment"
-    assert caught.value.found == "OPENAI_BASE_URL=http://h/v1/chat/completions"
-    assert args(base_url="http://other/v1").base_url == "http://other/v1"
-
-
 DEPLOYED = {"azure_endpoint": "https://a.org", "api_version": "v", "azure_deployment": "d"}
 
 
@@ -82,9 +73,7 @@ DEPLOYED = {"azure_endpoint": "https://a.org", "api_version": "v", "azure_deploy
         ),
     ],
 )  # fmt: skip
-def test_identity_is_what_was_given_and_the_host_only_where_nothing_was(
-    given, structured, details, scope
-):
+def test_identity_is_what_was_given_or_else_the_host(given, structured, details, scope):
     found = identity_of(args(**given), structured=structured)
     assert found == Identity(kind="openai", name="m", details=details, scope=scope)
 
@@ -97,6 +86,14 @@ def test_without_an_address_the_environment_and_then_openai_is_asked(monkeypatch
     assert address_of(args()) == "http://env:1/v1"
     assert tokens_field_of(args()) == "max_tokens"
     assert tokens_field_of(args(max_tokens_field="n_predict")) == "n_predict"
+    # The environment's address is held to the same.
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://h/v1/chat/completions")
+    with pytest.raises(UsageError) as caught:
+        args()
+    assert caught.value.where == "the environment"
+    assert caught.value.found == "OPENAI_BASE_URL=http://h/v1/chat/completions"
+    assert args(base_url="http://other/v1").base_url == "http://other/v1"
+    monkeypatch.delenv("OPENAI_BASE_URL")
     for own, general, expected in (({}, None, 64), ({}, 8, 8), ({"concurrency": "3"}, 8, 3)):
         given = ModelSettings(args={"model": "m", **own}, concurrency=general)
         assert make(given).concurrency == expected
@@ -234,9 +231,7 @@ async def test_extra_fields_are_sent_as_they_were_given(server):
 
 def test_an_engine_leaves_out_the_fields_that_it_makes_none():
     given = settings("model=m,base_url=http://h/v1")
-    made = OpenAIModel(
-        read_each(given)[0], given, fields=lambda asked: {"top_k": None, "stop": "x"}
-    )
+    made = OpenAIModel(read_each(given)[0], given, fields=lambda _: {"top_k": None, "stop": "x"})
     sent = made.batch_line(request(temperature=1, top_k=3, presence_penalty=0.5))["body"]
     assert sent.keys().isdisjoint({"top_k"})
     assert (sent["stop"], sent["presence_penalty"]) == ("x", 0.5)
@@ -373,10 +368,8 @@ async def test_auto_finds_out_once_that_the_system_cannot_speak(server):
     assert roles == [["system", "user"], ["user"], ["user"]]
     assert server.requests[1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
     assert report == {"system_role": False}
-    assert told == [
-        "openai:m: the server accepts no system message: its text now precedes the first user "
-        "message"
-    ]
+    said = "the server accepts no system message: its text now precedes the first user message"
+    assert told == [f"openai:m: {said}"]
     assert identity(given).details["system_role"] == "auto"
     assert (await asked(given))[1] == {}
 

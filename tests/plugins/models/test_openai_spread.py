@@ -99,9 +99,7 @@ async def test_a_server_is_asked_again_after_its_rest(two, model, monkeypatch):
 @pytest.mark.parametrize(
     ("code", "cause", "fatal"), [(503, "server_error", False), (401, "auth", True)]
 )
-async def test_a_failure_is_not_asked_elsewhere_and_one_that_fails_at_once_does_not_get_all(
-    two, model, code, cause, fatal
-):
+async def test_a_failure_is_not_asked_elsewhere_nor_draws_all(two, model, code, cause, fatal):
     one, other = two
     one.faults = [status(code)] * 50
     with pytest.raises(CallError) as caught:

@@ -72,9 +72,7 @@ def stranger():
 
 
 @pytest.mark.parametrize("place", ["socket", "port"])
-async def test_it_is_asked_without_the_users_key_or_proxy_wherever_temporary_files_are(
-    served, tmp_path, monkeypatch, place
-):
+async def test_it_is_asked_without_the_users_key_or_proxy(served, tmp_path, monkeypatch, place):
     long = tmp_path / ("x" * 100)  # no socket has so long a name
     long.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(long))
@@ -105,9 +103,7 @@ async def test_what_becomes_of_a_start_is_shown_and_its_log_kept(served, told, t
         ("OSError: why", "OSError: why", "see the server's log: {}/engines/fake-tiny-one.log"),
     ],
 )
-async def test_a_start_that_fails_names_cause_and_cure_or_its_last_words(
-    served, tmp_path, log, found, to_do
-):
+async def test_a_failed_start_names_cause_cure_or_last_words(served, tmp_path, log, found, to_do):
     with pytest.raises(ModelError, match="cannot be started: its server ended with") as caught:
         await served("--fail", log).open()
     assert caught.value.where == "fake:tiny/one"
@@ -179,9 +175,7 @@ async def test_a_server_that_stands_still_is_started_again_once(served, told, st
 
 
 @pytest.mark.usefixtures("watched")
-async def test_a_slow_answer_of_a_server_that_answers_others_is_no_reason_to_restart(
-    served, starts, monkeypatch
-):
+async def test_a_server_with_one_slow_answer_is_not_restarted(served, starts, monkeypatch):
     model = served()
     await model.open()
     hangs, looked = model._hangs, asyncio.Queue()
@@ -201,9 +195,7 @@ async def test_a_slow_answer_of_a_server_that_answers_others_is_no_reason_to_res
     assert starts.read_text() == "start\n"
 
 
-async def test_a_long_start_shows_that_it_goes_on_until_its_limit(
-    served, tmp_path, told, monkeypatch
-):
+async def test_a_long_start_shows_that_it_goes_on_to_a_limit(served, tmp_path, told, monkeypatch):
     monkeypatch.setattr(f"{SERVED}.BEAT_SECONDS", 0.0)
     beat = re.compile(r"fake:tiny/one: still starting \(\d+ s\); last: loading the weights")
 
@@ -228,11 +220,8 @@ async def test_arguments_of_requests_hold_for_a_server_of_ours_as_well(served):
     }
     model = served("--no-system", requests=given)
     await model.open()
-    asked = Request(
-        messages=(Message("system", "re"), Message("user", "hello")),
-        sampling=Sampling(stop=("!",)),
-        seed=0,
-    )
+    messages = Message("system", "re"), Message("user", "hello")
+    asked = Request(messages=messages, sampling=Sampling(stop=("!",)), seed=0)
     assert (await model.ask(asked)).text.startswith("tiny, start 1")
     body = json.loads((await model.ask(make_request("repeat"))).text)
     assert (body["stop"], body["top_k"], body["top_logprobs"]) == (["###"], 20, 2)
@@ -370,9 +359,7 @@ async def test_nothing_is_left_after_close_and_it_opens_again(on_port):
     assert (await model.ask(make_request())).text.startswith("tiny, start 2")
 
 
-async def test_a_stranger_at_the_port_is_not_asked_and_two_other_ports_are_tried(
-    on_port, stranger, monkeypatch
-):
+async def test_a_stranger_at_the_port_is_not_asked_but_two_ports(on_port, stranger, monkeypatch):
     ports, told = [stranger.port], []
     monkeypatch.setattr(f"{SERVED}.free_port", lambda: ports.pop() if ports else free_port())
     model = on_port(tell=told.append)

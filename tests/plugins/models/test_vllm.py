@@ -59,9 +59,7 @@ def test_a_server_that_embeds_pools_and_needs_no_chat_template(folder, tmp_path)
 
 
 @pytest.mark.usefixtures("serve")
-def test_a_vllm_that_has_the_command_is_started_by_vllm_serve_and_known_by_its_version(
-    folder, package
-):
+def test_a_vllm_with_the_command_is_started_by_it_and_known_by_its_version(folder, package):
     made = model(pretrained=str(folder), max_model_len="9")
     assert made.server_command()[:7] == [
         sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(folder), "--uds", "SOCKET",
@@ -207,9 +205,7 @@ def test_vllms_own_parser_is_asked_for_what_we_do_not_know(folder, request, comm
         ({"data_parallel_size": "4", "gpu_memory_utilization": ".5"}, 4, 0.5),
     ],
 )
-def test_what_an_engine_wants_of_the_gpus_unless_a_ray_cluster_has_them(
-    folder, given, count, share
-):
+def test_what_an_engine_wants_of_gpus_unless_a_ray_cluster_has_them(folder, given, count, share):
     wanted = model(pretrained=str(folder), **given).engine.memory
     assert (wanted.name, wanted.count, wanted.share) == ("vllm:tiny", count, share)
     assert model(pretrained=str(folder), data_parallel_backend="ray", **given).engine.memory is None
@@ -229,9 +225,7 @@ def test_only_a_vllm_for_cpus_is_started_where_there_is_no_gpu(folder, package, 
     assert f"for {sys.executable}" in str(caught.value).replace("\n   ", "")
 
 
-def test_the_command_shows_how_a_server_would_be_started_and_who_holds_its_gpu(
-    folder, printed, smi, request, monkeypatch
-):
+def test_doctor_shows_a_servers_start_and_gpu_holder(folder, printed, smi, request, monkeypatch):
     monkeypatch.chdir(folder.parent)
     monkeypatch.setenv("HARNESS_CACHE", str(folder.parent / "cache"))
     args = f"pretrained={folder},python={sys.executable}"

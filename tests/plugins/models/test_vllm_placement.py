@@ -41,9 +41,7 @@ QWEN_8B = 16_381_470_720
         (LLAMA_70B, 8, 42, 2),  # no four divides them
     ],
 )
-def test_weights_are_spread_over_as_few_gpus_as_hold_them_with_room_to_spare(
-    weights, gpus, heads, tensor
-):
+def test_weights_take_as_few_gpus_as_hold_them_with_room_to_spare(weights, gpus, heads, tensor):
     assert parallelism(weights, gpus, H100, 0.92, heads=heads) == tensor
 
 
@@ -106,9 +104,7 @@ TWO_BY_TWO = {"tensor_parallel_size": "2", "pipeline_parallel_size": "2"}
         ({"data_parallel_size": "2", "nnodes": "2"}, {"data": "2"}, 2, None),
     ],
 )  # fmt: skip
-def test_all_gpus_are_used_and_that_is_said_and_what_only_fills_the_node_is_not_needed(
-    node, given, sizes, needed, said
-):
+def test_all_gpus_are_used_and_it_is_said_that_not_all_are_needed(node, given, sizes, needed, said):
     model = node(**given)
     assert flags(model) == sizes
     assert model.engine.notes == ((said,) if said else ())
@@ -119,10 +115,8 @@ def test_all_gpus_are_used_and_that_is_said_and_what_only_fills_the_node_is_not_
 def test_chosen_gpus_are_shown_to_the_server_alone_and_held_alone(node):
     model = node(gpus="4-7")
     assert model.occupies == "gpu:4,5,6,7"
-    assert model.engine.environment == {
-        "CUDA_VISIBLE_DEVICES": "4,5,6,7",
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-    }
+    shown = {"CUDA_VISIBLE_DEVICES": "4,5,6,7", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert model.engine.environment == shown
     assert [gpu.index for gpu in model.engine.memory.look().gpus] == ["4", "5", "6", "7"]
     for text, numbers in (("0-3", "0,1,2,3"), ("4", "4"), ("0,2-3", "0,2,3"), ("1,1", "1")):
         assert node(gpus=text).occupies == f"gpu:{numbers}"
@@ -137,9 +131,7 @@ def test_all_engines_are_filled_and_how_many_there_are_decides_no_answer(node):
         assert node(**other).identity == node().identity
 
 
-def test_gpus_that_the_environment_hides_or_a_vllm_for_cpus_has_not_cannot_be_chosen(
-    node, package, monkeypatch
-):
+def test_hidden_gpus_or_those_of_a_vllm_for_cpus_are_not_chosen(node, package, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     assert flags(node()) == {"data": "2"}
     with pytest.raises(UsageError, match="names a GPU that this run cannot use") as caught:
@@ -152,9 +144,7 @@ def test_gpus_that_the_environment_hides_or_a_vllm_for_cpus_has_not_cannot_be_ch
     assert caught.value.found == "gpus=2"
 
 
-def test_a_judge_named_by_its_weights_takes_the_candidates_place_and_none_of_its_flags(
-    node, tmp_path
-):
+def test_a_judge_named_by_weights_takes_the_candidates_place_not_its_flags(node, tmp_path):
     """With an AWQ candidate's flags, the run would end when the judge opens."""
     node()
     judge = tmp_path / "Judge-70B"

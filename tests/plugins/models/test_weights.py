@@ -59,18 +59,10 @@ def hub(cache, monkeypatch):
 
         about = {"safetensors": {"parameters": parameters, "total": 0}} if parameters else {}
         monkeypatch.setattr("huggingface_hub.HfApi.auth_check", check)
-        monkeypatch.setattr(
-            "huggingface_hub.HfApi.model_info",
-            lambda self, name, **options: ModelInfo(id=name, siblings=[], **about),
-        )
+        info = ModelInfo(id="org/name", siblings=[], **about)
+        monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: info)
 
     return hold
-
-
-def test_a_folder_is_the_same_wherever_it_lies_and_whatever_its_readme_says(folder, tmp_path):
-    before = folder_identity(folder)
-    (folder / "README.md").write_text("trained by night")
-    assert folder_identity(folder.rename(tmp_path / "elsewhere")) == before
 
 
 @pytest.mark.parametrize(
@@ -84,9 +76,12 @@ def test_a_folder_is_the_same_wherever_it_lies_and_whatever_its_readme_says(fold
     ],
     ids=["another time", "another tensor", "longer", "configured", "with a template"],
 )
-def test_a_folder_that_changed_is_another_model(folder, name, content, time):
+def test_a_folder_is_the_same_wherever_it_lies_until_it_changes(folder, name, content, time):
     os.utime(folder / "config.json", (1, 1))
     before = folder_identity(folder)
+    folder = folder.rename(folder.with_name("elsewhere"))
+    (folder / "README.md").write_text("trained by night")
+    assert folder_identity(folder) == before
     (folder / name).write_bytes(content)
     os.utime(folder / name, (time, time))
     assert folder_identity(folder) != before
@@ -135,9 +130,7 @@ NO_TEMPLATE = '{"eos_token": "x"}'
         (None, None, True, False),
     ],
 )
-def test_a_commit_is_without_a_template_only_if_the_cache_can_tell(
-    cache, monkeypatch, *, settings, other, offline, without
-):
+def test_a_commit_may_lack_a_template(cache, monkeypatch, *, settings, other, offline, without):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
     told = cache / "snapshots" / "ab12" / "tokenizer_config.json"
     for file, content in ((told, settings), (other and cache / other, "")):
@@ -202,9 +195,7 @@ def found(shards=1, *, on=None, **options):
         ({"F32": 30_000_000_000}, 1, 1, good("weights", "60.0 GB of weights on the hub")),
     ],
 )  # fmt: skip
-def test_weights_are_set_against_the_gpus_that_are_there(
-    smi, hub, *, parameters, gpus, shards, expected
-):
+def test_weights_are_set_against_the_gpus_there(smi, hub, *, parameters, gpus, shards, expected):
     smi(h100s(gpus))
     hub(parameters)
     assert found(shards) == [expected]
@@ -250,14 +241,11 @@ def test_gated_weights_are_told_after_their_size_and_a_hub_that_is_ill_is_a_doub
 def test_weights_that_are_not_in_the_cache_prevent_a_run_where_no_hub_is(smi, hub, monkeypatch):
     smi(h100s(1))
     hub(None, refusal=OSError("no route"))
-    assert found() == [
-        bad("weights", "org/name is not in the cache, and the hub cannot be reached", FETCH)
-    ]
+    lacks = "org/name is not in the cache, and {}".format
+    assert found() == [bad("weights", lacks("the hub cannot be reached"), FETCH)]
     assert [one.state for one in found(elsewhere=True)] == ["doubtful"]
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert found() == [
-        bad("weights", "org/name is not in the cache, and HF_HUB_OFFLINE is set", FETCH)
-    ]
+    assert found() == [bad("weights", lacks("HF_HUB_OFFLINE is set"), FETCH)]
 
 
 @pytest.mark.parametrize(
@@ -414,9 +402,7 @@ def test_weights_think_if_their_template_does(weights, files, read):
         ({"chat_template.jinja": SWITCHED}, {"thinking": "false"}, False),
     ],
 )  # fmt: skip
-def test_what_is_given_comes_before_the_checkpoints_template(
-    weights, tmp_path, monkeypatch, *, files, given, thinks
-):
+def test_what_is_given_beats_a_template(weights, tmp_path, monkeypatch, *, files, given, thinks):
     monkeypatch.chdir(tmp_path)
     args = weights(files, **given)
     assert weights_think(args, commit=None) is thinks

@@ -283,10 +283,8 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
         ("vllm:org/large", "Llama", 70.0, 0.375, 0.375),
         ("huge", "Llama", 400.0, 0.0, 0.0),
     )
-    assert report.sheets[0].notes == (
-        "the average is over 2 cells",
-        "part: no average without all cells; not there: 1 of 2",
-    )
+    lacks = "part: no average without all cells; not there: 1 of 2"
+    assert report.sheets[0].notes == ("the average is over 2 cells", lacks)
     [figure] = report.figures
     assert (figure.x.label, figure.x.log) == ("parameters", True)
     x, y = (7.0, 70.0, 400.0), (0.1, 0.375, 0.0)
@@ -367,9 +365,7 @@ def wordings(kept):
     ]
 
 
-def test_tau_and_errors_are_correlated_with_those_of_the_rating_task_that_asks_alike(
-    wordings, kept
-):
+def test_tau_and_errors_are_correlated_with_those_of_the_rating_task_alike(wordings, kept):
     report = answers.errors(wordings, NoOptions())
     listed, correlations = report.sheets
     assert listed.rows == (
@@ -390,10 +386,8 @@ def test_tau_and_errors_are_correlated_with_those_of_the_rating_task_that_asks_a
             names=("ada, same as the nine tasks", "ada, wording b", "ada, wording c"),
         ),
     )  # fmt: skip
-    found = {
-        f"i{user}/u{user}": {"mae": error, "squared_error": error**2}
-        for user, error in ((1, 1.0), (2, 3.0))
-    }
+    errors = {"i1/u1": 1.0, "i2/u2": 3.0}
+    found = {id: {"mae": error, "squared_error": error**2} for id, error in errors.items()}
     alone = kept("ada", {**found, "i3/u3": "rate/no_json"}, ask="rating", wording="b")
     listed, correlations = answers.errors([*wordings, alone], NoOptions()).sheets
     assert listed.rows[1][5:9] == (2.0, pytest.approx(5**0.5), "behaviours", 2)
@@ -454,9 +448,7 @@ def recorded(kept):
     return make
 
 
-def test_answers_by_position_are_counted_and_counts_may_name_items_by_their_titles(
-    recorded, tmp_path
-):
+def test_answers_by_position_are_counted_and_counts_may_name_titles(recorded, tmp_path):
     easy = {
         "tea": compared("AB"),  # user 1 either way
         "milk": compared("AA"),  # whoever is shown first
@@ -480,10 +472,7 @@ def test_answers_by_position_are_counted_and_counts_may_name_items_by_their_titl
     task = recorded("ben", {"tea": Unreadable("no_json", "compare")})
     [sheet] = answers.positions([task], NoOptions()).sheets
     assert sheet.rows == (("ben", "easy", 0, 0, 0, None, 0, 0, 0, None, 0, None),)
-    counts = tmp_path / "counts.csv"
-    counts.write_text('item,title,count\n,"the  TEA",8\nmilk,,2\n')
+    counts = write_csv(tmp_path / "counts.csv", "item,title,count", ',"the  TEA",8', "milk,,2")
     found = {"tea": compared("AB"), "milk": compared("AB"), "rye": compared("AB")}
-    report = domains.run(
-        [recorded("ada", found, domain="kitchen")], domains.Options(counts=str(counts))
-    )
+    report = domains.run([recorded("ada", found, domain="kitchen")], domains.Options(counts=counts))
     assert report.sheets[0].rows[0][:5] == ("ada", "kitchen", 3, 2, 5.0)

@@ -98,12 +98,8 @@ def shown(title, rating):
 
 
 def asked_of(*behaviours, average=3.0, profile=None):
-    return {
-        "profile": profile,
-        "average": average,
-        "common": average,
-        "shown": [shown(*one) for one in behaviours],
-    }
+    behaviours = [shown(*one) for one in behaviours]
+    return {"profile": profile, "average": average, "common": average, "shown": behaviours}
 
 
 FOND = asked_of(("A Gothic Raven Lamp", 5.0), ("Plain Socks", 1.0))
@@ -138,10 +134,6 @@ def test_liking_is_of_shared_words_of_which_ratings_and_profiles_are_made():
 def test_every_prompt_of_the_benchmark_has_a_respondent():
     from harness_perrecbench.benchmark import PERRECBENCH
 
-    asked = {
-        (role, prompt)
-        for stage in PERRECBENCH.stages
-        for role in stage.roles
-        for prompt in stage.templates
-    }
+    roles = ((role, stage) for stage in PERRECBENCH.stages for role in stage.roles)
+    asked = {(role, prompt) for role, stage in roles for prompt in stage.templates}
     assert {(role, prompt) for role, prompts in ASKED.items() for prompt in prompts} == asked

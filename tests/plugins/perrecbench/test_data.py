@@ -23,9 +23,7 @@ def folder(publish):
     return publish(PEOPLE, groups={"q": [GROUP]})
 
 
-def test_a_group_has_the_truth_of_its_users_and_names_of_authors_where_there_are_any(
-    publish, load_data
-):
+def test_a_group_has_the_truth_of_its_users_and_authors_names_if_any(publish, load_data):
     items = {"q": {"title": "Q", "author": {"name": "Ann"}}, "e": {"title": "E", "author": {}}}
     folder = publish(PEOPLE, groups={"q": [GROUP]}, items={**items, "b": {"title": "B"}})
     [group] = load_data(folder, ask="listwise", profile="none").groups
@@ -58,9 +56,7 @@ def test_a_published_folder_of_another_domain_is_refused(folder, load_data, tmp_
             load_data(books, ask="listwise", profile="none", domain=domain)
 
 
-def test_only_behaviours_before_the_query_are_shown_and_strict_retrieval_is_by_words(
-    folder, load_data
-):
+def test_behaviours_before_the_query_are_shown_and_strict_retrieval_is_by_words(folder, load_data):
     def shown(**options):
         [group] = load_data(folder, ask="listwise", profile="none", **options).groups
         return [[one.title for one in member.shown] for member in group.members], group.members[0]
@@ -74,17 +70,13 @@ def test_only_behaviours_before_the_query_are_shown_and_strict_retrieval_is_by_w
     assert shown(tokens="words")[0][1] == shown(strict=True)[0][1] == ["e", "b"]
 
 
-def test_profiles_are_the_data_s_or_still_to_be_made_strictly_of_what_was_before(
-    publish, load_data
-):
+def test_profiles_are_the_data_s_or_to_be_made_strictly_of_what_was_before(publish, load_data):
     folder = publish(PEOPLE, groups={"q": [GROUP]}, profiles={"ann": "Likes it.", "bob": "  "})
 
     def made(**options):
         data = load_data(folder, ask="listwise", **options)
-        of = {
-            one.id: (one.user, [(each.title, each.rating) for each in one.history])
-            for one in data.people
-        }
+        told = {one.id: [(of.title, of.rating) for of in one.history] for one in data.people}
+        of = {one.id: (one.user, told[one.id]) for one in data.people}
         return [(one.profile, one.profiled) for one in data.groups[0].members], of
 
     assert made() == ([("Likes it.", None), (None, "bob/4")], {"bob/4": ("bob", BOB)})
@@ -194,10 +186,8 @@ def test_printed_numbers_are_numbers_and_only_whole_orders_are_the_truth(load_da
 
 
 def test_held_out_groups_have_ranks_and_lasting_ids(load_data, tmp_path):
-    rows = [
-        held_out("i", user("ann"), user("bob"), ranks=[2, 1]),
-        held_out("i", user("cid"), user("dan"), ranks=[1, 2]),
-    ]
+    first = held_out("i", user("ann"), user("bob"), ranks=[2, 1])
+    rows = [first, held_out("i", user("cid"), user("dan"), ranks=[1, 2])]
 
     def told(rows, **options):
         write_json_lines(tmp_path / "heldout-easy.jsonl", rows)
@@ -232,10 +222,8 @@ def test_the_recorded_groups_load(real_data, load_data):
 
 
 EARLIER = [(f"b{place}", 4.0) for place in range(20)]
-RATERS = {
-    "ann": [*EARLIER, ("p", 4.0), ("q", 1.0), ("b3", 2.0), ("r", 3.0)],
-    "bob": [*EARLIER, ("q", 5.0)],
-}
+RATERS = {"ann": [*EARLIER, ("p", 4.0), ("q", 1.0), ("b3", 2.0), ("r", 3.0)]}
+RATERS["bob"] = [*EARLIER, ("q", 5.0)]
 """Twenty ratings stand before p and Bob's q, and more before Ann's q, b3 and r."""
 
 
@@ -267,9 +255,7 @@ def test_each_behaviour_of_the_published_list_is_asked_about_once(listed, load_d
     assert load_data.notes == {"behaviours left out as their user and item came before": 1}
 
 
-def test_behaviours_are_drawn_where_more_than_twenty_came_before_as_many_as_asked_for(
-    publish, load_data
-):
+def test_behaviours_with_twenty_before_are_drawn_as_many_as_asked_for(publish, load_data):
     def drawn(folder, **more):
         singles = load_data(folder, ask="rating", profile="none", **more).singles
         return {one.id: (one.member.rating, one.member.item_average) for one in singles}
@@ -307,9 +293,7 @@ def crowd(publish):
 
 
 @pytest.mark.parametrize("ask", ["pointwise", "rating"])
-def test_examples_of_one_user_are_behaviours_from_the_thirteenth_on_before_the_query(
-    crowd, load_data, ask
-):
+def test_examples_of_a_user_are_from_the_thirteenth_behaviour_on(crowd, load_data, ask):
     (crowd / "sample_behavior.json").write_text(
         '[{"user_id": "ann", "parent_asin": "q", "history_len": 16, "rating": 4.0}]'
     )
@@ -330,9 +314,7 @@ def test_examples_of_one_user_are_behaviours_from_the_thirteenth_on_before_the_q
     ("style", "shown"),
     [("corrected", ["song of it"] * 4), ("published", ["b11", "b12", "b13", "b14"])],
 )
-def test_in_the_published_style_examples_search_with_the_behaviour_not_with_the_question(
-    publish, load_data, style, shown
-):
+def test_published_examples_search_with_the_behaviour(publish, load_data, style, shown):
     # The question's block holds the word "of", a behaviour does not: all others are equal then.
     crowd = publish(CROWD, groups={"q": [ASKED]}, items={"b3": {"title": "song of it"}})
     more = {"ask": "pointwise", "profile": "none", "shots": 4, "k": 1}
@@ -383,9 +365,7 @@ def medium(publish):
 @pytest.mark.parametrize(
     ("style", "answer"), [("corrected", "[2, 3, 1]"), ("published", "[3, 1, 2]")]
 )
-def test_the_published_style_tells_ranks_where_an_order_is_asked_for(
-    medium, load_data, style, answer
-):
+def test_the_published_style_tells_ranks_instead_of_orders(medium, load_data, style, answer):
     options = {"ask": "listwise", "level": "medium", "profile": "none", "shot_style": style}
     [group] = load_data(medium, shots=1, **options).groups
     assert group.examples[0].answer == f'{{"predicted_ranking": {answer}}}'
@@ -402,9 +382,7 @@ def test_examples_of_pairs_show_two_users_and_name_the_stronger_preference(mediu
         assert answer == ("[User A]" if right else "[User B]")
 
 
-def test_no_example_is_about_the_query_of_a_user_who_is_asked_about_or_the_group_itself(
-    publish, load_data
-):
+def test_no_example_is_of_the_query_of_an_asked_user_or_of_the_group(publish, load_data):
     held = {
         **HELD_OUT,
         "q": [[("cid", 1, 1.0), ("dan", 1, 0.0)]],
@@ -435,9 +413,7 @@ def test_examples_are_drawn_anew_for_each_group_and_seed(publish, load_data):
     assert things(limit=1).items() <= things().items()
 
 
-def test_profiles_of_those_in_examples_are_made_as_well_but_for_pairs_as_published(
-    crowd, load_data
-):
+def test_profiles_of_those_in_examples_are_made_but_for_pairs_as_published(crowd, load_data):
     def made(ask="listwise", **options):
         data = load_data(crowd, ask=ask, **options)
         [group] = data.groups

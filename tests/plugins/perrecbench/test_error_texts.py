@@ -344,9 +344,7 @@ RUNS = [
 def test_runs_of_which_an_analysis_can_say_nothing_are_refused(kept, tmp_path, row):
     call, options, lines, *said = row
     file = write_csv(tmp_path / "a.csv", *lines)
-    given = {
-        domains.run: domains.Options(counts=file),
-        curves.by_scale: curves.ScaleOptions(figures=file),
-    }
+    given = {domains.run: domains.Options(counts=file)}
+    given[curves.by_scale] = curves.ScaleOptions(figures=file)
     tasks = [kept("ada", {"i1": 1.0}, **options)]
     refused(tmp_path, said, call, tasks, given.get(call, NoOptions()))

@@ -72,10 +72,8 @@ def read(out, name, folder="all"):
 def groups(out, level="easy", *, held_out=False, folder="all"):
     """The users of each group, by name."""
     name = f"held_out-{level}" if held_out else f"item2group_avg_diff_sample-{level}"
-    return {
-        item: sorted(user["user_id"] for user in group)
-        for item, [group] in read(out, name, folder).items()
-    }
+    found = read(out, name, folder).items()
+    return {item: sorted(user["user_id"] for user in group) for item, [group] in found}
 
 
 def nothing(build, *people, **changed):
@@ -301,7 +299,7 @@ def test_the_bytes_depend_on_neither_the_process_nor_the_order_of_rows_and_files
         else:
             run_python(COMMAND, out, meta, *given[::-1], PYTHONHASHSEED="1")
         written.append(
-            {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.json")}
+            {str(file.relative_to(out)): file.read_bytes() for file in out.rglob("*.json")}
         )
     assert len(written[0]) == 26, "nine files of all, eight of each domain, the account"
     assert written[0] == written[1]
@@ -370,9 +368,7 @@ def test_statistics_and_histograms_are_of_the_first_group_of_each_item(data):
     figures = described(data).figures
     shares = [
         {
-            mark.label: {
-                name: one for name, one in zip(mark.names, mark.values, strict=True) if one
-            }
+            mark.label: {name: of for name, of in zip(mark.names, mark.values, strict=True) if of}
             for mark in figure.marks
         }
         for figure in figures
@@ -437,11 +433,8 @@ def apart(values, gap):
 def tried(values, gap):
     """Every largest set of places that are apart, by trying all sets."""
     for many in range(len(values), 0, -1):
-        sets = [
-            places
-            for places in combinations(range(len(values)), many)
-            if apart([values[place] for place in places], gap)
-        ]
+        every = combinations(range(len(values)), many)
+        sets = [places for places in every if apart([values[place] for place in places], gap)]
         if sets:
             return sets
     return [()]

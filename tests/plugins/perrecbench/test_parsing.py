@@ -169,11 +169,8 @@ def test_hostile_texts_are_read_as_well(text):
 def test_the_recorded_answers_are_read_as_their_authors_read_them(real_data):
     path = real_data / "perrecbench/outputs/llama-3.1-8b-easy-point-raw-sc5.json.gz"
     recorded = json.loads(gzip.decompress(path.read_bytes()))
-    texts = [
-        (item, place, user)
-        for item, [group] in recorded["raw"].items()
-        for place, user in enumerate(group)
-    ]
+    raw = recorded["raw"].items()
+    texts = [(item, place, user) for item, [group] in raw for place, user in enumerate(group)]
     assert len(texts) == 400
     assert sum(len(user) for _, _, user in texts) == 2000
     for item, place, user in texts:

@@ -13,22 +13,15 @@ from harness.base.errors import UsageError
 from harness.prompts import Templates
 
 TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
-KETTLE = Thing(title="Kettle")
+KETTLE, LAMP = Thing(title="Kettle"), Thing(title="Lamp")
 CUP = Behaviour(title="Cup", rating=4)
 ANN = Member(id="ann", average=3.25, common=5, profile="Ann likes tea.", shown=(CUP,))
-BEN = Member(
-    id="ben",
-    average=4,
-    common=4,
-    profile="Ben reads.",
-    shown=(Behaviour(title="Fox Tale", author="Cy Dorn", rating=2.5), CUP),
-)
+FOX = Behaviour(title="Fox Tale", author="Cy Dorn", rating=2.5)
+BEN = Member(id="ben", average=4, common=4, profile="Ben reads.", shown=(FOX, CUP))
 LAMP_USER = Member(id="dot", average=2, common=1, profile="Dot.", shown=(CUP,))
 ELSE_USER = Member(id="eli", average=3, common=3, profile="Eli.", shown=(CUP, CUP))
-POINT_EXAMPLE = Example(
-    query=Thing(title="Lamp"), members=(LAMP_USER,), answer='{"predicted_rating": 4.0}'
-)
-GROUP_EXAMPLE = Example(query=Thing(title="Lamp"), members=(LAMP_USER, ELSE_USER), answer="ANSWER")
+POINT_EXAMPLE = Example(query=LAMP, members=(LAMP_USER,), answer='{"predicted_rating": 4.0}')
+GROUP_EXAMPLE = Example(query=LAMP, members=(LAMP_USER, ELSE_USER), answer="ANSWER")
 
 
 def rendered(stage, variables, options, role="candidate"):
@@ -38,11 +31,9 @@ def rendered(stage, variables, options, role="candidate"):
 
 
 def rate(member=ANN, query=KETTLE, examples=(), **options):
-    single = Single(
-        id="k/1", user="k", query=query, member=member, place=1, of=2, examples=examples
-    )
+    one = Single(id="k/1", user="k", query=query, member=member, place=1, of=2, examples=examples)
     asked = Options(**options)
-    return rendered("rate", questions.rate_variables(single, asked), asked)
+    return rendered("rate", questions.rate_variables(one, asked), asked)
 
 
 def compare(examples=(), of=(ANN, BEN), title="Kettle", **options):
@@ -109,10 +100,8 @@ strictly follow this JSON structure: {"predicted_rating": <rating>}"""
 
 def test_the_pointwise_prompts_are_the_published_ones():
     assert rate() == {"system": POINT_SYSTEM, "user": POINT_USER}
-    assert rate(system="authors") == {
-        "system": f"{POINT_SYSTEM}, do not generate anything else.",
-        "user": POINT_USER,
-    }
+    brief = f"{POINT_SYSTEM}, do not generate anything else."
+    assert rate(system="authors") == {"system": brief, "user": POINT_USER}
     assert rate(thought=True) == {
         "system": (
             "To predict a user’s rating for a query item, follow these steps:\n"
@@ -229,10 +218,8 @@ LIST_TAIL = ', do not include any additional information: {"predicted_ranking": 
 
 
 def test_the_listwise_prompts_are_the_published_ones():
-    assert rank() == {
-        "system": LIST_SYSTEM,
-        "user": f"{LIST_USER}{LIST_QUESTION}{LIST_TAIL}\nAnswer:",
-    }
+    user = f"{LIST_USER}{LIST_QUESTION}{LIST_TAIL}\nAnswer:"
+    assert rank() == {"system": LIST_SYSTEM, "user": user}
     assert rank(tail="older")["user"] == LIST_USER + "Answer: "
     assert rank(thought=True) == {
         "system": (
@@ -254,10 +241,8 @@ def test_the_listwise_prompts_are_the_published_ones():
     [("plain", LIST_QUESTION.partition(", output the list")[0]), ("dot", f"{LIST_QUESTION}.")],
 )
 def test_the_other_tails_of_the_authors_differ_in_the_list_of_indices_alone(tail, question):
-    assert rank(tail=tail) == {
-        "system": LIST_SYSTEM,
-        "user": f"{LIST_USER}{question}{LIST_TAIL}\nAnswer:",
-    }
+    user = f"{LIST_USER}{question}{LIST_TAIL}\nAnswer:"
+    assert rank(tail=tail) == {"system": LIST_SYSTEM, "user": user}
 
 
 POINT_SHOT = POINT_USER + '\n{"predicted_rating": 4.0}\n\n'

@@ -70,9 +70,7 @@ async def test_three_users_are_sorted_by_three_comparisons(preferred, order, ask
     ("members", "comparisons", "pairs"),
     [(2, {1}, {1}), (3, {3}, {2, 3}), (4, {6, 7}, {3, 4, 5, 6})],
 )
-async def test_undecided_and_circular_comparisons_cost_no_more_than_orders(
-    members, comparisons, pairs
-):
+async def test_undecided_and_circular_pairs_cost_no_more_than_orders(members, comparisons, pairs):
     every = list(combinations(range(1, members + 1), 2))
     seen, distinct = set(), set()
     for outcomes in product((0, 1, None), repeat=len(every)):

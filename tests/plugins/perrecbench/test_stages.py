@@ -102,15 +102,12 @@ async def test_nobody_is_asked_where_a_profile_lacks(stage):
         assert worked.outcome == Unreadable("no_profile", "there is no profile of u1/20")
 
 
-async def test_an_answer_that_was_cut_or_refused():
+async def test_an_answer_that_was_cut_or_refused_or_is_a_thought_between_tags_is_none():
     for reply, times, cause in (
         (Reply(text='{"predicted_rating": 4', finish="length"), 1, "truncated"),
         (Reply(text="", finish="refused"), 5, "refused"),
     ):
         assert (await at_desk(RATE, SINGLE, [reply] * times)).outcome.cause == cause
-
-
-async def test_a_thought_between_tags_is_no_answer():
     thought = '<think>Perhaps {"predicted_rating": 2}</think>'
     worked = await at_desk(RATE, SINGLE, [f"{thought} None.", thought + '{"score": 4}'])
     assert worked.outcome == Rated(rating=4.0, answers=(4.0,))

@@ -85,9 +85,7 @@ def test_cells_are_asked_as_in_the_paper_and_the_grid_and_domains_are_whole(task
 
 
 @pytest.mark.parametrize(("variant", "changes"), VARIANTS.items())
-def test_a_variant_differs_from_each_of_the_nine_in_its_options_alone(
-    tasks, options, variant, changes
-):
+def test_a_variant_differs_from_each_of_nine_in_options_alone(tasks, options, variant, changes):
     for level, ask in product(LEVELS, ASKS):
         name = f"perrec_{level}_{ask}_{variant}"
         assert options[name] == {**cell(level, ask), **changes}
@@ -96,9 +94,7 @@ def test_a_variant_differs_from_each_of_the_nine_in_its_options_alone(
 
 
 def test_ratings_are_asked_without_a_profile_and_without_chance_and_groups_alike(tasks, options):
-    grid = [
-        f"{wording}_k{k}_shots{shots}" for wording, k, shots in product("abcd", (2, 4, 8), range(4))
-    ]
+    grid = [f"{way}_k{k}_shots{shots}" for way, k, shots in product("abcd", (2, 4, 8), range(4))]
     for name in ("perrec_rating", "perrec_rating_published", *(f"perrec_rating_{i}" for i in grid)):
         assert {"ask": "rating", "profile": "none"}.items() <= options[name].items()
         assert tasks[name].roles["candidate"].sampling["temperature"] == 0
@@ -210,9 +206,8 @@ def test_averages_tell_no_order_and_a_mean_has_one_interval_in_results_and_analy
             assert low < 0 < high, name
             assert metrics[name].value == pytest.approx(0, abs=1e-12), name
     folder, manifest = RunFolder(result.folder), result.manifest
-    tasks = [
-        finished_task(folder, manifest, name, PERRECBENCH, label="rule") for name in manifest.tasks
-    ]
+    names = manifest.tasks
+    tasks = [finished_task(folder, manifest, one, PERRECBENCH, label="rule") for one in names]
     [mean] = [one for one in result.means if one.metric == "ptc"]
     assert mean.interval is not None
     [row] = table_1(tasks, TableOptions()).sheets[0].rows

@@ -168,14 +168,9 @@ def rows(report):
     return list(counts.rows), list(audit.rows)
 
 
-def test_a_held_out_group_is_answered_in_each_format_and_equal_users_are_only_rated(
-    write, tmp_path
-):
-    write(
-        groups_easy=TEA,
-        held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]},
-        held_out_medium={"LAMP": [CEM_LAMP, DOT_LAMP, ELI_LAMP]},
-    )
+def test_held_out_groups_are_answered_in_each_format_and_equals_only_rated(write, tmp_path):
+    medium = {"LAMP": [CEM_LAMP, DOT_LAMP, ELI_LAMP]}
+    write(groups_easy=TEA, held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]}, held_out_medium=medium)
     report = run(settings(tmp_path))
     out = tmp_path / "out"
     pointwise = ['{"predicted_rating": 1.0}', '{"predicted_rating": 5.0}']
@@ -267,9 +262,7 @@ def test_an_order_names_users_by_number_pairs_are_asked_both_ways_and_names_are_
     assert not example.traces & requested_ratings([other_author])
 
 
-def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed_and_nothing_is_written_over(
-    write, tmp_path
-):
+def test_the_mixed_file_holds_all_lines_by_seed_and_is_not_written_over(write, tmp_path):
     write(groups_easy=TEA, held_out_easy=LAMP)
     apart = [f"train-{form}.jsonl" for form in ("pointwise", "pairwise", "listwise")]
     mixed = {}

@@ -131,10 +131,8 @@ def kept(tmp_path):
 def stages_of(users, options):
     """The items and outcomes of each stage that the method has."""
     failed = Unreadable("truncated")
-    done = {
-        name: failed if one.summary is None else Done(Summary(one.summary))
-        for name, one in users.items()
-    }
+    done = {name: Done(Summary(one.summary)) for name, one in users.items()}
+    done |= {name: failed for name, one in users.items() if one.summary is None}
     found, everybody = {}, users.items()
     if options.method == "single_step":
         found["summarise"] = [
@@ -252,9 +250,7 @@ def test_increments_are_those_of_the_users_in_common_by_hand(kept):
     assert (row[5], row[8], row[9]) == (0.0, 100.0, 1)
 
 
-def test_the_share_of_checks_that_could_not_be_read_stands_in_the_row_of_the_verifier(
-    single, refined
-):
+def test_the_share_of_unread_checks_stands_in_the_row_of_the_verifier(single, refined):
     for read, share in (((30, 40), 25.0), (None, NOTHING)):
         report = main([single(), refined(read=read)], None)
         table, notes = rows(report, "Table 4"), sheet_of(report, "Table 4").notes
@@ -491,10 +487,8 @@ MARKS = {"g": "good", "b": "bad"}
 @pytest.fixture
 def run(kept):
     """A task with six summaries, of which u6 has no Q_s."""
-    users = {
-        name: User((answers, BAD), f"likes action, says {name}")
-        for name, answers in QUALITIES.items()
-    }
+    said = "likes action, says {}".format
+    users = {name: User((answers, BAD), said(name)) for name, answers in QUALITIES.items()}
     return kept("ada", {**users, "u7": User(summary=None)})
 
 
@@ -748,9 +742,7 @@ def test_a_package_that_is_missing_is_named(monkeypatch):
         (OSError(), "OSError"),
     ],
 )
-def test_bertscore_reads_the_summary_as_candidate_or_names_missing_weights(
-    monkeypatch, problem, expected
-):
+def test_bertscore_reads_the_summary_or_names_missing_weights(monkeypatch, problem, expected):
     class Scorer:
         """In the place of bert-score's: three numbers a pair, or no weights."""
 

@@ -184,10 +184,8 @@ def test_what_the_verifier_did_is_counted():
     fixed = missed, Round("y", True, ("e",), wrong), Round("s", True)
     of_each = enumerate((fixed, (silent, missed), (missed, silent)), 1)
     combined = Segments(id="a", user="a", ranges=(), summaries=()), Summary("")
-    records = {
-        "segment": make_records((segment(n, 3), Refined("s", of)) for n, of in of_each),
-        "combine": make_records([combined]),
-    }
+    records = {"segment": make_records((segment(n, 3), Refined("s", of)) for n, of in of_each)}
+    records["combine"] = make_records([combined])
     assert counts(records, options()) == {
         "empty summaries": 1,
         "summaries of fewer than ten words": 1,

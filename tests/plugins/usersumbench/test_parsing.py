@@ -67,10 +67,7 @@ SUMMARY = "The user likes Hiking, pop music and the film “Alien”, and dislik
 )
 def test_entities_are_those_of_the_list_that_the_summary_contains(text, entities):
     assert EntityReader(summary=SUMMARY, most=10)(text) == Parsed(entities, "text")
-
-
-def test_no_more_entities_are_read_than_were_asked_for():
-    assert EntityReader(summary=SUMMARY, most=1)("Alien\nhiking").value == ("Alien",)
+    assert EntityReader(summary=SUMMARY, most=1)(text).value == entities[:1], "no more than asked"
 
 
 # A.5: question–answer pairs, and ways to damage them.
@@ -288,9 +285,7 @@ NOTHING = {
     ],
     (ENTITIES, "empty"): [""],
     (ENTITIES, "not_in_summary"): ["jazz\nopera"],
-    (PAIRED, "no_pairs"): [
-        "I cannot do this.", "Question#1: What is done?", "Answer#1: hiking", "[]",
-    ],
+    (PAIRED, "no_pairs"): ["I cannot.", "Question#1: What is done?", "Answer#1: hiking", "[]"],
     (JUDGE, "no_judgements"): [
         "All are fine.", '[Status#1: "unclear", ReferenceAnswer#1: "none"]',
     ],

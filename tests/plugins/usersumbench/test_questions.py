@@ -117,10 +117,8 @@ def test_wrong_options_are_what_somebody_did(movielens):
     ratings = [("u", 0, 1), ("u", 1, 2), *(("v", movie, movie) for movie in range(6))]
     folder = movielens(ratings, movies)
     for seed in range(2):
-        for distractors in ("uniform", "popularity"):
-            people = load_people(
-                "movielens", folder, seed=seed, min_activities=2, distractors=distractors
-            )
+        for way in ("uniform", "popularity"):
+            people = load_people("movielens", folder, seed=seed, min_activities=2, distractors=way)
             [one] = people.all  # v saw all that anybody saw
             assert sorted(one.activity.options) == [f"Film {n} (1990)" for n in range(1, 6)]
             assert {*one.category.options} < {f"Genre {n}" for n in range(6)}
@@ -187,10 +185,8 @@ def compared(folder, plant):
     """The bounds of how much own summaries exceed none, and none another user's, by plant."""
     people = load_people("movielens", write(folder / "made", seed=1, plant=plant))
     asked = options()
-    own = {
-        one.id: rules.summarise({"user_activities": "\n".join(lines(one.past, asked))}, Random(0))
-        for one in people.all
-    }
+    shown = {one.id: "\n".join(lines(one.past, asked)) for one in people.all}
+    own = {id: rules.summarise({"user_activities": text}, Random(0)) for id, text in shown.items()}
     others = {user: own[other] for user, other in derangement(list(own), people.seed).items()}
     values = [good(people, asked, one) for one in (own, {}, others)]
     for first, second in pairwise(values):

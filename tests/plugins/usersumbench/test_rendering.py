@@ -142,10 +142,8 @@ def test_the_verifier_finds_what_a_segment_invents_and_the_revision_leaves_it_ou
     pairs = rules.questions({"kg_entities": entities, "summary": summary}, Random(0))
     assert pairs.splitlines()[1].startswith('[Question#2: "')
     assert pairs.splitlines()[1].endswith('Answer#2: "Opera"]')
-    judged = rules.judgements(
-        {"question_answer_pairs": pairs, "user_activities": SEGMENT}, Random(0)
-    )
-    assert judged.splitlines() == [
+    told = rules.judgements({"question_answer_pairs": pairs, "user_activities": SEGMENT}, Random(0))
+    assert told.splitlines() == [
         '[Status#1: "consistent", ReferenceAnswer#1: "none"]',
         '[Status#2: "inconsistent", ReferenceAnswer#2: "Drama"]',
         '[Status#3: "consistent", ReferenceAnswer#3: "none"]',
@@ -279,13 +277,10 @@ def test_a_question_shows_a_summary_and_activities_where_it_has_them_or_a_user_a
     )
 
 
-def test_the_four_tables_are_there():
+def test_the_four_tables_are_there_and_only_qm_of_table_4_can_be_comparable():
     sources = {TABLES.read(name).source for name in TABLES.names()}
     assert sources == {"Table 1", "Table 2", "Table 3", "Table 4"}
     assert examples() == {"MovieLens": 4297, "Yelp": 6798, "Amazon Review": 5046}
-
-
-def test_table_4_is_published_and_only_qm_can_be_comparable():
     found = results()
     assert len(found) == 18
     yelp = {one.metric: one.value for one in found if one.task == "usersum_yelp_hc"}

@@ -173,16 +173,13 @@ class ScriptedJudge(SimpleNamespace):
 [RATED] = rated(upstreams(ann="Tea."), people(), options())
 
 
-async def test_the_judge_gives_a_mark_for_coherence_and_one_for_relevance():
+async def test_the_judge_gives_a_mark_for_coherence_and_one_for_relevance_or_none():
     judge = ScriptedJudge(Classified(labels=("4",)), Classified(labels=("2",)))
     worked = await work(RATE, RATED, [], judge=judge)
     assert (RATED.id, worked.outcome) == ("ann", Ratings(coherence=4, relevance=2))
     assert [one.variables["aspect"] for one in judge.questions] == ["coherence", "relevance"]
     assert {one.labels for one in judge.questions} == {("1", "2", "3", "4", "5")}
     assert {one.texts for one in judge.questions} == {("Tea.",)}
-
-
-async def test_without_both_marks_there_is_none():
     failed, four = NoVerdict("schema", "unreadable"), Classified(labels=("4",))
     worked = await work(RATE, RATED, [], judge=ScriptedJudge(four, failed))
     assert worked.outcome == failed
@@ -281,6 +278,10 @@ async def test_what_is_asked_and_recorded(loop):
     assert worked.outcome == Refined(rounds[-1].summary, rounds)
     assert worked.outcome.outcome == outcome
     assert worked.asked == asked
+    # What misses the query is asked for again with another seed.
+    tries = [one for one in worked.requests if one.topic.prompt == "segment"]
+    assert len({one.seed for one in tries}) == len(tries)
+    assert len({one.messages for one in tries}) == 1
 
 
 async def test_a_correction_shows_the_wrong_pairs_alone():
@@ -303,13 +304,6 @@ async def test_the_option_bounds_the_regenerations():
     worked = await work(SEGMENT, segment(), [*JAZZ, *FOLK], max_iterations=1)
     assert worked.outcome.text == said("Folk")
     assert len(worked.outcome.rounds) == 2
-
-
-async def test_a_summary_that_misses_the_query_is_asked_for_with_another_seed():
-    worked = await work(SEGMENT, segment(), ["A list.", "inconsistent", *CRIME])
-    first, second = (one for one in worked.requests if one.topic.prompt == "segment")
-    assert first.messages == second.messages
-    assert first.seed != second.seed
 
 
 @pytest.mark.parametrize("calls", [0, 1, 5])
@@ -337,6 +331,11 @@ async def test_an_extractor_finds_entities_in_place_of_the_verifier(tmp_path, mo
     assert "entities.verifier" not in SEGMENT.asked(options(extractor=linker))
     with pytest.raises(UsageError, match="that extractor names cannot be used"):
         await work(SEGMENT, segment(), answers, extractor="os:system")
+    # It is part of what makes runs comparable.
+    assert USERSUMBENCH.contents(options()) == {}
+    assert USERSUMBENCH.contents(options(extractor=linker)).keys() == {"extractor"}
+    with pytest.raises(UsageError, match="that extractor names"):
+        USERSUMBENCH.contents(options(extractor="no_such_module:find"))
 
 
 @pytest.mark.parametrize(
@@ -379,9 +378,7 @@ def test_a_verifier_of_rubbish_ends_the_task_before_its_summaries_are_used(harne
     assert "these results measure nothing" in result.errors[0].expected
 
 
-def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(
-    harness_run, capsys
-):
+def test_a_predictor_may_be_unreadable_as_a_candidate_may_and_a_judge_may_not(harness_run, capsys):
     model = ScriptedModel(answer)
     result = harness_run("usersum_movielens", model=model, limit=4)
     assert result.exit_code == 0
@@ -407,13 +404,3 @@ def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(
     assert judged.exit_code == 3
     [error] = judged.errors
     assert error.where == "usersum_movielens/rate" and error.found.startswith("4 of 4 by judging")
-
-
-def test_an_extractor_is_part_of_what_makes_runs_comparable(tmp_path, monkeypatch):
-    (tmp_path / "own_linker_of_a_test.py").write_text("def find(summary):\n    return []\n")
-    monkeypatch.chdir(tmp_path)
-    assert USERSUMBENCH.contents(options()) == {}
-    named = USERSUMBENCH.contents(options(extractor="own_linker_of_a_test:find"))
-    assert named.keys() == {"extractor"}
-    with pytest.raises(UsageError, match="that extractor names"):
-        USERSUMBENCH.contents(options(extractor="no_such_module:find"))

@@ -179,10 +179,10 @@ def test_a_bound_of_failures_that_means_nothing_is_refused(text, printed):
     assert text.partition("=")[0] in printed(*LEAST, f"--max_failures={text}", code=2).err
 
 
-COUNTS = "limit", "concurrency", "attempts", "max_calls", "max_tokens", "workers", "engines"
-
-
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize(
+    "name",
+    ["limit", "concurrency", "attempts", "max_calls", "max_tokens", "workers", "engines"],
+)
 @pytest.mark.parametrize("value", ["0", "-1"])
 def test_a_count_below_one_is_refused(name, value, printed):
     needed = ("--executor", "ray") if name in OF_EXECUTOR else ()

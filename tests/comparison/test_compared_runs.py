@@ -196,7 +196,6 @@ def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with
 
 
 GROUPS = {"groups": {"both": ("s", "t")}}
-TOGETHER = ("paired together", 0, "both", "hits")
 HARD = {"old": (1, 0, 0, 0, 0, 0), "new": (1, 1, 0, 0, 0, 0)}
 GAPS = (np.subtract(NEW, OLD) + np.subtract(HARD["new"], HARD["old"])) / 2
 
@@ -215,7 +214,7 @@ def test_the_difference_of_a_mean_draws_people_together_is_tested_and_gated(tmp_
     assert gate.holds
     for found in (mean.difference, gate):
         assert found.value == pytest.approx(GAPS.mean())
-        assert found.interval == bootstrap(GAPS, *TOGETHER)
+        assert found.interval == bootstrap(GAPS, *("paired together", 0, "both", "hits"))
     assert (mean.difference.p, mean.difference.exact) == (exchanged(GAPS), True)
     assert (mean.difference.n, mean.difference.users) == (12, 6)
     every = [one.differences[0] for one in document.comparisons] + [mean.difference]

@@ -64,10 +64,13 @@ def test_the_order_is_that_of_the_first_mention_and_groups_come_with_those_insid
     ]
 
 
-def test_a_name_goes_before_a_tag_of_the_same_name(catalogue):
-    found = catalogue(one="task: one\nextends: base", two="task: two\nextends: base\ntags: [one]")
-    assert names(found, "one") == ["one"]
-    assert names(found, "tag:one") == ["two"]
+def test_a_name_goes_before_a_tag_of_its_name_and_a_base_is_not_in_the_way_of_globs(catalogue):
+    found = catalogue(
+        one="task: one\nextends: base", two="task: two\nextends: base\ntags: [one]",
+        bare="task: bare\nabstract: true\nextends: base", heir="task: b_heir\nextends: bare",
+    )  # fmt: skip
+    assert (names(found, "one"), names(found, "tag:one")) == (["one"], ["two"])
+    assert names(found, "b*") == ["b_heir", "base"]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +85,6 @@ def test_a_name_goes_before_a_tag_of_the_same_name(catalogue):
 def test_what_is_not_there_is_told_with_the_nearest(catalogue, spec, problem, hint):
     error = error_of(catalogue(**FOUR), spec)
     assert (error.problem, error.hint, error.exit_code) == (problem, hint, 2)
-
-
-def test_a_base_is_not_in_the_way_of_globs(catalogue):
-    found = catalogue(
-        bare="task: bare\nabstract: true\nextends: base", heir="task: b_heir\nextends: bare"
-    )
-    assert names(found, "b*") == ["b_heir", "base"]
 
 
 def test_one_name_in_two_files_costs_that_name_alone(catalogue):
@@ -114,24 +110,20 @@ def test_files_that_cannot_be_read_cost_themselves_alone(catalogue):
     assert names(found, "base") == ["base"]
 
 
-def test_an_unknown_member_is_told_with_its_place(catalogue):
-    error = error_of(catalogue(a="group: a\ntasks: [base, bose]"), "a")
+def test_errors_are_told_in_the_order_of_lines_each_where_it_stands(catalogue):
+    found = catalogue(
+        a="group: a\ntasks: [base, bose]",
+        bad="task: bad\nextends: base\nopions: {}\nversion: 0",
+        heir="task: heir\nextends: [base, bad]",
+    )
+    error = error_of(found, "a")
     assert (error.where, error.hint) == ("a.yaml:2:15", "did you mean 'base'?")
-
-
-def test_all_errors_of_a_file_are_told_in_the_order_of_lines(catalogue):
-    error = error_of(catalogue(bad="task: bad\nextends: base\nopions: {}\nversion: 0"), "bad")
+    error = error_of(found, "bad")
     assert (error.where, error.problem) == ("bad.yaml:3:1", "unknown key 'opions'")
     assert [(one.where, one.problem) for one in error.others] == [
         ("bad.yaml:4:10", "`version` is invalid")
     ]
     assert "\nbad.yaml:4:10: `version` is invalid\n  found:    0\n" in str(error)
-
-
-def test_an_error_in_a_base_stands_in_the_base(catalogue):
-    found = catalogue(
-        bad="task: bad\nabstract: true\nmetrix: [a]", heir="task: heir\nextends: [base, bad]"
-    )
     assert error_of(found, "heir").where == "bad.yaml:3:1"
 
 

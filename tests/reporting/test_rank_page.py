@@ -15,10 +15,6 @@ from harness.reporting.html.reported_run import reported_run
 from harness.runs.manifest import Session
 from harness.runs.run_folder import RunFolder
 
-BENCHMARK = make_benchmark(
-    make_stage("ask", roles=("candidate",)), metrics={"good": Metric(description="how good")}
-)
-
 
 @pytest.fixture
 def run(tmp_path):
@@ -35,7 +31,9 @@ def run(tmp_path):
         )  # fmt: skip
         finished = keep_task(
             tmp_path / (folder or name), make_task(task, metrics=("good",)), scores=scores,
-            entry={"data": {"fingerprint": "f"}}, benchmark=BENCHMARK, summary=summary,
+            entry={"data": {"fingerprint": "f"}}, benchmark=make_benchmark(
+    make_stage("ask", roles=("candidate",)), metrics={"good": Metric(description="how good")}
+), summary=summary,
             run_id=name, name=name, model=f"openai:{name}", seed=seed,
             sessions=(Session(started="2026-01-01T00:00:00Z"),),
         )  # fmt: skip

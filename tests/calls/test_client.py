@@ -151,22 +151,15 @@ async def test_stored_bytes_that_are_no_reply_are_asked_again(store):
     assert (await ask(to, model)).source == "store"
 
 
-async def test_a_model_bound_to_its_run_gives_nothing_to_another_run(store):
+async def test_a_model_bound_to_its_run_is_asked_once_a_run_and_one_by_rule_every_time(store):
     bound = Script(identity=Identity(kind="openai", name="m", scope="run"))
     pinned = Script(identity=Identity(kind="openai", name="m", details={"revision": "a"}))
+    ruled = Script(identity=Identity(kind="rule", name="m", scope="call"))
     for run_id in ("r1", "r2", "r1"):
-        await ask(client(store, run_id=run_id), bound)
-        await ask(client(store, run_id=run_id), pinned)
-    assert len(bound.requests) == 2
-    assert len(pinned.requests) == 1
-
-
-async def test_a_model_that_answers_by_rule_is_asked_every_time(store):
-    model = Script(Reply(text="one"), Reply(text="two"))
-    model.identity = Identity(kind="rule", name="m", scope="call")
-    to = client(store)
-    answers = [(await ask(to, model)).reply for _ in range(2)]
-    assert answers == [Reply(text="one"), Reply(text="two")]
+        to = client(store, run_id=run_id)
+        for model in (bound, pinned, ruled, ruled):
+            assert (await ask(to, model)).reply == Reply(text="ok")
+    assert [len(model.requests) for model in (bound, pinned, ruled)] == [2, 1, 6]
 
 
 async def test_identical_requests_in_flight_are_made_once():

@@ -281,14 +281,12 @@ def test_a_copy_of_a_run_counts_once_even_by_force(tmp_path: Path) -> None:
     assert comparison.refused[0].because == (f"it is a copy of {tmp_path / 'a' / 'one'}",)
 
 
-def test_where_every_candidate_is_the_judge_nothing_is_compared(tmp_path: Path) -> None:
+def test_where_every_candidate_is_the_judge_nothing_is_compared_and_a_gate_is_undecided_for_it(
+    tmp_path: Path,
+) -> None:
     runs = [a_run(tmp_path, name, ONE, candidate="llama") for name in ("a", "b")]
     with pytest.raises(UsageError, match="no run of task 't' can be compared"):
         compare(runs)
-
-
-def test_a_gate_on_runs_that_judge_themselves_is_undecided_for_that_reason(tmp_path: Path) -> None:
-    runs = [a_run(tmp_path, name, ONE, candidate="llama") for name in ("a", "b")]
     found = compare_tasks(runs)
     every = [
         GatedRun(f"llama {run.run}", run.manifest, {"t": BENCHMARK}, frozenset({"t"}))

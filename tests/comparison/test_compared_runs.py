@@ -352,27 +352,24 @@ def test_a_group_without_a_mean_has_no_gate(tmp_path):
         gated(runs, "both.hits>0")
 
 
-def test_a_gate_is_undecided_for_what_is_unfinished_or_unlike(tmp_path):
+def test_a_gate_is_undecided_for_what_is_unfinished_repeats_too_or_unlike(tmp_path):
     new, old = of_a_group(tmp_path)
     half = Run(tmp_path, "half", {"s": by_person(NEW), "t": None}, **GROUPS)
     done, cut = gated([new, old, half], "both.hits>-0.9", against="old")
     assert (done.holds, done.first) == (True, "new")
     assert (cut.holds, cut.undecided) == (None, "half has not finished t")
     unlike = Run(tmp_path, "unlike", {"t": by_person(NEW)}, seed=3)
-    (gate,) = gated([two_runs(tmp_path / "2")[0], unlike], "t.hits>0")
+    (gate,) = gated([two_runs(tmp_path / "1")[0], unlike], "t.hits>0")
     assert gate.holds is None
     assert "is not compared on t: seed" in gate.undecided
     every = [run.gated for run in two_runs(tmp_path)]
     nothing = ComparisonDocument(comparisons=())
     (gate,) = with_gates(nothing, gates_of(["t.hits>0"], every), every, None).gates
     assert (gate.holds, gate.undecided) == (None, "t could not be compared")
-
-
-def test_a_gate_on_repeats_is_undecided_where_one_is_unfinished(tmp_path):
     both = {"t": by_person(OLD), "t@2": by_person(OLD)}
-    (gate,) = gated(two_runs(tmp_path, both, both), "t.hits>-1")
+    (gate,) = gated(two_runs(tmp_path / "3", both, both), "t.hits>-1")
     assert gate.holds
-    runs = two_runs(tmp_path / "2", both, {**both, "t@2": None})
+    runs = two_runs(tmp_path / "4", both, {**both, "t@2": None})
     (cut,) = gated(runs, "t.hits>-1")
     assert (cut.holds, cut.undecided) == (None, "new has not finished t@2")
 

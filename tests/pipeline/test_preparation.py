@@ -109,6 +109,8 @@ def test_a_change_to_what_a_task_has_is_none_of_the_settings():
     assert [list(task.changes) for task in made.tasks] == [["interests.min_support"], ["window"]]
     none = prepared(changes={"window": 20})
     assert none.settings == make_settings(BASELINE)
+    # As it always was: the same command as before finds the run that it left.
+    assert none.settings.asked()["data"] == "sample"
 
 
 BARE = """
@@ -170,11 +172,6 @@ def test_a_role_is_bound_once(monkeypatch):
     assert sorted(bound) == [
         ("interests", "candidate"), ("interests", "judge"), ("perrec_easy_pairwise", "candidate"),
     ]  # fmt: skip
-
-
-def test_one_place_for_all_is_asked_for_as_it_always_was():
-    """The same command as before finds the run that it left."""
-    assert make_settings(BASELINE).asked()["data"] == "sample"
 
 
 def test_a_role_without_a_prompt_is_found_unless_nobody_asks_it(tmp_path):

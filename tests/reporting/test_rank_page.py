@@ -96,11 +96,8 @@ def test_a_base_that_cannot_be_compared_leaves_the_others_compared_with_the_best
 def test_of_many_runs_the_table_over_all_tasks_names_the_first_three(run):
     runs = [run(f"r{n}", n / 10) for n in range(7)]
     page = page_of(*runs, run("other", 0.5, task="u"))
-    assert page.of("all")[0].rows[0] == [
-        "t: good ↑",
-        "7",
-        "r6 1 (0.885), r5 2 (0.785), r4 3 (0.685)",
-    ]
+    first_three = "r6 1 (0.885), r5 2 (0.785), r4 3 (0.685)"
+    assert page.of("all")[0].rows[0] == ["t: good ↑", "7", first_three]
 
 
 def test_a_stamp_copies_and_repeats_are_named(run):

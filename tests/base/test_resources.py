@@ -30,11 +30,8 @@ def test_an_installed_harness_is_read_from_inside_its_package(site, monkeypatch)
 
 
 def test_a_package_carries_its_folders_inside_and_is_not_imported(site):
-    site.install(
-        "their-benchmark",
-        {},
-        {"theirs/__init__.py": "raise SystemExit", "theirs/task_configs/a.yaml": ""},
-    )
+    files = {"theirs/__init__.py": "raise SystemExit", "theirs/task_configs/a.yaml": ""}
+    site.install("their-benchmark", {}, files)
     package = site.folder / "theirs"
 
     bundle = package_bundle("theirs.plugin")

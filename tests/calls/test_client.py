@@ -92,11 +92,8 @@ async def test_a_second_ask_is_answered_by_the_store(store):
     assert (second.source, second.attempts) == ("store", 0)
     assert first.key == second.key
     assert len(model.requests) == 1
-    assert again.usage.totals == {
-        ("extract", "candidate"): Use(
-            calls=1, from_store=1, saved_prompt_tokens=3, saved_completion_tokens=1
-        )
-    }
+    use = Use(calls=1, from_store=1, saved_prompt_tokens=3, saved_completion_tokens=1)
+    assert again.usage.totals == {("extract", "candidate"): use}
 
 
 async def test_a_repeated_question_that_a_kill_left_without_a_record_is_not_paid_twice(store):
@@ -416,10 +413,8 @@ async def test_limits_names_two_models_of_one_name_apart():
     second = Script(concurrency=3)
     await ask(to, second, make_request("other"))
     reports = to.limits()
-    assert {name: report["ceiling"] for name, report in reports.items()} == {
-        "script:m": 8,
-        "script:m #2": 3,
-    }
+    ceilings = {name: report["ceiling"] for name, report in reports.items()}
+    assert ceilings == {"script:m": 8, "script:m #2": 3}
     msgspec.json.encode(reports)
 
 

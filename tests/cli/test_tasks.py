@@ -87,11 +87,8 @@ def test_only_the_benchmarks_of_tasks_named_in_full_are_made(listed, printed):
 
 
 def test_broken_plugins_and_files_are_named_beside_the_list(listed, printed):
-    listed.install(
-        "bad",
-        {"bad": "bad.plugin"},
-        {"bad/plugin.py": "1 / 0", "bad/task_configs/torn.yaml": "tags: [a]] b"},
-    )
+    files = {"bad/plugin.py": "1 / 0", "bad/task_configs/torn.yaml": "tags: [a]] b"}
+    listed.install("bad", {"bad": "bad.plugin"}, files)
     said = printed("tasks")
     assert "books_one" in said.out
     first, second, *_ = said.err.splitlines()

@@ -74,11 +74,8 @@ def test_local_data_are_not_the_published_data_and_own_columns_are_a_further_rea
     (tmp_path / "engagements.csv").write_text("customer_id,title,action\n" + rows)
     own = {"columns": {"user": "customer_id"}, "values": {"action.view": "liked"}}
     (task,) = prepared(data=str(tmp_path), **own).tasks
-    assert task.not_comparable_because == (
-        UNKNOWN,
-        "read with --columns user=customer_id, --values action.view=liked",
-        "judged by rule: lexical",
-    )
+    read = "read with --columns user=customer_id, --values action.view=liked"
+    assert task.not_comparable_because == (UNKNOWN, read, "judged by rule: lexical")
     assert make_settings({**BASELINE, **own}).asked() != make_settings(BASELINE).asked()
     (tmp_path / "engagements.csv").write_text("user,title,action\n" + rows.replace("view", "liked"))
     judge = {"judge": "openai:model=m,base_url=http://127.0.0.1:9/v1"}

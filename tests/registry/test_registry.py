@@ -214,11 +214,8 @@ def test_asking_for_what_a_broken_plugin_would_offer_tells_why(site):
 
 
 def test_one_name_from_two_plugins_costs_that_name_alone(films, raised):
-    films.install(
-        "more-films",
-        {"more": "more.plugin"},
-        {"more/plugin.py": BENCHMARK + '        register("others", make)\n'},
-    )
+    code = BENCHMARK + '        register("others", make)\n'
+    films.install("more-films", {"more": "more.plugin"}, {"more/plugin.py": code})
     plugins = films.plugins()
     line = (
         "the benchmark 'films' is registered more than once: "

@@ -33,9 +33,8 @@ def test_a_model_that_stands_twice_or_a_table_of_none_is_refused_and_one_without
     with pytest.raises(DataError) as told:
         read_figures(path, model="model", column="Elo")
     assert "row 2, column 'model'" in str(told.value)
-    assert read_figures(figures("model,Elo", "ada,3", "ben,"), model="model", column="Elo") == {
-        "ada": 3.0
-    }
+    found = read_figures(figures("model,Elo", "ada,3", "ben,"), model="model", column="Elo")
+    assert found == {"ada": 3.0}
     with pytest.raises(UsageError, match="no row has a figure in a column 'size'") as told:
         read_figures(figures("model,Elo", "ada,3"), model="model", column="size")
     assert "columns model, Elo" in str(told.value)

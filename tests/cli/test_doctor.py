@@ -261,9 +261,8 @@ def test_a_broken_plugin_and_a_misspelt_hook_are_told(tmp_path, monkeypatch):
 
 def test_a_store_is_looked_at_and_not_changed_and_what_is_none_is_told(tmp_path):
     path = tmp_path / "calls.sqlite"
-    assert list(store(path)) == [
-        good("store", f"{path}; does not exist yet, the first run creates it")
-    ]
+    told = list(store(path))
+    assert told == [good("store", f"{path}; does not exist yet, the first run creates it")]
     assert not path.exists()
     made = Store.open(path)
     made.put(b"0" * 16, b"x" * 20_000)

@@ -166,9 +166,8 @@ def test_a_model_may_be_a_spec_and_its_arguments_win(model, args, kind, wanted):
 def test_failures_are_bounded_for_all_families_or_for_some(text, calls, parsing, judging, errors):
     given = settings("--max_failures", text).max_failures
     task = Task(name="t", version=1, benchmark="b", data=DataSpec(tables={}), metrics=())
-    assert limits_of(task, given) == FailureLimits(
-        calls=calls, parsing=parsing, judging=judging, errors=errors
-    )
+    found = limits_of(task, given)
+    assert found == FailureLimits(calls=calls, parsing=parsing, judging=judging, errors=errors)
 
 
 @pytest.mark.parametrize(

@@ -333,9 +333,8 @@ def test_a_group_is_checked_with_its_members(books, validated):
     add(books, "lost", "group: lost\ntasks: [one, twoo]")
     code, verdicts, errors = validated("all", "lost")
     assert code == 2
-    assert [line.partition(" (")[0] for line in verdicts] == [
-        "all: ok", "one: ok", "bad: 1 wrong", "lost: 1 wrong",
-    ]  # fmt: skip
+    found = [line.partition(" (")[0] for line in verdicts]
+    assert found == ["all: ok", "one: ok", "bad: 1 wrong", "lost: 1 wrong"]
     assert errors == [
         "task_configs/bad.yaml:3:10: `version` is invalid",
         "task_configs/lost.yaml:2:14: no task, group or tag is called 'twoo'",

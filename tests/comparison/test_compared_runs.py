@@ -145,9 +145,8 @@ def test_the_changed_units_are_counted_and_listed_with_their_commands(tmp_path):
     assert difference.p == pytest.approx(exchanged(gaps))
     (units,) = comparison.changed
     assert (units.better, units.worse, units.same) == (3, 1, 2)
-    assert [(one.unit, one.first, one.second) for one in units.largest] == [
-        ("ann-1", 1, 0), ("eve-1", 0, 1), ("bob-1", 1, 0.5), ("dan-1", 0.25, 0),
-    ]  # fmt: skip
+    found = [(one.unit, one.first, one.second) for one in units.largest]
+    assert found == [("ann-1", 1, 0), ("eve-1", 0, 1), ("bob-1", 1, 0.5), ("dan-1", 0.25, 0)]
     ours, theirs = (f"harness show {tmp_path / name} --task t" for name in ("new", "old"))
     # An item, all of a person where the unit is no item, and the task where neither is recorded.
     assert [one.commands for one in units.largest[:3]] == [
@@ -176,9 +175,8 @@ def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with
     (comparison,) = document_of(runs, by="part").comparisons
     found = {one.value: one.differences[0] for one in comparison.slices}
     # p23 is in another part in each run, and so in none.
-    assert [(value, one.n, one.value) for value, one in found.items()] == [
-        ("1-5", 1, 0.0), ("6-20", 2, 0.5), ("21-100", 20, 0.5),
-    ]  # fmt: skip
+    told = [(value, one.n, one.value) for value, one in found.items()]
+    assert told == [("1-5", 1, 0.0), ("6-20", 2, 0.5), ("21-100", 20, 0.5)]
     assert [one.no_interval for one in found.values()] == ["fewer than 20 users"] * 2 + [None]
     assert found["6-20"].p == 1.0
     assert found["1-5"].no_p is not None

@@ -30,9 +30,8 @@ def test_tasks_come_ready_with_all_they_need():
     assert (task.options.window, task.options.min_support) == (20, 3)
     assert set(task.bindings) == {"candidate", "judge"}
     assert len(list(task.data)) == 3
-    assert [context.label for context in task.contexts("run")] == [
-        "interests/name", "interests/support",
-    ]  # fmt: skip
+    found = [context.label for context in task.contexts("run")]
+    assert found == ["interests/name", "interests/support"]
 
 
 @pytest.mark.parametrize(
@@ -61,9 +60,8 @@ def test_a_change_is_told_of_the_tasks_alone_that_it_was_made_in():
     assert others.not_comparable_because == ("bundled sample data",)
     assert told not in short.not_comparable_because
     everywhere = prepared(tasks=tasks, changes={"window": 5}).tasks
-    assert [("changed by --set: window=5" in one.not_comparable_because) for one in everywhere] == [
-        True, True, False,
-    ]  # fmt: skip
+    found = [("changed by --set: window=5" in one.not_comparable_because) for one in everywhere]
+    assert found == [True, True, False]
 
 
 UNKNOWN = "not the published data: the task knows no digest or count of it"

@@ -66,9 +66,8 @@ def test_a_run_begins_in_a_new_folder_and_says_what_it_is_made_of(take):
     assert [session["status"] for session in manifest["sessions"]] == ["running"]
     assert manifest["roles"]["judge"]["name"] == "lexical"
     entry = manifest["tasks"]["interests"]
-    assert [(stage["name"], stage["file"]) for stage in entry["stages"]] == [
-        ("name", "1-name.jsonl"), ("support", "2-support.jsonl"),
-    ]  # fmt: skip
+    found = [(stage["name"], stage["file"]) for stage in entry["stages"]]
+    assert found == [("name", "1-name.jsonl"), ("support", "2-support.jsonl")]
     assert [stage["components"]["seed"] for stage in entry["stages"]] == [5, 5]
     reasons = ["bundled sample data", "--limit 2", "judged by rule: lexical"]
     assert entry["not_comparable_because"] == reasons
@@ -227,9 +226,8 @@ def test_roles_that_differ_between_tasks_are_told_apart(take, tmp_path):
     other = tmp_path / "differently.yaml"
     other.write_text("task: differently\nextends: interests\nroles: {judge: {default: lexical}}\n")
     roles = take(tasks=[str(file), str(other)], roles={}).manifest.roles
-    assert {role: entry.name for role, entry in roles.items()} == {
-        "candidate": "baseline", "judge": "j", "differently/judge": "lexical",
-    }  # fmt: skip
+    found = {role: entry.name for role, entry in roles.items()}
+    assert found == {"candidate": "baseline", "judge": "j", "differently/judge": "lexical"}
 
 
 PINNED = {**SERVED, "model_args": "base_url=http://127.0.0.1:9/v1,revision=a"}

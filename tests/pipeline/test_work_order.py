@@ -69,9 +69,8 @@ def test_a_worker_makes_the_contexts_of_the_command_without_data(given, folder, 
     monkeypatch.setattr(preparation, "open_dataset", None)
     monkeypatch.chdir("/")
     read, made, _ = read_order(order)
-    assert {place: one.key for place, one in made.items()} == {
-        (one.task.name, one.stage.name): one.key for one in contexts
-    }
+    found = {place: one.key for place, one in made.items()}
+    assert found == {(one.task.name, one.stage.name): one.key for one in contexts}
     assert Path.cwd() == folder
     assert (read.folder, read.workers) == (str(folder / "runs/one"), 2)
     assert (read.settings.executor, read.settings.workers) == ("local", None)

@@ -55,9 +55,8 @@ def test_every_way_to_choose(catalogue, spec, chosen):
 
 def test_the_order_is_that_of_the_first_mention_and_groups_come_with_those_inside(catalogue):
     found = catalogue(**FOUR)
-    assert names(found, "books", "film_*", "short.yaml", "all") == [
-        "books", "film_long", "film_short",
-    ]  # fmt: skip
+    told = names(found, "books", "film_*", "short.yaml", "all")
+    assert told == ["books", "film_long", "film_short"]
     assert [(group.name, group.members) for group in found.select(["all", "some"]).groups] == [
         ("all", ("film_long", "some")),
         ("some", ("books", "film_short")),
@@ -120,9 +119,8 @@ def test_errors_are_told_in_the_order_of_lines_each_where_it_stands(catalogue):
     assert (error.where, error.hint) == ("a.yaml:2:15", "did you mean 'base'?")
     error = error_of(found, "bad")
     assert (error.where, error.problem) == ("bad.yaml:3:1", "unknown key 'opions'")
-    assert [(one.where, one.problem) for one in error.others] == [
-        ("bad.yaml:4:10", "`version` is invalid")
-    ]
+    told = [(one.where, one.problem) for one in error.others]
+    assert told == [("bad.yaml:4:10", "`version` is invalid")]
     assert "\nbad.yaml:4:10: `version` is invalid\n  found:    0\n" in str(error)
     assert error_of(found, "heir").where == "bad.yaml:3:1"
 

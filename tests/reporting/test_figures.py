@@ -123,9 +123,8 @@ def test_a_grid_has_a_colour_and_its_value_at_each_place_unless_these_are_very_m
     # -0.2 is half as far from 0 as the farthest value: half of the colour below 0, half white.
     squares = [list(map(to_hex, row)) for row in axes.collections[0].get_array()]
     assert squares == [["#0072b2", "#eaae80"], ["#f2f2f2", "#ffffff"]]
-    assert [(text.get_text(), text.get_position()) for text in axes.texts] == [
-        ("0.40", (0, 0)), ("-0.20", (1, 0)), ("0.00", (1, 1)),
-    ]  # fmt: skip
+    found = [(text.get_text(), text.get_position()) for text in axes.texts]
+    assert found == [("0.40", (0, 0)), ("-0.20", (1, 0)), ("0.00", (1, 1))]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["p", "q"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["r", "s"]
     assert axes.yaxis_inverted()

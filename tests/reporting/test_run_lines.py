@@ -92,9 +92,8 @@ def test_notes_and_a_line_hold_all_together_and_say_why():
     assert cost_notes("name", COST) == ["name: usage unknown or incomplete for 12 of 400 calls"]
     assert cost_notes("name", NOTHING_KNOWN) == ["name: no price for openai:n, 5 calls"]
     assert cost_notes("name", None) == []
-    assert cost_line([COST, NOTHING_KNOWN]) == (
-        "paid ≥ 1.50 USD for 403 calls, unknown for 15, saved unknown by 2 reused"
-    )
+    found = cost_line([COST, NOTHING_KNOWN])
+    assert found == "paid ≥ 1.50 USD for 403 calls, unknown for 15, saved unknown by 2 reused"
     assert cost_line([]) is None
     line = session_line([{"t/s, candidate": COST}, {}], without=1)
     assert line == (

@@ -228,9 +228,8 @@ def test_a_benchmark_that_fails_to_score_is_named_and_leaves_the_files(tmp_path:
         score_task(folder, manifest, TASK.name, replace(BENCHMARK, score=broken))
     assert "ZeroDivisionError: no users" in str(caught.value)
     assert folder.scores(TASK.name).read_bytes() == before
-    assert {each.name for each in folder.task(TASK.name).iterdir()} == {
-        "1-name.jsonl", "2-check.jsonl", "scores.jsonl", "summary.json",
-    }  # fmt: skip
+    found = {each.name for each in folder.task(TASK.name).iterdir()}
+    assert found == {"1-name.jsonl", "2-check.jsonl", "scores.jsonl", "summary.json"}
 
 
 @pytest.mark.parametrize("told", ["values", "missing", "worst"])

@@ -111,9 +111,8 @@ def test_made_tasks_are_extended_and_extend_each_other(catalogue):
     (task,) = found.select(["film_high_1"]).tasks
     assert task.options == {"names": ["high"], "extra": {"low": 1}, "level": "high", "window": 1}
     (heir,) = found.select(["heir"]).tasks
-    assert [base.name for base in heir.bases] == [
-        "base", "level_low", "film_low_1", "level_high", "film_high_2",
-    ]  # fmt: skip
+    told = [base.name for base in heir.bases]
+    assert told == ["base", "level_low", "film_low_1", "level_high", "film_high_2"]
     assert heir.options["window"] == 2
     assert "level_low" not in found.names
 

@@ -90,9 +90,8 @@ def test_an_ill_typed_option_is_told_with_its_place(task, line, where, found, ex
 
 def test_all_wrong_options_are_told_in_the_order_of_lines(task):
     error = refused(task("names: a", "windw: 1", "share: 2"))
-    assert [one.where for one in (error, *error.others)] == [
-        "one.yaml:4:10", "one.yaml:5:3", "one.yaml:6:10",
-    ]  # fmt: skip
+    found = [one.where for one in (error, *error.others)]
+    assert found == ["one.yaml:4:10", "one.yaml:5:3", "one.yaml:6:10"]
 
 
 def test_a_benchmark_without_options_says_so(task):

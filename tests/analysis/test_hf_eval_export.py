@@ -42,9 +42,8 @@ def test_a_card_has_the_label_of_its_run_and_not_the_path_of_its_weights(tmp_pat
     ]
     out = tmp_path / "out"
     paths = write_model_cards(out, tasks)
-    assert [str(path.relative_to(out)) for path in paths] == [
-        "step-1000/README.md", "step-1000 r2/README.md", "night/README.md",
-    ]  # fmt: skip
+    found = [str(path.relative_to(out)) for path in paths]
+    assert found == ["step-1000/README.md", "step-1000 r2/README.md", "night/README.md"]
     names = [ModelCard.load(path).data.model_name for path in paths]
     assert names == ["step-1000", "step-1000", "night"]
     assert all("ckpts" not in path.read_text("utf-8") for path in paths)

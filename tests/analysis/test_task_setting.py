@@ -34,9 +34,8 @@ def task(*, sampling=None, asked=None, prompts=None, **options):
 def test_only_what_is_not_usual_is_a_change():
     assert changed_options(task(level="hard", shots=0)) == {"level": "hard"}
     assert SETTING.describe(task(sampling={"temperature": 0.1})) == ""
-    assert SETTING.describe(task(sampling={"temperature": 0.1}, asked={"temperature": 0.7})) == (
-        "temperature 0.7"
-    )
+    found = SETTING.describe(task(sampling={"temperature": 0.1}, asked={"temperature": 0.7}))
+    assert found == "temperature 0.7"
 
 
 def test_a_setting_names_options_then_sampling_then_prompts():

@@ -26,17 +26,15 @@ def test_models_go_by_their_names_in_small_letters_and_columns_may_be_absent(fig
     }
 
 
-def test_a_model_that_stands_twice_is_refused_with_its_row(figures):
+def test_a_model_that_stands_twice_or_a_table_of_none_is_refused_and_one_without_a_figure_left_out(
+    figures,
+):
     path = figures("model,Elo", "Ada,1", "ada ,2")
     with pytest.raises(DataError) as told:
         read_figures(path, model="model", column="Elo")
     assert "row 2, column 'model'" in str(told.value)
-
-
-def test_models_without_a_figure_are_left_out_and_a_table_of_none_is_refused(figures):
-    assert read_figures(figures("model,Elo", "ada,3", "ben,"), model="model", column="Elo") == {
-        "ada": 3.0
-    }
+    found = read_figures(figures("model,Elo", "ada,3", "ben,"), model="model", column="Elo")
+    assert found == {"ada": 3.0}
     with pytest.raises(UsageError, match="no row has a figure in a column 'size'") as told:
         read_figures(figures("model,Elo", "ada,3"), model="model", column="size")
     assert "columns model, Elo" in str(told.value)

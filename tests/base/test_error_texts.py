@@ -114,16 +114,6 @@ expected: a field with a name that no option of the command has\
 """)
 
 
-REGISTERS = """
-    from types import SimpleNamespace
-    from harness import hookimpl
-
-    @hookimpl
-    def register_{kind}(register):
-        register({arguments})
-"""
-
-
 def test_models_of_tests(tmp_path, raised):
     twins = {"model": ScriptedModel("a", name="m"), "judge": ScriptedModel("b", name="m")}
     run = partial(run_tasks, "interests", **twins, folder=tmp_path)
@@ -208,7 +198,13 @@ to do: wait until it has ended, or end it; --reuse none starts a new run in its 
 
 
 def test_factories_that_break_and_settings_of_another_type(site, raised):
-    breaks = REGISTERS.format(kind="models", arguments='"broken", lambda settings: 1 // 0')
+    breaks = """
+        from harness import hookimpl
+
+        @hookimpl
+        def register_models(register):
+            register("broken", lambda settings: 1 // 0)
+    """
     site.install("broken-models", {"broken": "broken_models"}, {"broken_models.py": breaks})
     given = {"tasks": ["interests"], "model": "broken"}
     bind = RoleBinder(make_settings(given), site.plugins()).bind_given
@@ -220,8 +216,7 @@ def test_factories_that_break_and_settings_of_another_type(site, raised):
 to do: fix the plugin, or report this to its developers\
 """)
     found = "Expected `int | null`, got `str` - at `$.limit`"
-    assert raised(UsageError, make_settings, {**given, "limit": "many"}, found=found) == snapshot(
-        "a setting cannot be used"
-    )
+    told = raised(UsageError, make_settings, {**given, "limit": "many"}, found=found)
+    assert told == snapshot("a setting cannot be used")
     misspelt = raised(UsageError, make_settings, {**given, "limits": 3})
     assert misspelt.splitlines()[-1] == snapshot("to do: did you mean 'limit'?")

@@ -29,9 +29,8 @@ def test_only_yes_is_yes(monkeypatch, answer, said):
 @pytest.mark.parametrize("closed", ["stdin", "stderr"])
 def test_without_a_terminal_nobody_is_asked(monkeypatch, closed):
     for stream in ("stdin", "stderr"):
-        monkeypatch.setattr(
-            sys, stream, io.StringIO("y\n") if stream == closed else Terminal("y\n")
-        )
+        kind = io.StringIO if stream == closed else Terminal
+        monkeypatch.setattr(sys, stream, kind("y\n"))
     assert agreed("remove it?") is None
 
 

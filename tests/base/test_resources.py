@@ -14,9 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_checkout_is_read_from_its_top_level_folders():
-    assert first_party() == Bundle(
-        "harness", ROOT / "task_configs", ROOT / "prompts", ROOT / "harness"
-    )
+    found = first_party()
+    assert found == Bundle("harness", ROOT / "task_configs", ROOT / "prompts", ROOT / "harness")
 
 
 def test_an_installed_harness_is_read_from_inside_its_package(site, monkeypatch):
@@ -30,11 +29,8 @@ def test_an_installed_harness_is_read_from_inside_its_package(site, monkeypatch)
 
 
 def test_a_package_carries_its_folders_inside_and_is_not_imported(site):
-    site.install(
-        "their-benchmark",
-        {},
-        {"theirs/__init__.py": "raise SystemExit", "theirs/task_configs/a.yaml": ""},
-    )
+    files = {"theirs/__init__.py": "raise SystemExit", "theirs/task_configs/a.yaml": ""}
+    site.install("their-benchmark", {}, files)
     package = site.folder / "theirs"
 
     bundle = package_bundle("theirs.plugin")
@@ -48,9 +44,8 @@ def test_folders_beside_a_package_count_in_a_checkout_only(site):
     assert package_bundle("theirs.plugin") is None
 
     (site.folder / "pyproject.toml").touch()
-    assert package_bundle("theirs.plugin") == Bundle(
-        "theirs", None, site.folder / "prompts", site.folder / "theirs"
-    )
+    found = package_bundle("theirs.plugin")
+    assert found == Bundle("theirs", None, site.folder / "prompts", site.folder / "theirs")
     assert package_bundle("no_such_package_anywhere.plugin") is None
 
 

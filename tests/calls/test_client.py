@@ -92,11 +92,8 @@ async def test_a_second_ask_is_answered_by_the_store(store):
     assert (second.source, second.attempts) == ("store", 0)
     assert first.key == second.key
     assert len(model.requests) == 1
-    assert again.usage.totals == {
-        ("extract", "candidate"): Use(
-            calls=1, from_store=1, saved_prompt_tokens=3, saved_completion_tokens=1
-        )
-    }
+    use = Use(calls=1, from_store=1, saved_prompt_tokens=3, saved_completion_tokens=1)
+    assert again.usage.totals == {("extract", "candidate"): use}
 
 
 async def test_a_repeated_question_that_a_kill_left_without_a_record_is_not_paid_twice(store):
@@ -151,22 +148,15 @@ async def test_stored_bytes_that_are_no_reply_are_asked_again(store):
     assert (await ask(to, model)).source == "store"
 
 
-async def test_a_model_bound_to_its_run_gives_nothing_to_another_run(store):
+async def test_a_model_bound_to_its_run_is_asked_once_a_run_and_one_by_rule_every_time(store):
     bound = Script(identity=Identity(kind="openai", name="m", scope="run"))
     pinned = Script(identity=Identity(kind="openai", name="m", details={"revision": "a"}))
+    ruled = Script(identity=Identity(kind="rule", name="m", scope="call"))
     for run_id in ("r1", "r2", "r1"):
-        await ask(client(store, run_id=run_id), bound)
-        await ask(client(store, run_id=run_id), pinned)
-    assert len(bound.requests) == 2
-    assert len(pinned.requests) == 1
-
-
-async def test_a_model_that_answers_by_rule_is_asked_every_time(store):
-    model = Script(Reply(text="one"), Reply(text="two"))
-    model.identity = Identity(kind="rule", name="m", scope="call")
-    to = client(store)
-    answers = [(await ask(to, model)).reply for _ in range(2)]
-    assert answers == [Reply(text="one"), Reply(text="two")]
+        to = client(store, run_id=run_id)
+        for model in (bound, pinned, ruled, ruled):
+            assert (await ask(to, model)).reply == Reply(text="ok")
+    assert [len(model.requests) for model in (bound, pinned, ruled)] == [2, 1, 6]
 
 
 async def test_identical_requests_in_flight_are_made_once():
@@ -423,10 +413,8 @@ async def test_limits_names_two_models_of_one_name_apart():
     second = Script(concurrency=3)
     await ask(to, second, make_request("other"))
     reports = to.limits()
-    assert {name: report["ceiling"] for name, report in reports.items()} == {
-        "script:m": 8,
-        "script:m #2": 3,
-    }
+    ceilings = {name: report["ceiling"] for name, report in reports.items()}
+    assert ceilings == {"script:m": 8, "script:m #2": 3}
     msgspec.json.encode(reports)
 
 

@@ -51,7 +51,7 @@ def commands(page):
     return {purpose.strip(): " ".join(command.split()) for purpose, command in found}
 
 
-def test_all_obstacles_are_in_one_list_of_80_columns_and_the_doctor_finds_the_same(page, capsys):
+def test_all_obstacles_are_in_one_list_of_80_columns_and_the_doctor_finds_the_same(page, printed):
     first, *lines = page.splitlines()
     assert first == "harness: this run cannot start here"
     assert [line for line in lines if len(line) > 80 and " " in line.strip()] == []
@@ -63,20 +63,18 @@ def test_all_obstacles_are_in_one_list_of_80_columns_and_the_doctor_finds_the_sa
     assert "✗ data: task 'gist_synthetic' needs the hub's data set 'facebook/gistbench'" in flat
     assert "✗ data: task 'perrec_hard_pointwise' cannot get its data" in flat
     assert "--judge openai:base_url=…,model=…" in flat
-    assert main(["doctor", "--json", *ASKED]) == 1
-    found = json.loads(capsys.readouterr().out)["findings"]
+    found = json.loads(printed("doctor", "--json", *ASKED, code=1).out)["findings"]
     bad = [one for one in found if one["state"] == "bad"]
     assert len(bad) == len(OBSTACLES) + 2
     assert [one for one in bad if f"✗ {one['about']}: {one['says']}" not in flat] == []
 
 
-def test_the_command_for_now_runs_as_it_is_printed(page, capsys):
+def test_the_command_for_now_runs_as_it_is_printed(page, printed):
     command = commands(page)["now, without a GPU:"]
     assert command == (
         "harness --model baseline --judge lexical --tasks gist_synthetic,perrec_hard --data sample"
     )
-    assert main([*shlex.split(command)[1:], "--limit", "2"]) == 0
-    assert "perrec_hard" in capsys.readouterr().out
+    assert "perrec_hard" in printed(*shlex.split(command)[1:], "--limit", "2").out
 
 
 def test_the_command_with_a_server_begins_with_the_users_own(page, capsys):

@@ -111,7 +111,7 @@ complete -p harness
 """
 # bash takes words apart at = and :, as sed does here.
 
-FISH = '%s -m harness completion fish | source; complete -C "$argv[1]"'
+FISH = f'{sys.executable} -m harness completion fish | source; complete -C "$argv[1]"'
 
 ZSH = """
 compdef() { registered=($@) }
@@ -123,29 +123,6 @@ print -- $registered
 """
 
 
-def in_shell(shell, script, line, folder):
-    """What a shell says in which `harness` is the one that is tested."""
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
-    command = folder / "bin" / "harness"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
-    command.chmod(0o755)
-    environment = {
-        **os.environ, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHON": sys.executable, "HOME": str(folder),
-    }  # fmt: skip
-    before = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
-    name = [] if shell == "fish" else [shell]
-    done = subprocess.run(
-        [shell, *before, "-c", script, *name, line],
-        capture_output=True, text=True, timeout=120, check=False, env=environment, cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout.splitlines()
-
-
 @pytest.mark.parametrize(
     ("shell", "script", "line", "word", "registered"),
     [
@@ -154,8 +131,26 @@ def in_shell(shell, script, line, folder):
             for line, word in (("val", "validate"), ("--tasks tag:ex", "example"))
         ),
         ("zsh", ZSH, "--tasks interests_sh", "interests_short", ["_harness_completion harness"]),
-        ("fish", FISH % sys.executable, "--tasks interests_sh", "interests_short", []),
+        ("fish", FISH, "--tasks interests_sh", "interests_short", []),
     ],
 )
 def test_a_shell_completes(shell, script, line, word, registered, tmp_path):  # noqa: PLR0917
-    assert in_shell(shell, script, f"harness {line}", tmp_path) == [word, *registered]
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    command = tmp_path / "bin" / "harness"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
+    command.chmod(0o755)
+    environment = {
+        **os.environ, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHON": sys.executable, "HOME": str(tmp_path),
+    }  # fmt: skip
+    before = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
+    name = [] if shell == "fish" else [shell]
+    done = subprocess.run(
+        [shell, *before, "-c", script, *name, f"harness {line}"],
+        capture_output=True, text=True, timeout=120, check=False, env=environment, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [word, *registered]

@@ -98,9 +98,8 @@ def test_a_question_that_is_answered_settles_it(listed):
     with FaultyServer(models=["other"]) as server:
         found = listed("--model", f"openai:m,base_url={server.url}")
         assert (server.asked_if_thinking, server.count) == (1, 0), "one small question, no other"
-    assert [(one["state"], one["to_do"]) for one in found if one["about"] == "candidate"] == [
-        ("good", None), ("doubtful", "correct the model's name"),
-    ]  # fmt: skip
+    told = [(one["state"], one["to_do"]) for one in found if one["about"] == "candidate"]
+    assert told == [("good", None), ("doubtful", "correct the model's name")]
 
 
 def test_the_faults_of_all_tasks_are_found_at_once(listed, tmp_path):
@@ -180,10 +179,9 @@ def test_every_model_of_a_panel_is_looked_at(listed):
     with FaultyServer(models=["a"], thinks=status(404)) as server:
         judges = "+".join(f"openai:{name},base_url={server.url}" for name in ("a", "b"))
         found = listed("--judge", f"panel:{judges}+lexical", code=1)
-    found = [one for one in found if one["about"] == "judge"]
-    assert [(one["state"], one["says"].partition(",")[0]) for one in found] == [
-        ("good", "openai:a"), ("bad", "openai:b"),
-    ]  # fmt: skip
+    judges = [one for one in found if one["about"] == "judge"]
+    told = [(one["state"], one["says"].partition(",")[0]) for one in judges]
+    assert told == [("good", "openai:a"), ("bad", "openai:b")]
 
 
 def test_a_judge_that_only_the_task_names_and_data_are_looked_at(findings, tmp_path):
@@ -263,9 +261,8 @@ def test_a_broken_plugin_and_a_misspelt_hook_are_told(tmp_path, monkeypatch):
 
 def test_a_store_is_looked_at_and_not_changed_and_what_is_none_is_told(tmp_path):
     path = tmp_path / "calls.sqlite"
-    assert list(store(path)) == [
-        good("store", f"{path}; does not exist yet, the first run creates it")
-    ]
+    told = list(store(path))
+    assert told == [good("store", f"{path}; does not exist yet, the first run creates it")]
     assert not path.exists()
     made = Store.open(path)
     made.put(b"0" * 16, b"x" * 20_000)

@@ -91,10 +91,8 @@ def test_the_table_has_broken_plugins_first_and_counts_what_others_registered(
     lines = said.out.splitlines()
     assert lines[:2] == ["broken:", "  torn  torn-plugin 1.0, torn; OSError: no reel"]
     assert lines[2] == "plugins:"
-    assert (
-        "  films         film-plugin 1.0, films; register_models (1), register_respondents (1)"
-        in lines
-    )
+    films = "  films         film-plugin 1.0, films; register_models (1), register_respondents (1)"
+    assert films in lines
     assert "harness: plugin 'films' of film-plugin implements 'on_run_ends'" in said.err
     assert "did you mean 'on_run_end'?" in said.err
 
@@ -151,23 +149,19 @@ def test_only_tasks_that_ask_it_with_their_options_are_named(printed):
     assert page["stages"] == ["compare"]
 
 
-def test_a_name_that_several_benchmarks_have_is_listed_and_not_shown(site, printed):
+def test_a_name_of_several_benchmarks_is_not_shown_and_a_variable_that_nobody_describes_told_so(
+    site, printed
+):
     site.install("two", {"two": "two"}, {
         "two/__init__.py": "",
         "two/prompts/two/name.candidate.j2": "{{ word }}",
+        "two/prompts/two/ask.candidate.j2": "{{ word }} {{ other }}",
+        "two/prompts/two/variables.yaml": "word: what to say\nask.candidate: {other: what else}\n",
     })  # fmt: skip
     found = json.loads(printed("list", "prompts", "name.candidate", "--json").out)["prompts"]
     assert [one["name"] for one in found] == ["interests/name.candidate", "two/name.candidate"]
     assert [one["sources"] for one in found] == [["harness"], ["two"]]
     assert all("text" not in one for one in found)
-
-
-def test_a_variable_that_nobody_describes_is_told_so(site, printed):
-    site.install("two", {"two": "two"}, {
-        "two/__init__.py": "",
-        "two/prompts/two/ask.candidate.j2": "{{ word }} {{ other }}",
-        "two/prompts/two/variables.yaml": "word: what to say\nask.candidate: {other: what else}\n",
-    })  # fmt: skip
     [page] = json.loads(printed("list", "prompts", "two/ask.candidate", "--json").out)["prompts"]
     assert page["variables"] == {"other": "what else", "word": "what to say"}
     (site.folder / "two/prompts/two/variables.yaml").write_text("other: what else\n")

@@ -95,10 +95,8 @@ def test_nothing_that_is_said_is_dropped(asked, printed, words, said):
 
 
 def test_a_command_behind_run_is_no_run(asked, printed):
-    assert (
-        "got unexpected extra arguments (show runs/x)"
-        in printed("run", "show", "runs/x", code=2).err
-    )
+    said = printed("run", "show", "runs/x", code=2).err
+    assert "got unexpected extra arguments (show runs/x)" in said
     assert asked == []
 
 

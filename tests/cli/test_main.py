@@ -183,6 +183,5 @@ def test_a_hint_names_a_command_that_there_is(hint):
     assert first in COMMANDS
 
 
-def test_an_analysis_without_a_name_is_refused_with_where_they_are_listed(capsys):
-    assert main(["analyse"]) == 2
-    assert "`harness list analyses`" in capsys.readouterr().err
+def test_an_analysis_without_a_name_is_refused_with_where_they_are_listed(printed):
+    assert "`harness list analyses`" in printed("analyse", code=2).err

@@ -166,9 +166,8 @@ def test_a_model_may_be_a_spec_and_its_arguments_win(model, args, kind, wanted):
 def test_failures_are_bounded_for_all_families_or_for_some(text, calls, parsing, judging, errors):
     given = settings("--max_failures", text).max_failures
     task = Task(name="t", version=1, benchmark="b", data=DataSpec(tables={}), metrics=())
-    assert limits_of(task, given) == FailureLimits(
-        calls=calls, parsing=parsing, judging=judging, errors=errors
-    )
+    found = limits_of(task, given)
+    assert found == FailureLimits(calls=calls, parsing=parsing, judging=judging, errors=errors)
 
 
 @pytest.mark.parametrize(
@@ -179,10 +178,10 @@ def test_a_bound_of_failures_that_means_nothing_is_refused(text, printed):
     assert text.partition("=")[0] in printed(*LEAST, f"--max_failures={text}", code=2).err
 
 
-COUNTS = "limit", "concurrency", "attempts", "max_calls", "max_tokens", "workers", "engines"
-
-
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize(
+    "name",
+    ["limit", "concurrency", "attempts", "max_calls", "max_tokens", "workers", "engines"],
+)
 @pytest.mark.parametrize("value", ["0", "-1"])
 def test_a_count_below_one_is_refused(name, value, printed):
     needed = ("--executor", "ray") if name in OF_EXECUTOR else ()

@@ -121,9 +121,8 @@ def test_runs_are_the_rows_of_a_table_and_tags_choose(three, printed):
     assert list(rows) == [C, B, A]
     assert rows[B] == ["step-2000", "week=47, who=ada", "0", "done"]
     document = json.loads(printed("runs", "--tag", "week=47", "--json").out)
-    assert [(run["run"], run["model"]) for run in document["runs"]] == [
-        (B, "step-2000"), (A, "step-1000"),
-    ]  # fmt: skip
+    found = [(run["run"], run["model"]) for run in document["runs"]]
+    assert found == [(B, "step-2000"), (A, "step-1000")]
     assert list(listed(printed, "--tag", "week=47")[0]) == [B, A]
     said = printed("runs", "--tag", "week", code=2).err
     assert "--tag needs a name and a value" in said

@@ -25,10 +25,6 @@ def test_results_and_what_is_not_finished(scored_run, shown):
     assert "task toy" not in out
 
 
-def test_a_finished_task_without_a_summary_says_what_makes_one(kept_run, shown):
-    assert "task toy: not scored: use `harness score RUN`" in shown(str(kept_run.path))
-
-
 def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(scored_run, shown):
     scored_run.summary("later").write_bytes(scored_run.summary("toy").read_bytes())
     document: Any = json.loads(shown(str(scored_run.path), "--json"))
@@ -121,11 +117,13 @@ def test_long_items_and_prompts_of_many_records_are_cut_in_the_middle(kept_run, 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
-def test_a_run_that_is_named_by_its_folder_is_shown_whatever_the_settings_say(
+def test_a_folder_is_shown_whatever_the_settings_say_and_what_makes_a_summary_that_it_lacks(
     kept_run, tmp_path, shown
 ):
     (tmp_path / "harness.toml").write_text("no TOML")
-    assert "m-1, begun " in shown(str(kept_run.path))
+    out = shown(str(kept_run.path))
+    assert "m-1, begun " in out
+    assert "task toy: not scored: use `harness score RUN`" in out
 
 
 def test_a_run_that_is_not_named_is_asked_for(printed):

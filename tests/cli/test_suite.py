@@ -105,9 +105,8 @@ def test_a_model_that_fails_does_not_stop_the_others(suite):
     failing = ScriptedModel(["no list"], name="failing")
     with offered((failing,)):
         code, document = suite([GONE, *named(failing), BASE])
-    assert [(run["model"], run["exit_code"]) for run in document["runs"]] == [
-        ("gone", 1), ("failing", 1), ("base", 0),
-    ]  # fmt: skip
+    found = [(run["model"], run["exit_code"]) for run in document["runs"]]
+    assert found == [("gone", 1), ("failing", 1), ("base", 0)]
     assert "127.0.0.1:1" in document["runs"][0]["errors"][0]
     assert code == document["exit_code"] == 1
 
@@ -146,9 +145,8 @@ def test_a_rehearsal_names_what_will_not_be_comparable_and_what_helps(suite, cap
     assert unlike(two, "usersum_movielens", judge=judge) == []
     own = [server("a", 1), server("j", 3)]
     data = "sample, allow_self_judging: true"
-    assert unlike(own, "interests", judge=judge, data=data) == [
-        "interests: j is its own judge: name another model as the judge"
-    ]
+    found = unlike(own, "interests", judge=judge, data=data)
+    assert found == ["interests: j is its own judge: name another model as the judge"]
 
 
 def test_an_interruption_ends_the_command_at_once_with_130(suite, tmp_path):

@@ -87,11 +87,8 @@ def test_only_the_benchmarks_of_tasks_named_in_full_are_made(listed, printed):
 
 
 def test_broken_plugins_and_files_are_named_beside_the_list(listed, printed):
-    listed.install(
-        "bad",
-        {"bad": "bad.plugin"},
-        {"bad/plugin.py": "1 / 0", "bad/task_configs/torn.yaml": "tags: [a]] b"},
-    )
+    files = {"bad/plugin.py": "1 / 0", "bad/task_configs/torn.yaml": "tags: [a]] b"}
+    listed.install("bad", {"bad": "bad.plugin"}, files)
     said = printed("tasks")
     assert "books_one" in said.out
     first, second, *_ = said.err.splitlines()
@@ -179,24 +176,22 @@ PLUGIN = """
         register("books", "guess", "candidate", lambda: lambda variables, random: "A guess")
 """
 
-TASK = """
-task: one
-version: 1
-benchmark: books
-metrics: [hits]
-data:
-  sample: sample
-  tables:
-    read:
-      files: ["*.csv"]
-      columns:
-        user: {}
-        stars: {type: integer}
-"""
-
 FILES = {
     "books_made_up/plugin.py": PLUGIN,
-    "books_made_up/task_configs/one.yaml": TASK.lstrip(),
+    "books_made_up/task_configs/one.yaml": """\
+        task: one
+        version: 1
+        benchmark: books
+        metrics: [hits]
+        data:
+          sample: sample
+          tables:
+            read:
+              files: ["*.csv"]
+              columns:
+                user: {}
+                stars: {type: integer}
+    """,
     "books_made_up/prompts/books/guess.candidate.j2": "Guess: {{ history }}",
     "books_made_up/prompts/books/check.judge.j2": "Check {{ subject }}.",
     "books_made_up/sample/read.csv": "user,stars\nada,5\n",
@@ -256,21 +251,18 @@ def test_everything_wrong_with_a_task_is_told_at_once(books, validated):
     ]
 
 
-def test_a_misspelt_hook_of_the_benchmarks_plugin_is_told(site, monkeypatch, capsys):
-    code = f"{PLUGIN}\n    @hookimpl\n    def register_metrix(register):\n        pass\n"
-    files = {**FILES, "books_made_up/plugin.py": code}
-    site.install("book-benchmark", {"books": "books_made_up.plugin"}, files)
-    monkeypatch.chdir(site.folder / "books_made_up")
-    assert main(["validate", "one"]) == 2
-    said = capsys.readouterr()
+def test_a_misspelt_hook_of_the_benchmarks_plugin_is_told(books, printed):
+    with (books / "plugin.py").open("a") as file:
+        file.write("\n@hookimpl\ndef register_metrix(register):\n    pass\n")
+    said = printed("validate", "one", code=2)
     assert said.out.splitlines() == ["one: 1 wrong (task_configs/one.yaml)"]
     assert "register_metrix" in said.err
 
 
-def test_a_run_tells_all_that_does_not_fit_the_benchmark(books, capsys):
+def test_a_run_tells_all_that_does_not_fit_the_benchmark(books, printed):
     add(books, "bad", "task: bad\nextends: one\noptions: {window: x}\nmetrics: [hitz]\n")
-    assert main(["--model", "baseline", "--tasks", "bad", "--data", "sample"]) == 2
-    file, said = "task_configs/bad.yaml", capsys.readouterr().err
+    said = printed("--model", "baseline", "--tasks", "bad", "--data", "sample", code=2).err
+    file = "task_configs/bad.yaml"
     assert f"harness: {file}:3:19: the option `window` is invalid\n" in said
     assert f"\n{file}:4:11: the benchmark 'books' has no metric 'hitz'\n" in said
 
@@ -309,11 +301,8 @@ def test_an_inherited_sample_need_not_fit_the_data_of_a_task(what, books, valida
 
 
 def test_a_rehearsal_on_an_inherited_sample_may_lack_data(books, validated):
-    (books / "plugin.py").write_text(
-        (books / "plugin.py")
-        .read_text()
-        .replace("row in dataset.table", "row in [] and dataset.table")
-    )
+    text = (books / "plugin.py").read_text()
+    (books / "plugin.py").write_text(text.replace("row in dataset", "row in [] and dataset"))
     add(books, "mine", "task: mine\nextends: one\ndata: {folder: mine}\n")
     (books / "task_configs/mine").mkdir()
     (books / "task_configs/mine/read.csv").write_text("user,stars\nada,5\n")
@@ -344,9 +333,8 @@ def test_a_group_is_checked_with_its_members(books, validated):
     add(books, "lost", "group: lost\ntasks: [one, twoo]")
     code, verdicts, errors = validated("all", "lost")
     assert code == 2
-    assert [line.partition(" (")[0] for line in verdicts] == [
-        "all: ok", "one: ok", "bad: 1 wrong", "lost: 1 wrong",
-    ]  # fmt: skip
+    found = [line.partition(" (")[0] for line in verdicts]
+    assert found == ["all: ok", "one: ok", "bad: 1 wrong", "lost: 1 wrong"]
     assert errors == [
         "task_configs/bad.yaml:3:10: `version` is invalid",
         "task_configs/lost.yaml:2:14: no task, group or tag is called 'twoo'",

@@ -177,9 +177,8 @@ def test_few_runs_are_warned_of_on_the_metrics_of_the_oracle_alone(tmp_path: Pat
     few = "the oracle is made of 2 runs of 2 models and needs 3 models or more"
     assert few in two.oracle.warning
     notes = {name: result.note for name, result in two.runs[0].metrics.items()}
-    assert notes == {
-        "found": two.oracle.warning, "middle": two.oracle.warning, "many": "as counted",
-    }  # fmt: skip
+    warning = two.oracle.warning
+    assert notes == {"found": warning, "middle": warning, "many": "as counted"}
     assert (three.oracle.warning, three.oracle.runs) == (None, 3)
     assert three.oracle.metrics == ("found", "middle")
     assert three.runs[0].metrics["found"].note == ""
@@ -248,9 +247,8 @@ def test_a_run_that_differs_is_left_out_by_name_and_taken_in_by_force(tmp_path, 
     # ann 1 2 3, bob 1: one has 2/3 and 1, two 2/3 and 0.
     assert values(comparison, "found") == pytest.approx({"one": 5 / 6, "two": 1 / 3})
     forced, *_ = compare(runs, force=True)
-    assert [(run.run, run.marks) for run in forced.runs] == [
-        ("one", ()), ("two", ()), ("odd", (told,)),
-    ]  # fmt: skip
+    marked = [(run.run, run.marks) for run in forced.runs]
+    assert marked == [("one", ()), ("two", ()), ("odd", (told,))]
     assert forced.refused == ()
     # With what the third found: one 2/4 and 1/2, two 2/4 and 0, three 1/4 and 2/2.
     assert values(forced, "found") == {"one": 0.5, "two": 0.25, "odd": 0.625}
@@ -281,14 +279,12 @@ def test_a_copy_of_a_run_counts_once_even_by_force(tmp_path: Path) -> None:
     assert comparison.refused[0].because == (f"it is a copy of {tmp_path / 'a' / 'one'}",)
 
 
-def test_where_every_candidate_is_the_judge_nothing_is_compared(tmp_path: Path) -> None:
+def test_where_every_candidate_is_the_judge_nothing_is_compared_and_a_gate_is_undecided_for_it(
+    tmp_path: Path,
+) -> None:
     runs = [a_run(tmp_path, name, ONE, candidate="llama") for name in ("a", "b")]
     with pytest.raises(UsageError, match="no run of task 't' can be compared"):
         compare(runs)
-
-
-def test_a_gate_on_runs_that_judge_themselves_is_undecided_for_that_reason(tmp_path: Path) -> None:
-    runs = [a_run(tmp_path, name, ONE, candidate="llama") for name in ("a", "b")]
     found = compare_tasks(runs)
     every = [
         GatedRun(f"llama {run.run}", run.manifest, {"t": BENCHMARK}, frozenset({"t"}))

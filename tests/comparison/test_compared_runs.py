@@ -145,9 +145,8 @@ def test_the_changed_units_are_counted_and_listed_with_their_commands(tmp_path):
     assert difference.p == pytest.approx(exchanged(gaps))
     (units,) = comparison.changed
     assert (units.better, units.worse, units.same) == (3, 1, 2)
-    assert [(one.unit, one.first, one.second) for one in units.largest] == [
-        ("ann-1", 1, 0), ("eve-1", 0, 1), ("bob-1", 1, 0.5), ("dan-1", 0.25, 0),
-    ]  # fmt: skip
+    found = [(one.unit, one.first, one.second) for one in units.largest]
+    assert found == [("ann-1", 1, 0), ("eve-1", 0, 1), ("bob-1", 1, 0.5), ("dan-1", 0.25, 0)]
     ours, theirs = (f"harness show {tmp_path / name} --task t" for name in ("new", "old"))
     # An item, all of a person where the unit is no item, and the task where neither is recorded.
     assert [one.commands for one in units.largest[:3]] == [
@@ -161,9 +160,8 @@ def test_a_third_run_hides_no_changed_unit_of_two_others(tmp_path):
     runs = [*two_runs(tmp_path), Run(tmp_path, "few", {"t": {"ann": 0}})]
     (comparison,) = document_of(runs, against="old").comparisons
     assert [(one.first, one.n) for one in comparison.differences] == [("new", 6), ("few", 1)]
-    assert [(one.first, one.better, one.worse, one.same) for one in comparison.changed] == [
-        ("new", 3, 1, 2), ("few", 0, 0, 1),
-    ]  # fmt: skip
+    found = [(one.first, one.better, one.worse, one.same) for one in comparison.changed]
+    assert found == [("new", 3, 1, 2), ("few", 0, 0, 1)]
 
 
 def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with_all(tmp_path):
@@ -177,9 +175,8 @@ def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with
     (comparison,) = document_of(runs, by="part").comparisons
     found = {one.value: one.differences[0] for one in comparison.slices}
     # p23 is in another part in each run, and so in none.
-    assert [(value, one.n, one.value) for value, one in found.items()] == [
-        ("1-5", 1, 0.0), ("6-20", 2, 0.5), ("21-100", 20, 0.5),
-    ]  # fmt: skip
+    told = [(value, one.n, one.value) for value, one in found.items()]
+    assert told == [("1-5", 1, 0.0), ("6-20", 2, 0.5), ("21-100", 20, 0.5)]
     assert [one.no_interval for one in found.values()] == ["fewer than 20 users"] * 2 + [None]
     assert found["6-20"].p == 1.0
     assert found["1-5"].no_p is not None
@@ -196,7 +193,6 @@ def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with
 
 
 GROUPS = {"groups": {"both": ("s", "t")}}
-TOGETHER = ("paired together", 0, "both", "hits")
 HARD = {"old": (1, 0, 0, 0, 0, 0), "new": (1, 1, 0, 0, 0, 0)}
 GAPS = (np.subtract(NEW, OLD) + np.subtract(HARD["new"], HARD["old"])) / 2
 
@@ -215,7 +211,7 @@ def test_the_difference_of_a_mean_draws_people_together_is_tested_and_gated(tmp_
     assert gate.holds
     for found in (mean.difference, gate):
         assert found.value == pytest.approx(GAPS.mean())
-        assert found.interval == bootstrap(GAPS, *TOGETHER)
+        assert found.interval == bootstrap(GAPS, *("paired together", 0, "both", "hits"))
     assert (mean.difference.p, mean.difference.exact) == (exchanged(GAPS), True)
     assert (mean.difference.n, mean.difference.users) == (12, 6)
     every = [one.differences[0] for one in document.comparisons] + [mean.difference]
@@ -254,9 +250,8 @@ def test_of_repeats_the_first_that_is_compared_is_compared_by_slice(tmp_path):
     both = {"t": by_person(NEW), "t@2": by_person(OLD)}
     runs = two_runs(tmp_path, both, both, slices=part)
     document = document_of(runs, by="part")
-    assert [(one.task, bool(one.slices)) for one in document.comparisons] == [
-        ("t", True), ("t@2", False),
-    ]  # fmt: skip
+    sliced = [(one.task, bool(one.slices)) for one in document.comparisons]
+    assert sliced == [("t", True), ("t@2", False)]
     console = Console(record=True, file=io.StringIO(), width=80)
     print_comparison(document, console)
     said = console.export_text()
@@ -353,27 +348,24 @@ def test_a_group_without_a_mean_has_no_gate(tmp_path):
         gated(runs, "both.hits>0")
 
 
-def test_a_gate_is_undecided_for_what_is_unfinished_or_unlike(tmp_path):
+def test_a_gate_is_undecided_for_what_is_unfinished_repeats_too_or_unlike(tmp_path):
     new, old = of_a_group(tmp_path)
     half = Run(tmp_path, "half", {"s": by_person(NEW), "t": None}, **GROUPS)
     done, cut = gated([new, old, half], "both.hits>-0.9", against="old")
     assert (done.holds, done.first) == (True, "new")
     assert (cut.holds, cut.undecided) == (None, "half has not finished t")
     unlike = Run(tmp_path, "unlike", {"t": by_person(NEW)}, seed=3)
-    (gate,) = gated([two_runs(tmp_path / "2")[0], unlike], "t.hits>0")
+    (gate,) = gated([two_runs(tmp_path / "1")[0], unlike], "t.hits>0")
     assert gate.holds is None
     assert "is not compared on t: seed" in gate.undecided
     every = [run.gated for run in two_runs(tmp_path)]
     nothing = ComparisonDocument(comparisons=())
     (gate,) = with_gates(nothing, gates_of(["t.hits>0"], every), every, None).gates
     assert (gate.holds, gate.undecided) == (None, "t could not be compared")
-
-
-def test_a_gate_on_repeats_is_undecided_where_one_is_unfinished(tmp_path):
     both = {"t": by_person(OLD), "t@2": by_person(OLD)}
-    (gate,) = gated(two_runs(tmp_path, both, both), "t.hits>-1")
+    (gate,) = gated(two_runs(tmp_path / "3", both, both), "t.hits>-1")
     assert gate.holds
-    runs = two_runs(tmp_path / "2", both, {**both, "t@2": None})
+    runs = two_runs(tmp_path / "4", both, {**both, "t@2": None})
     (cut,) = gated(runs, "t.hits>-1")
     assert (cut.holds, cut.undecided) == (None, "new has not finished t@2")
 

@@ -39,17 +39,13 @@ def test_a_run_wins_where_no_other_is_left_and_people_can_show_what_is_undecided
     # The interval of 38 people is 0.14 wide: 0.07 / 1.96 is its error, and 2.80 times that .1.
     least = "38 people can show differences from .1 up"
     assert verdict(a_task("t", WON)) == "a wins on t"
+    assert verdict(a_task("t", WON, higher=False)) == "b wins on t"
     assert verdict(a_task("t", EVEN)) == f"undecided on t: {least}"
     tasks = a_task("s", WON), a_task("t", WON), a_task("u", EVEN), a_task("v", EVEN)
     assert verdict(*tasks) == f"a wins on 2 of 4 tasks and is worse on none; 2 undecided: {least}"
     assert verdict(a_task("s", EVEN), a_task("t", EVEN)) == f"undecided on all 2 tasks: {least}"
-    assert verdict(*tasks[:2], a_task("v", LOST)) == (
-        "a wins on 2 of 3 tasks and is worse on 1, b wins on 1"
-    )
-
-
-def test_lower_values_win_where_lower_is_better():
-    assert verdict(a_task("t", WON, higher=False)) == "b wins on t"
+    found = verdict(*tasks[:2], a_task("v", LOST))
+    assert found == "a wins on 2 of 3 tasks and is worse on 1, b wins on 1"
 
 
 def test_one_of_three_wins_only_where_each_other_is_worse():
@@ -60,9 +56,8 @@ def test_one_of_three_wins_only_where_each_other_is_worse():
     assert verdict(first, near).startswith("a wins on 1 of 2 tasks and is worse on none; 1 undec")
     found = ComparisonDocument(comparisons=(first, near))
     assert [each.winner for each in found.decisions()] == ["run-a", None]
-    assert [(each.name, one.winner, one.loser) for each, one in found.established()] == [
-        ("t", "run-a", "run-b"), ("t", "run-a", "run-c"), ("u", "run-a", "run-c"),
-    ]  # fmt: skip
+    told = [(each.name, one.winner, one.loser) for each, one in found.established()]
+    assert told == [("t", "run-a", "run-b"), ("t", "run-a", "run-c"), ("u", "run-a", "run-c")]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +129,5 @@ def test_a_mean_counts_in_place_of_its_tasks():
 
 def test_nothing_is_said_of_runs_that_were_not_compared():
     assert verdict() == ""
-    assert (
-        verdict(make_comparison("t", [make_compared("a", {"ptc": make_metric(0.5, n=38)})])) == ""
-    )
+    alone = make_compared("a", {"ptc": make_metric(0.5, n=38)})
+    assert verdict(make_comparison("t", [alone])) == ""

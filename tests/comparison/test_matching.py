@@ -55,6 +55,5 @@ def test_a_role_that_follows_the_candidate_is_part_of_it_unless_the_user_named_i
 
 
 def test_settings_that_differ_are_named(run):
-    assert unlike(run("a", limit=5, seed=1, data="f"), run("b", limit=9, data="g")) == (
-        "data f against g", "limit 5 against 9", "seed 1 against 0",
-    )  # fmt: skip
+    found = unlike(run("a", limit=5, seed=1, data="f"), run("b", limit=9, data="g"))
+    assert found == ("data f against g", "limit 5 against 9", "seed 1 against 0")

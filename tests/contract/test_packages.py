@@ -15,11 +15,9 @@ from harness.contracts.model import ModelSettings
 from harness.data.fetch import OFFLINE
 from harness.parsing import JsonReader
 
-ROOT = Path(__file__).resolve().parents[2]
 HUB, FAISS = "harness.data.hub", "harness_horizon.catalogue.faiss_index"
 UPLOAD = "harness_models.openai_batches:OpenAIBatches.upload"
 PROBLEM = "harness.parsing.ladder:SchemaCheck.problem"
-TABLE = "harness.reporting.grid:show"
 SERVED_BY_VLLM = (
     "plugins/models/test_vllm.py"
     "::test_a_vllm_with_the_command_is_started_by_it_and_known_by_its_version"
@@ -85,7 +83,7 @@ CALLED = [
     ("faiss", f"{FAISS}:FaissIndex.__init__", "faiss.read_index", open_an_index),
     ("jsonschema", PROBLEM, "jsonschema.exceptions.best_match", read_by_schema),
     ("json-repair", "harness.parsing.decode:_guess", "json_repair.loads", read_broken_json),
-    ("rich", TABLE, "rich.console.Console.print", run_a_sample),
+    ("rich", "harness.reporting.grid:show", "rich.console.Console.print", run_a_sample),
 ]
 """A package, where it is called, its function, and what a user does to get there."""
 
@@ -126,6 +124,6 @@ def test_a_call_is_proved_by_a_test_of_its_own(package, place, test, mentioned):
     module, _, name = place.partition(":")
     assert callable(attrgetter(name)(import_module(module)))
     file, _, wanted = test.partition("::")
-    text = (ROOT / "tests" / file).read_text()
+    text = (Path(__file__).resolve().parents[2] / "tests" / file).read_text()
     (found,) = (one for one in ast.parse(text).body if getattr(one, "name", "") == wanted)
     assert mentioned in ast.unparse(found)

@@ -82,6 +82,5 @@ def test_pinned_weights_are_the_same_in_every_run_and_scope():
 @pytest.mark.parametrize("scope", ["run", "call"])
 def test_the_key_of_a_name_alone_holds_for_one_run(scope):
     unpinned = Identity(kind="openai", name="m", details={"host": "h"}, scope=scope)
-    assert unpinned.key("monday") == {
-        "kind": "openai", "name": "m", "details": {"host": "h"}, "run": "monday",
-    }  # fmt: skip
+    found = unpinned.key("monday")
+    assert found == {"kind": "openai", "name": "m", "details": {"host": "h"}, "run": "monday"}

@@ -11,7 +11,6 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -194,22 +193,16 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def service(harness, monkeypatch) -> Iterator[Service]:
+    """Batches are looked at often, and a file is sent soon after its last question."""
     monkeypatch.setenv("TEAM_PASS", KEY)
-    with Service(harness.answer) as started, quickly():
+    monkeypatch.setattr(client, "QUIET", 0.2)
+    monkeypatch.setattr(openai_batches, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(openai_batches, "LONGEST_PAUSE", 0.01)
+    with Service(harness.answer) as started:
         harness.url = f"{started.address}/v1,api_key_env=TEAM_PASS"
         threading.Thread(target=started.serve_forever, daemon=True).start()
         yield started
         started.shutdown()
-
-
-@contextmanager
-def quickly() -> Iterator[None]:
-    """Batches are looked at often, and a file is sent soon after its last question."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "QUIET", 0.2)
-        patch.setattr(openai_batches, "FIRST_PAUSE", 0.01)
-        patch.setattr(openai_batches, "LONGEST_PAUSE", 0.01)
-        yield
 
 
 @pytest.fixture
@@ -254,9 +247,8 @@ def test_a_run_in_batches_asks_what_a_live_run_asks_and_comes_to_the_same(harnes
     assert metrics_in(harness.folder / "runs") == metrics_in(harness.folder / "whole")
     (manifest,) = harness.folder.glob("runs/*/manifest.json")
     assert "batch" not in json.loads(manifest.read_text())["asked"]["model_args"]
-    assert sorted(json.dumps(line["body"], sort_keys=True) for line in sent) == sorted(
-        json.dumps(body, sort_keys=True) for body in service.live
-    )
+    asked = (json.dumps(line["body"], sort_keys=True) for line in sent)
+    assert sorted(asked) == sorted(json.dumps(body, sort_keys=True) for body in service.live)
 
 
 @pytest.mark.parametrize("batch", ["true", "only"])
@@ -271,10 +263,10 @@ def test_what_a_batch_left_unanswered_is_asked_again(harness, service, run, stat
     assert f"batch_{state}: the batch was {state}; retrying" in done.err
     assert len(service.live) == (0 if batch == "only" else 2)
     assert (len(service.batches) > 1) is (batch == "only")
-    calls = [
-        call.get("attempts", 1) for record in harness.records("name") for call in record["calls"]
-    ]
-    assert sorted(calls) == ([1, 2, 2] if batch == "only" else [1, 1, 1])
+    calls = [call for record in harness.records("name") for call in record["calls"]]
+    assert sorted(call.get("attempts", 1) for call in calls) == (
+        [1, 2, 2] if batch == "only" else [1, 1, 1]
+    )
 
 
 def test_a_second_try_is_asked_live(harness, service, run):
@@ -608,10 +600,8 @@ def test_batches_of_version_0_1_are_taken_up_once(harness, service, run):
     ended = {**job, "id": "first", "ended": {"state": "completed", "ended": True}}
     (folder / "batches" / "jobs.json").write_text(json.dumps([ended, job]))
     answers = Store.open(folder / "batches" / "answers.sqlite")
-    text = harness.answer(lines[0]["body"])
-    answers.put(
-        bytes.fromhex(lines[0]["custom_id"]), json.dumps({"reply": {"text": text}}).encode()
-    )
+    reply = json.dumps({"reply": {"text": harness.answer(lines[0]["body"])}})
+    answers.put(bytes.fromhex(lines[0]["custom_id"]), reply.encode())
     answers.close()
     name = service.file(json.dumps(lines[1]).encode())
     service.batches = {"batch-x": {
@@ -621,12 +611,8 @@ def test_batches_of_version_0_1_are_taken_up_once(harness, service, run):
     service.look = lambda name: service.end(batch=name)
     run().ok()
     assert (len(service.batches), len(service.live)) == (1, 1)
-    sources = {
-        call.get("source", "model")
-        for record in harness.records("name")
-        for call in record["calls"]
-    }
-    assert sources == {"model"}
+    calls = [call for record in harness.records("name") for call in record["calls"]]
+    assert {call.get("source", "model") for call in calls} == {"model"}
 
 
 def test_no_redirect_of_a_batch_service_is_followed(service):
@@ -639,7 +625,9 @@ def test_no_redirect_of_a_batch_service_is_followed(service):
     assert [place for _, place, _ in service.asked] == ["batches/a"]
 
 
-def test_answers_are_kept_as_they_came_but_without_the_key(service, monkeypatch):
+def test_answers_are_kept_as_they_came_without_the_key_and_a_line_without_end_is_refused(
+    service, monkeypatch
+):
     key = f"{KEY}-of-many-signs"
     monkeypatch.setenv("TEAM_PASS", key)
     lines = ['{"a": "\u2028 \x85"}', json.dumps({"b": f"no {key}"}), '{"c": 1}']
@@ -647,9 +635,6 @@ def test_answers_are_kept_as_they_came_but_without_the_key(service, monkeypatch)
     service.batches["b"] = {"id": "b", "status": "completed", "output_file_id": service.file(raw)}
     found = own(service)
     assert b"".join(found.answers(found.batch("b"))) == raw.replace(key.encode(), b"***") + b"\n"
-
-
-def test_a_line_of_answers_without_end_is_refused(service, monkeypatch):
     monkeypatch.setattr(openai_batches, "LARGEST_BODY", 1_000)
     found = service.file(b"x" * 1_000_000)
     service.batches["b"] = {"id": "b", "status": "completed", "output_file_id": found}
@@ -693,9 +678,8 @@ def test_azure_takes_a_key_or_a_token(service, monkeypatch, args, target, keyed)
     if keyed:
         monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key")
     service.batches["b"] = {"id": "b", "status": "completed"}
-    assert (
-        batched(azure_endpoint=service.address, **args).batches().batch("b").status == "completed"
-    )
+    batches = batched(azure_endpoint=service.address, **args).batches()
+    assert batches.batch("b").status == "completed"
     ((_, _, headers),) = service.asked
     assert headers["target"] == target
     assert headers.get("api-key") == ("a-key" if keyed else None)

@@ -16,11 +16,8 @@ output = 10
 input = 1
 output = 5
 """
-CANDIDATE_TOKENS = {
-    "prompt_tokens": 1000,
-    "completion_tokens": 100,
-    "prompt_tokens_details": {"cached_tokens": 400},
-}
+CACHED = {"prompt_tokens_details": {"cached_tokens": 400}}
+CANDIDATE_TOKENS = {"prompt_tokens": 1000, "completion_tokens": 100, **CACHED}
 JUDGE_TOKENS = {"prompt_tokens": 200, "completion_tokens": 10}
 CANDIDATE_COST = 0.0024
 """600 tokens at 2, 400 at 0.5 and 100 at 10, for a million."""
@@ -69,10 +66,8 @@ def test_each_role_is_told_with_what_it_cost_and_what_the_store_saved(harness, s
         "paid": about(10 * CANDIDATE_COST), "paid_unknown": 0,
         "reused": 0, "saved": 0.0, "saved_unknown": 0,
     }  # fmt: skip
-    assert (cost["judge"]["asked"], cost["judge"]["paid"]) == (
-        verdicts,
-        about(verdicts * JUDGE_COST),
-    )
+    judge = cost["judge"]
+    assert (judge["asked"], judge["paid"]) == (verdicts, about(verdicts * JUDGE_COST))
     assert first.json["costs"]["interests/name, candidate"] == cost["candidate"]
     assert harness.manifest()["sessions"][0]["costs"] == first.json["costs"]
 

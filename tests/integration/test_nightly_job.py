@@ -12,7 +12,6 @@ import pytest
 import yaml
 from builders.commands import run_cli
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 IN_PLACE = {
     r"openai:base_url=\$CHECKPOINT_URL[^\"]*": "baseline",
     r"openai:base_url=\$RELEASE_URL[^\"]*": "replay:run=$RELEASE",
@@ -25,7 +24,7 @@ IN_PLACE = {
 
 @pytest.fixture(scope="module")
 def job() -> dict[str, Any]:
-    text = (DOCS / "nightly.md").read_text("utf-8")
+    text = ((Path(__file__).resolve().parents[2] / "docs") / "nightly.md").read_text("utf-8")
     (found,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     workflow = yaml.safe_load(found)
     assert {"name", True, "concurrency", "jobs"} == workflow.keys()  # YAML reads `on` as true

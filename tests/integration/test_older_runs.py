@@ -32,10 +32,6 @@ def lines_of(run: Path, files: str) -> list[dict[str, Any]]:
     return [line for file in sorted(run.glob(f"*/{files}")) for line in read_json_lines(file)]
 
 
-def records_of(run: Path) -> list[dict[str, Any]]:
-    return lines_of(run, "?-*.jsonl")
-
-
 def metrics_of(run: Path) -> dict[str, dict[str, Any]]:
     """Value, n, interval and causes of each metric, by task, as the summaries have them."""
     return {
@@ -66,7 +62,7 @@ def house(tmp_path_factory, harnesses) -> Any:
 @pytest.mark.parametrize("name", KEPT)
 def test_it_is_shown_exported_reported_and_analysed_whole(house, name):
     *kept, analysis, column, counted = KEPT[name]
-    records = records_of(RUNS / name)
+    records = lines_of(RUNS / name, "?-*.jsonl")
     document = house.here("show", name, "--json").ok().json
     assert shown(document["summaries"]) == metrics_of(RUNS / name)
     last = records[-1]

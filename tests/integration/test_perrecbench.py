@@ -40,10 +40,6 @@ data:
 """
 
 
-def lines(rows: list[dict[str, Any]]) -> bytes:
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-
-
 def pages() -> dict[str, Page]:
     """Reviews of two domains, in which four people rated the same six things, and all items."""
     reviews: dict[str, list[dict[str, Any]]] = {"Books": [], "Home": []}
@@ -62,8 +58,10 @@ def pages() -> dict[str, Page]:
         for thing in range(6):
             rate("Home", user, f"thing-{thing}", rating, 30 + 3 * thing + place % 2)
     meta = [{"parent_asin": item, "title": f"The {item}"} for item in sorted(items)]
-    files = {**reviews, "meta": meta}
-    return {f"/{name}.jsonl": Page(lines(rows)) for name, rows in files.items()}
+    return {
+        f"/{name}.jsonl": Page(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+        for name, rows in {**reviews, "meta": meta}.items()
+    }
 
 
 @pytest.fixture
@@ -86,13 +84,6 @@ def task(tmp_path: Path, web: Web) -> Path:
     return file
 
 
-def run(harness: Any, task: Path, *options: str) -> Any:
-    return harness.here(
-        "--model", "baseline", "--role", "profiler=baseline", "--tasks", str(task), "--json",
-        *options,
-    )  # fmt: skip
-
-
 def test_groups_are_built_where_the_published_ones_cannot_be_had(harness, task, web):
     absent = harness.here("data", "where", str(task))
     assert absent.code == 1
@@ -111,7 +102,8 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(harness, task, 
     there = harness.here("data", "where", str(task)).ok()
     assert there.out == fetched.out
 
-    ended = run(harness, task, "--offline").ok()
+    baselines = ("--model", "baseline", "--role", "profiler=baseline")
+    ended = harness.here(*baselines, "--tasks", str(task), "--json", "--offline").ok()
     assert web.asked == []
     assert "building data" not in ended.err
     for summary in ended.json["summaries"]:

@@ -96,9 +96,8 @@ expected: at most 1,000,000 times: later numbers belong to other repeats""")),
 def test_stages_that_ask_wrongly(what, house, scripted, raised):
     work, where, found, wording = WRONG[what]
     models = {"candidate": scripted("m")}
-    assert (
-        raised(PluginError, house.run, [stage(work)], models, where=where, found=found) == wording
-    )
+    said = raised(PluginError, house.run, [stage(work)], models, where=where, found=found)
+    assert said == wording
 
 
 def test_a_prompt_that_is_not_declared(house, scripted, raised):

@@ -199,9 +199,8 @@ async def test_items_are_counted_or_carried_over_and_what_is_asked_of_them_but_w
 async def test_how_far_rehearsed_users_lie_apart_is_told_where_they_do(forecast_of):
     # Of four people p0000 to p0003 each has as many items as the number says.
     _, stages = await forecast_of(4)
-    assert [stages[name].a_user for name in ("talk", "probe", "differ", "union")] == [
-        None, (2, 2), (0, 3), None,
-    ]  # fmt: skip
+    found = [stages[name].a_user for name in ("talk", "probe", "differ", "union")]
+    assert found == [None, (2, 2), (0, 3), None]
 
 
 async def test_bounds_are_multiplied_by_an_option_and_may_differ_from_item_to_item(forecast_of):

@@ -245,9 +245,8 @@ def test_an_unreadable_answer_that_is_not_scored_counts_as_a_judge_s_and_the_fir
 
 def test_the_command_goes_before_the_task_and_the_task_before_what_is_usual():
     lenient = make_task(max_failures={"parsing": 1.0, "judging": 0.9})
-    assert limits_of(lenient, {"judging": 0.0}) == FailureLimits(
-        calls=0.1, parsing=1.0, judging=0.0, errors=0.05
-    )
+    found = limits_of(lenient, {"judging": 0.0})
+    assert found == FailureLimits(calls=0.1, parsing=1.0, judging=0.0, errors=0.05)
 
 
 STAGE = "0" * 64
@@ -301,9 +300,8 @@ def test_items_come_in_order_from_many_runs_as_from_memory(little, tmp_path, cou
     taken = [(key.hex(), made.decode(text)) for key, text in made.take()]
     by_hash = sorted(items, key=lambda one: stable_int(one.user) >> 40) if by_user else items
     assert [word for _, word in taken] == by_hash
-    assert [key for key, _ in taken] == [
-        record_key(STAGE, struct_texts(word)[1]) for word in by_hash
-    ]
+    found = [key for key, _ in taken]
+    assert found == [record_key(STAGE, struct_texts(word)[1]) for word in by_hash]
     assert [(key.hex(), made.decode(text)) for key, text in made.take()] == taken
     assert not made.repeated()
     assert not list(tmp_path.iterdir())

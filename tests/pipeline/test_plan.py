@@ -26,11 +26,9 @@ def stage_run(task, stage, *models, after=()):
         stage=SimpleNamespace(name=stage, after=after),
         models=models,
     )
+    progress = StageProgress(task=task, stage=stage)
     return StageRun(
-        context=context,
-        journal=Path("unused"),
-        items=lambda: iter(()),
-        progress=StageProgress(task=task, stage=stage),
+        context=context, journal=Path("unused"), items=lambda: iter(()), progress=progress
     )
 
 

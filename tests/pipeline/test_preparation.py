@@ -30,9 +30,8 @@ def test_tasks_come_ready_with_all_they_need():
     assert (task.options.window, task.options.min_support) == (20, 3)
     assert set(task.bindings) == {"candidate", "judge"}
     assert len(list(task.data)) == 3
-    assert [context.label for context in task.contexts("run")] == [
-        "interests/name", "interests/support",
-    ]  # fmt: skip
+    found = [context.label for context in task.contexts("run")]
+    assert found == ["interests/name", "interests/support"]
 
 
 @pytest.mark.parametrize(
@@ -61,9 +60,8 @@ def test_a_change_is_told_of_the_tasks_alone_that_it_was_made_in():
     assert others.not_comparable_because == ("bundled sample data",)
     assert told not in short.not_comparable_because
     everywhere = prepared(tasks=tasks, changes={"window": 5}).tasks
-    assert [("changed by --set: window=5" in one.not_comparable_because) for one in everywhere] == [
-        True, True, False,
-    ]  # fmt: skip
+    found = [("changed by --set: window=5" in one.not_comparable_because) for one in everywhere]
+    assert found == [True, True, False]
 
 
 UNKNOWN = "not the published data: the task knows no digest or count of it"
@@ -74,11 +72,8 @@ def test_local_data_are_not_the_published_data_and_own_columns_are_a_further_rea
     (tmp_path / "engagements.csv").write_text("customer_id,title,action\n" + rows)
     own = {"columns": {"user": "customer_id"}, "values": {"action.view": "liked"}}
     (task,) = prepared(data=str(tmp_path), **own).tasks
-    assert task.not_comparable_because == (
-        UNKNOWN,
-        "read with --columns user=customer_id, --values action.view=liked",
-        "judged by rule: lexical",
-    )
+    read = "read with --columns user=customer_id, --values action.view=liked"
+    assert task.not_comparable_because == (UNKNOWN, read, "judged by rule: lexical")
     assert make_settings({**BASELINE, **own}).asked() != make_settings(BASELINE).asked()
     (tmp_path / "engagements.csv").write_text("user,title,action\n" + rows.replace("view", "liked"))
     judge = {"judge": "openai:model=m,base_url=http://127.0.0.1:9/v1"}
@@ -129,6 +124,8 @@ def test_a_change_to_what_a_task_has_is_none_of_the_settings():
     assert [list(task.changes) for task in made.tasks] == [["interests.min_support"], ["window"]]
     none = prepared(changes={"window": 20})
     assert none.settings == make_settings(BASELINE)
+    # As it always was: the same command as before finds the run that it left.
+    assert none.settings.asked()["data"] == "sample"
 
 
 BARE = """
@@ -190,11 +187,6 @@ def test_a_role_is_bound_once(monkeypatch):
     assert sorted(bound) == [
         ("interests", "candidate"), ("interests", "judge"), ("perrec_easy_pairwise", "candidate"),
     ]  # fmt: skip
-
-
-def test_one_place_for_all_is_asked_for_as_it_always_was():
-    """The same command as before finds the run that it left."""
-    assert make_settings(BASELINE).asked()["data"] == "sample"
 
 
 def test_a_role_without_a_prompt_is_found_unless_nobody_asks_it(tmp_path):

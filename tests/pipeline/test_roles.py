@@ -185,7 +185,7 @@ def test_an_unbound_role_of_a_stage_that_data_call_for_says_so_and_what_helps():
         assert (caught.value.found, caught.value.hint) == told
 
 
-def test_a_role_that_answers_for_another_is_asked_and_one_that_nothing_asks_is_refused():
+def test_a_role_that_answers_for_another_is_asked_and_one_that_nothing_asks_or_has_is_refused():
     stages = ("name", "candidate"), ("support", "reader"), ("rest", "finder")
     bench = benchmark(*((name, (role,), ()) for name, role in stages))
     binder = RoleBinder(settings(roles={"finder": "other:big"}), FakePlugins())
@@ -196,6 +196,8 @@ def test_a_role_that_answers_for_another_is_asked_and_one_that_nothing_asks_is_r
     unasked.bind(task(), bench, bench.stages[:1], bound={})
     with pytest.raises(UsageError, match="no chosen task asks a 'finder'"):
         unasked.check_used_roles()
+    with pytest.raises(UsageError, match="no chosen task has a role 'finder'"):
+        unasked.check_known_roles([NAMED_THEN_JUDGED])
 
 
 def test_a_task_that_speaks_of_a_role_that_there_is_not_is_told_those_there_are():
@@ -334,12 +336,6 @@ def test_a_role_may_share_another_and_circles_are_named():
         bind(settings(), circle, benchmark(("s", ("a", "b"), ())))
 
 
-def test_an_option_for_a_role_that_no_task_has_is_refused():
-    binder = RoleBinder(settings(roles={"judge": "words", "taxonomist": "other:x"}), FakePlugins())
-    with pytest.raises(UsageError, match="no chosen task has a role 'taxonomist'"):
-        binder.check_known_roles([NAMED_THEN_JUDGED])
-
-
 @pytest.mark.parametrize(
     ("stages", "notes"), [(1, ["no chosen task asks a judge, so --judge is not used"]), (2, [])]
 )
@@ -392,9 +388,8 @@ def test_roles_that_ask_one_model_in_batches_ask_it_with_the_same_arguments():
 
 def test_the_candidates_arguments_open_an_engine_whatever_the_other_role_is_called():
     given = {"model": "small", "tensor_parallel_size": "4"}
-    asked = RunSettings(
-        tasks=("t",), model="fake", model_args=given, roles={"annotator": "fake:small"}
-    )
+    roles = {"annotator": "fake:small"}
+    asked = RunSettings(tasks=("t",), model="fake", model_args=given, roles=roles)
     bench = benchmark(("mark", ("annotator", "candidate"), ()))
     bound = bind(asked, bench=bench, plugins=FakePlugins(heavy))
     assert bound["annotator"].model is bound["candidate"].model

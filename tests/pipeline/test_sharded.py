@@ -23,6 +23,7 @@ from harness.testing import FaultyServer, faults
 
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
 MODELS = ("candidate", "referee")
+PRICES = {f"openai:{model}": {"input": 1.0, "output": 2.0} for model in MODELS}
 
 
 def echo(body):
@@ -46,6 +47,12 @@ class Sharded(Runs):
     def sharded(self, *, workers=2, **options):
         self.machines = Here(workers)
         return self.run("here", **options)
+
+    def finished(self, **options):
+        """A sharded run that came to its end."""
+        done = self.sharded(**options)
+        assert done.status == "done", done.errors
+        return done
 
 
 @pytest.fixture
@@ -93,8 +100,7 @@ def test_scores_are_those_of_a_local_run_and_nothing_but_journals_is_left(
     runs, server, whole, workers
 ):
     runs.words(*WORDS)
-    done = runs.sharded(workers=workers)
-    assert done.status == "done", done.errors
+    done = runs.finished(workers=workers)
     assert scores_of(done) == whole
     found = questions(server)
     assert {text: found[text] for text in found if text.startswith("say")} == {
@@ -113,8 +119,7 @@ def test_the_command_takes_answers_and_memos_into_its_own_store(runs, server, mo
     """Workers have a store of their own machine, or none."""
     runs.words(*WORDS)
     monkeypatch.setattr(ShardWorker, "_open_store", lambda self, path: None)
-    first = runs.sharded(workers=1)
-    assert first.status == "done", first.errors
+    first = runs.finished(workers=1)
     count = server.count
     again = runs.run("local", fresh=False, output_path=runs.folder / "again")
     assert again.status == "done" and server.count == count
@@ -136,14 +141,11 @@ def test_what_a_worker_that_dies_has_recorded_is_not_asked_again(runs, server, w
 
     server.faults = strike
     server.latency = 0.02
-    done = runs.sharded(concurrency=2)
-    assert done.status == "done", done.errors
+    done = runs.finished(concurrency=2)
     assert scores_of(done) == whole
     assert outcomes(current_lines(done.folder, "say")) == said(WORDS)
-    assert any(
-        line.startswith("worker 1 died on ") and ", and was started again on " in line
-        for line in runs.problems
-    )
+    died = [line for line in runs.problems if line.startswith("worker 1 died on ")]
+    assert any(", and was started again on " in line for line in died)
     again = sum(questions(server).values()) - len(WORDS) - 2 * 7
     assert lives_on or again <= 3 * 2 * 2  # what was in flight at each of the deaths
     lines = (done.folder / "toys" / "1-say.jsonl").read_text().splitlines()
@@ -171,8 +173,7 @@ def test_an_item_whose_worker_dies_between_its_questions_asks_none_again(runs, s
         return second(request)
 
     server.faults = strike
-    done = runs.sharded(workers=1, use_store=False)
-    assert done.status == "done", done.errors
+    done = runs.finished(workers=1, use_store=False)
     found = questions(server)
     assert [found[f"say first {word}"] for word in words] == [1] * 4
     lines = current_lines(done.folder, "say")
@@ -194,8 +195,7 @@ def killing(runs, *texts):
 def test_an_item_that_ends_its_worker_is_found_and_recorded_broken(runs, server):
     runs.words(*WORDS)
     server.faults = killing(runs, "say w5 12")
-    done = runs.sharded(workers=1, max_failures={"errors": 0.1})
-    assert done.status == "done", done.errors
+    done = runs.finished(workers=1, max_failures={"errors": 0.1})
     expected = said(WORDS) | {"012": "worker_died"}
     assert outcomes(current_lines(done.folder, "say")) == expected
     found = questions(server)
@@ -229,8 +229,7 @@ def test_after_deaths_only_what_was_at_work_at_each_of_them_is_worked_alone(
 
     server.faults = strike
     server.latency = 0.02
-    done = runs.sharded(workers=1, concurrency=4)
-    assert done.status == "done", done.errors
+    done = runs.finished(workers=1, concurrency=4)
     assert outcomes(current_lines(done.folder, "say")) == said(words)
     assert len(held) == 4 and side_by_side[0] == 1 and max(side_by_side) == 4
 
@@ -272,9 +271,7 @@ def test_what_a_dead_worker_had_of_the_budget_counts_as_spent(runs, server):
 
 def test_money_is_never_passed(runs, server):
     runs.words(*WORDS)
-    price = {"input": 1.0, "output": 2.0}
-    prices = {"openai:candidate": price, "openai:referee": price}
-    begun = runs.sharded(max_cost=0.0006, prices=prices)
+    begun = runs.sharded(max_cost=0.0006, prices=PRICES)
     assert begun.status == "failed" and "the budget of money is spent" in str(begun.errors[0])
     session = json.loads((begun.folder / "manifest.json").read_text())["sessions"][-1]
     spent = sum(cost["paid"] for cost in session["costs"].values())
@@ -347,8 +344,7 @@ def test_news_that_come_as_their_shard_is_collected_are_old(runs, server, monkey
     monkeypatch.setattr(Hosted, "call", late)
     monkeypatch.setattr(Collector, "collect", slow)
     server.latency = 0.02
-    done = runs.sharded(concurrency=2)
-    assert done.status == "done", done.errors
+    runs.finished(concurrency=2)
 
 
 class Gone:
@@ -458,8 +454,7 @@ def test_a_call_that_comes_again_to_a_process_that_lives_joins_the_first(runs, s
 
     monkeypatch.setattr(Hosted, "call", again)
     server.latency = 0.05
-    done = runs.sharded(concurrency=2, use_store=False, max_calls=200)
-    assert done.status == "done", done.errors
+    runs.finished(concurrency=2, use_store=False, max_calls=200)
     found = questions(server)
     assert [found[f"say {word}"] for word in WORDS] == [1] * len(WORDS)
 
@@ -512,10 +507,7 @@ def test_a_dear_question_that_was_answered_does_not_count_against_cheap_ones(
     monkeypatch.setattr(lanes, "READY", 0)
     words = [f"{100 * 'a '} {n}" for n in range(15)]
     runs.words(*words[:2], f"dear {3000 * 'x'}", *words[2:])  # soon
-    price = {"input": 1.0, "output": 2.0}
-    prices = {"openai:candidate": price, "openai:referee": price}
-    done = runs.sharded(max_cost=0.0075, prices=prices, workers=1, concurrency=1)
-    assert done.status == "done", done.errors
+    runs.finished(max_cost=0.0075, prices=PRICES, workers=1, concurrency=1)
 
 
 def test_a_worker_that_dies_as_it_is_closed_fails_no_run(runs, server, monkeypatch):

@@ -101,9 +101,8 @@ def test_items_and_memos_are_read_as_they_were_written(files):
     ]
     files.write(7, texts, ())
     found = list(files.items(7))
-    assert [(one.key, bytes(one.item), one.again, one.replaces) for one in found] == [
-        (one.key, bytes(one.item), one.again, one.replaces) for one in texts
-    ]
+    told = [(one.key, bytes(one.item), one.again, one.replaces) for one in found]
+    assert told == [(one.key, bytes(one.item), one.again, one.replaces) for one in texts]
     assert files.attempts(7) == 0
     write(files.part(7, 1), line(1, Done("a")))
     write(files.part(7, 2), line(2, Done("a")))
@@ -210,9 +209,8 @@ async def test_answers_stay_with_the_run_as_long_as_their_item_lacks_something(f
     # A later session hears of those whose item has no whole record.
     lacking = recorded(files.journal, STAGE)
     write_earlier(files, "t/say", own, lacking)
-    assert [one.answer.answer.reply.text for one in log_lines(files.earlier)] == [
-        "broken", "in flight", "unanswered",
-    ]  # fmt: skip
+    found = [one.answer.answer.reply.text for one in log_lines(files.earlier)]
+    assert found == ["broken", "in flight", "unanswered"]
 
 
 async def test_what_a_killed_command_left_is_taken_over_once(files, stores, tmp_path):

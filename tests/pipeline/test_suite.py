@@ -123,9 +123,8 @@ def suite(tmp_path, monkeypatch):
 
 def test_a_suite_holds_its_models_in_their_order_with_what_is_usual(suite):
     found = suite(TWO + "tasks: [interests]\n")
-    assert [(each.name, each.entry, each.spec) for each in found.candidates] == [
-        ("base", "base", "baseline"), ("new", "new", "openai:model=m"),
-    ]  # fmt: skip
+    told = [(each.name, each.entry, each.spec) for each in found.candidates]
+    assert told == [("base", "base", "baseline"), ("new", "new", "openai:model=m")]
     assert (found.name, found.file.seeds, found.file.gates, found.file.limit) == (
         "nightly", (0,), (), None,
     )  # fmt: skip

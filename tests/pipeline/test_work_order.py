@@ -55,12 +55,6 @@ def ordered(thinks=(), **given):
     return work_order(session), [one for each in contexts.values() for one in each]
 
 
-def changed(order: bytes, **changes) -> bytes:
-    """The order with other values."""
-    values = msgspec.msgpack.decode(order)
-    return msgspec.msgpack.encode({**values, **changes})
-
-
 @pytest.mark.parametrize(
     "given",
     [
@@ -75,9 +69,8 @@ def test_a_worker_makes_the_contexts_of_the_command_without_data(given, folder, 
     monkeypatch.setattr(preparation, "open_dataset", None)
     monkeypatch.chdir("/")
     read, made, _ = read_order(order)
-    assert {place: one.key for place, one in made.items()} == {
-        (one.task.name, one.stage.name): one.key for one in contexts
-    }
+    found = {place: one.key for place, one in made.items()}
+    assert found == {(one.task.name, one.stage.name): one.key for one in contexts}
     assert Path.cwd() == folder
     assert (read.folder, read.workers) == (str(folder / "runs/one"), 2)
     assert (read.settings.executor, read.settings.workers) == ("local", None)
@@ -146,7 +139,9 @@ def test_a_worker_that_does_not_see_the_run_folder_says_so(folder, lock, found):
     assert found in caught.value.found and caught.value.where == str(file.parent)
 
 
-def test_what_decides_another_key_of_a_stage_is_named(folder, monkeypatch):
+def test_what_decides_another_key_of_a_stage_and_a_folder_that_a_machine_lacks_are_named(
+    folder, monkeypatch
+):
     own = folder / "own" / "interests"
     own.mkdir(parents=True)
     (own / "name.candidate.j2").write_text("{{ window }}")
@@ -159,16 +154,10 @@ def test_what_decides_another_key_of_a_stage_is_named(folder, monkeypatch):
     assert "prompts.name.candidate: " in caught.value.found
     assert "roles.candidate.model.details.host: 127.0.0.1:8" in caught.value.found
     assert "roles.candidate.model.details.host: api.openai.com" in caught.value.expected
-
-
-def test_a_folder_of_prompts_that_a_machine_lacks_is_named(folder, monkeypatch):
-    own = folder / "own" / "interests"
-    own.mkdir(parents=True)
-    (own / "name.candidate.j2").write_text("{{ window }}")
-    order, _ = ordered(prompts="own")
     monkeypatch.chdir("/")
+    moved = {**msgspec.msgpack.decode(order), "cwd": "/no/such/folder"}
     with pytest.raises(PromptError, match="--prompts names no folder of prompts") as caught:
-        read_order(changed(order, cwd="/no/such/folder"))
+        read_order(msgspec.msgpack.encode(moved))
     assert "there is no /no/such/folder here, so relative paths begin in /" in caught.value.hint
 
 

@@ -91,9 +91,8 @@ def test_meanings_that_cannot_be_read(tmp_path, raised):
     # What was found is told in the words of the library that reads YAML.
     found = re.compile("while parsing a flow node\n.*", re.DOTALL)
     given = tmp_path / "ask.user.j2", ["name"]
-    assert raised(PromptError, meanings, *given, where=where, found=found) == snapshot(
-        "the file of variables cannot be read"
-    )
+    told = raised(PromptError, meanings, *given, where=where, found=found)
+    assert told == snapshot("the file of variables cannot be read")
     (tmp_path / "variables.yaml").write_text("name: " + "[" * 100_000)
     with pytest.raises(PromptError, match="the file of variables cannot be read"):
         meanings(*given)

@@ -59,7 +59,7 @@ def test_every_kind_of_registration_is_kept_with_its_origin(site):
     plugins = plugins_of(site, kinds="""
         @hookimpl
         def register_models(register):
-            register("echo", str, description="Says it again.")
+            register("echo", str, description="Says it again.", arguments=None)
 
         @hookimpl
         def register_judges(register):
@@ -68,6 +68,7 @@ def test_every_kind_of_registration_is_kept_with_its_origin(site):
         @hookimpl
         def register_respondents(register):
             register("films", "name", "candidate", str, name="loud", version=3)
+            register("films", "say", "candidate", str)
 
         @hookimpl
         def register_analyses(register):
@@ -79,10 +80,13 @@ def test_every_kind_of_registration_is_kept_with_its_origin(site):
     """)  # fmt: skip
 
     model = plugins.model("echo")
-    assert (model.factory, model.description) == (str, "Says it again.")
+    assert (model.factory, model.description, model.arguments) == (str, "Says it again.", {})
     assert (model.origin.plugin, model.origin.distribution) == ("kinds", "made-up")
     assert plugins.judge("strict").on == "model"
     assert plugins.respondent("films", "name", "candidate", "loud").version == 3
+    with pytest.raises(PluginError) as caught:
+        plugins.respondent("films", "guess", "candidate")
+    assert caught.value.expected == "one of name.candidate: loud; say.candidate: default"
     assert ("echo" in plugins.models, "echo" in plugins.judges) == (True, False)
     analysis = plugins.analysis("film-years")
     assert (analysis.benchmark, analysis.factory, analysis.description) == (
@@ -123,17 +127,6 @@ def test_an_unknown_name_is_told_with_the_nearest_known(films):
         "  expected: one of films\n"
         "  to do:    did you mean 'films'?"
     )
-
-
-def test_a_missing_respondent_names_those_there_are(site):
-    plugins = plugins_of(site, kinds="""
-        @hookimpl
-        def register_respondents(register):
-            register("films", "name", "candidate", str)
-    """)  # fmt: skip
-    with pytest.raises(PluginError) as caught:
-        plugins.respondent("films", "guess", "candidate")
-    assert caught.value.expected == "one of name.candidate: default"
 
 
 @pytest.mark.parametrize(
@@ -202,15 +195,6 @@ def register_respondents(register):
     )
 
 
-def test_a_kind_of_model_may_say_with_none_that_it_has_no_arguments(site):
-    plugins = plugins_of(site, kinds="""
-        @hookimpl
-        def register_models(register):
-            register("reel", str, arguments=None)
-    """)  # fmt: skip
-    assert plugins.model("reel").arguments == {}
-
-
 def test_what_a_broken_plugin_says_holds_no_secret(site, monkeypatch):
     monkeypatch.setenv("FILM_API_KEY", "open-sesame-1001")
     code = "import os\nraise ValueError('not ' + os.environ['FILM_API_KEY'])"
@@ -230,11 +214,8 @@ def test_asking_for_what_a_broken_plugin_would_offer_tells_why(site):
 
 
 def test_one_name_from_two_plugins_costs_that_name_alone(films, raised):
-    films.install(
-        "more-films",
-        {"more": "more.plugin"},
-        {"more/plugin.py": BENCHMARK + '        register("others", make)\n'},
-    )
+    code = BENCHMARK + '        register("others", make)\n'
+    films.install("more-films", {"more": "more.plugin"}, {"more/plugin.py": code})
     plugins = films.plugins()
     line = (
         "the benchmark 'films' is registered more than once: "
@@ -355,9 +336,8 @@ def test_one_that_raises_keeps_no_observer_from_hearing_and_a_broken_plugin_hear
     """)  # fmt: skip
     event = SimpleNamespace(heard=[])
 
-    assert plugins.notify("on_run_start", event) == [
-        "plugin 'deaf' of made-up failed in on_run_start: OSError: no disk"
-    ]
+    found = plugins.notify("on_run_start", event)
+    assert found == ["plugin 'deaf' of made-up failed in on_run_start: OSError: no disk"]
     assert event.heard == ["keen"]
     assert plugins.notify("on_run_end", event) == []
 

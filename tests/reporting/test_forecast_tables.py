@@ -15,16 +15,13 @@ from harness.pipeline.forecast import (
 from harness.reporting.forecast_tables import forecast_rows, print_forecast
 
 CANDIDATE = RoleForecast(
-    role="candidate",
-    label="openai:gpt",
-    calls=40,
-    prompt_tokens=12_960,
+    role="candidate", label="openai:gpt", calls=40, prompt_tokens=12_960,
     most_completion_tokens=40_960,
     first_prompt=(
         Message("system", "You look for interests."),
         Message("user", "1. [liked] Owls at night\n\nWhat is this person interested in?"),
     ),
-)
+)  # fmt: skip
 JUDGE = RoleForecast(
     role="judge", label="openai:llama", calls=1200, prompt_tokens=0, most_completion_tokens=900,
     first_prompt=(Message("user", "Somebody claims: owls."),),
@@ -74,9 +71,8 @@ estimated from:
 
 
 def rows_of(*stages):
-    lines = [
-        " ".join(line.split()) for line in printed(replace(FORECAST, stages=stages), width=100)
-    ]
+    shown = printed(replace(FORECAST, stages=stages), width=100)
+    lines = [" ".join(line.split()) for line in shown]
     first = next(number for number, line in enumerate(lines) if line.startswith("───"))
     return lines[first + 1 : lines.index("estimated from:")]
 
@@ -114,9 +110,8 @@ def test_what_is_looked_up_is_in_no_sum():
         "in total ~40 calls (40 to 120), ~13.0k tokens in, at most 41.0k out",
         "not in the total: ~2,625 calls of retriever, which looks its answers up",
     ]
-    assert [
-        row.calls for row in forecast_rows([("m", 2, replace(FORECAST, stages=(NAME, looked_up)))])
-    ] == [80]
+    rows = forecast_rows([("m", 2, replace(FORECAST, stages=(NAME, looked_up)))])
+    assert [row.calls for row in rows] == [80]
 
 
 def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names():
@@ -135,12 +130,8 @@ def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names():
 
 def test_costs_stand_beside_the_calls_and_what_is_unknown_says_so():
     cost = ExpectedCost(at_most=2.5, least=0.01, most=7.5)
-    priced = replace(
-        FORECAST,
-        stages=(replace(NAME, roles=(replace(CANDIDATE, cost=cost),)), SUPPORT),
-        currency="EUR",
-        max_cost=3.0,
-    )
+    dear = replace(NAME, roles=(replace(CANDIDATE, cost=cost),))
+    priced = replace(FORECAST, stages=(dear, SUPPORT), currency="EUR", max_cost=3.0)
     lines = printed(priced, width=120)
     name = next(line for line in lines if line.startswith("interests, name, candidate"))
     assert name.endswith("2.50  0.0100 to 7.50")
@@ -151,7 +142,7 @@ def test_costs_stand_beside_the_calls_and_what_is_unknown_says_so():
         "bounds; without the 1 marked as unknown"
     ) in " ".join(lines)
     assert "--max_cost 3 may not be enough for the expected calls" in lines
-    known = replace(priced, stages=(replace(NAME, roles=(replace(CANDIDATE, cost=cost),)),))
+    known = replace(priced, stages=(dear,))
     assert "--max_cost 3 is enough for the expected calls" in printed(known, width=120)
 
 
@@ -159,12 +150,10 @@ def test_a_cost_is_carried_over_to_the_fewest_and_the_most_calls():
     price = Price(input=2.0, output=10.0, cached=0.5)
     asked = {"calls": 40, "prompt_tokens": 10_000, "completion_tokens": 4000}
     # 10,000 at 2 and 4,000 at 10; half of the prompts at 0.5; one and a half times the most.
-    assert expected_cost(price, bounds=(20, 60), **asked) == ExpectedCost(
-        at_most=0.06, least=0.0025, most=0.09
-    )
+    found = expected_cost(price, bounds=(20, 60), **asked)
+    assert found == ExpectedCost(at_most=0.06, least=0.0025, most=0.09)
     assert expected_cost(None, bounds=(20, 60), **asked) is None
     none = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
     assert expected_cost(price, bounds=(0, 60), **none) is None
-    assert expected_cost(None, bounds=(0, 0), **none) == ExpectedCost(
-        at_most=0.0, least=0.0, most=0.0
-    )
+    free = ExpectedCost(at_most=0.0, least=0.0, most=0.0)
+    assert expected_cost(None, bounds=(0, 0), **none) == free

@@ -15,10 +15,6 @@ from harness.reporting.html.reported_run import reported_run
 from harness.runs.manifest import Session
 from harness.runs.run_folder import RunFolder
 
-BENCHMARK = make_benchmark(
-    make_stage("ask", roles=("candidate",)), metrics={"good": Metric(description="how good")}
-)
-
 
 @pytest.fixture
 def run(tmp_path):
@@ -35,7 +31,9 @@ def run(tmp_path):
         )  # fmt: skip
         finished = keep_task(
             tmp_path / (folder or name), make_task(task, metrics=("good",)), scores=scores,
-            entry={"data": {"fingerprint": "f"}}, benchmark=BENCHMARK, summary=summary,
+            entry={"data": {"fingerprint": "f"}}, benchmark=make_benchmark(
+    make_stage("ask", roles=("candidate",)), metrics={"good": Metric(description="how good")}
+), summary=summary,
             run_id=name, name=name, model=f"openai:{name}", seed=seed,
             sessions=(Session(started="2026-01-01T00:00:00Z"),),
         )  # fmt: skip
@@ -98,11 +96,8 @@ def test_a_base_that_cannot_be_compared_leaves_the_others_compared_with_the_best
 def test_of_many_runs_the_table_over_all_tasks_names_the_first_three(run):
     runs = [run(f"r{n}", n / 10) for n in range(7)]
     page = page_of(*runs, run("other", 0.5, task="u"))
-    assert page.of("all")[0].rows[0] == [
-        "t: good ↑",
-        "7",
-        "r6 1 (0.885), r5 2 (0.785), r4 3 (0.685)",
-    ]
+    first_three = "r6 1 (0.885), r5 2 (0.785), r4 3 (0.685)"
+    assert page.of("all")[0].rows[0] == ["t: good ↑", "7", first_three]
 
 
 def test_a_stamp_copies_and_repeats_are_named(run):

@@ -69,16 +69,6 @@ def printed(*summaries, width, what=print_metrics):
     return lines_on(lambda console: what(summaries, console), width=width)
 
 
-def test_what_was_noted_of_the_data_stands_below_it(summary):
-    noted = {"rows left out for want of a rating": 1204, "users left out": 2}
-    lines = printed(replace(summary, data={**summary.data, "notes": noted}), width=80)
-    assert "\n".join(lines[2:6]) == dedent("""\
-data: people.csv
-  rows left out for want of a rating: 1,204
-  users left out: 2
-""")
-
-
 def test_one_task_in_eighty_columns(summary):
     assert "\n".join(printed(summary, width=80)) == dedent("""\
 interests  version 1, openai:gpt
@@ -143,14 +133,14 @@ def test_a_baseline_that_the_data_cannot_give_has_no_line(summary):
 def test_how_schemas_were_met_is_shown_where_one_was_asked_for(summary):
     asked = use(calls=1040, asked_schema=1040, met_schema=38, rungs={"strict": 40})
     stage = StageSummary(items=40, done=40, failures={}, roles={"candidate": asked, "judge": use()})
+    summary = replace(summary, stages={"name": stage})
     console = Console(
         file=io.StringIO(), width=80, force_terminal=True, color_system="standard", highlight=False
     )
     noted = "interests/name, candidate: 1,040 calls asked for a schema, 38 replies met it"
-    lines = printed(replace(summary, stages={"name": stage}), width=80, what=print_costs)
     read = "  interests/name, candidate: 40 of 1,040 replies read: strict 100%"
-    assert lines[-3:] == [read, f"  {noted}", ""]
-    print_costs([replace(summary, stages={"name": stage})], console)
+    assert printed(summary, width=80, what=print_costs)[-3:] == [read, f"  {noted}", ""]
+    print_costs([summary], console)
     assert f"\x1b[2m  {noted}" in console.file.getvalue()
 
 
@@ -173,10 +163,17 @@ interests/name, rule           3      0%       0          0           0
 """)
 
 
-def test_what_was_counted_stands_between_metrics_and_stages(summary):
+def test_what_was_noted_stands_below_the_data_and_what_was_counted_below_the_metrics(summary):
+    noted = {"rows left out for want of a rating": 1204, "users left out": 2}
     counted = {"invented citations": 1204, "windows unreadable": 3}
-    lines = printed(replace(summary, counts=counted), width=80)
-    assert "\n".join(lines[8:16]) == dedent("""\
+    data = {**summary.data, "notes": noted}
+    lines = printed(replace(summary, data=data, counts=counted), width=80)
+    assert "\n".join(lines[2:6]) == dedent("""\
+data: people.csv
+  rows left out for want of a rating: 1,204
+  users left out: 2
+""")
+    assert "\n".join(lines[10:18]) == dedent("""\
 coverage ↑  0.250 [0.150, 0.300]  40        –                 –
   support, grounded: 3 missing (name/no_json 2, support/timeout 1)
 
@@ -285,10 +282,6 @@ def test_the_column_of_what_is_missing_says_as_what_it_counts(counts, head):
     # Where nothing is missing, nothing counts as anything.
     whole = [metric(0.5, (0.4, 0.6), 9, {}, None, counts_as="0"), metric(0.5, None, 9, {}, None)]
     assert other_policies(whole) == ("missing as worst",)
-
-
-def test_a_pipe_has_120_columns():
-    assert result_console(io.StringIO()).width == 120
 
 
 STAGES = tuple(StageEntry(name=name, key="k", file=f"{name}.jsonl") for name in ("ask", "check"))
@@ -452,6 +445,7 @@ def test_a_terminal_cuts_names_and_notes_and_a_pipe_nothing():
     assert all(len(line) <= 80 for line in lines)
     assert lines[3].startswith("a_task") and lines[3].split()[0].endswith("001")
     assert sum(line.endswith("…") for line in lines) == 2
+    assert result_console(io.StringIO()).width == 120
     whole = ending(one)
     assert whole[3].startswith(name) and "reason number 19 of many" in whole[4]
     assert not any("…" in line for line in whole)
@@ -459,7 +453,7 @@ def test_a_terminal_cuts_names_and_notes_and_a_pipe_nothing():
     assert any(line.startswith("note (and 1 more): a note") for line in whole)
 
 
-def test_a_role_that_follows_the_candidate_is_named_so_unless_the_user_named_it():
+def test_roles_stand_after_the_judge_and_one_that_follows_the_candidate_unless_named_says_so():
     made = make_task("a", roles={"predictor": RoleSpec(same_as="candidate")})
     summary = replace(task("a"), roles={"candidate": "gpt", "predictor": "gpt"})
 
@@ -473,16 +467,13 @@ def test_a_role_that_follows_the_candidate_is_named_so_unless_the_user_named_it(
 
     assert head() == "gpt, without thinking; predictor: the candidate"
     assert head(predictor={"kind": "k"}) == "gpt, without thinking; predictor: gpt"
+    roles = {"profiler": "qwen", "judge": "llama", "overlap_judge": "llama", "verifier": "qwen"}
+    assert ending(replace(task("a"), thinks=True, roles=roles))[0] == (
+        "gpt, with thinking; judge: llama; profiler, verifier: qwen"
+    )
 
 
 def test_names_are_no_control_characters():
     lines = ending(task("[red]\x1b[31m"), run="\x1b")
     assert "\x1b" not in "".join(lines)
     assert any("[red]" in line for line in lines)
-
-
-def test_the_models_of_other_roles_are_named_after_the_judge():
-    roles = {"profiler": "qwen", "judge": "llama", "overlap_judge": "llama", "verifier": "qwen"}
-    assert ending(replace(task("a"), thinks=True, roles=roles))[0] == (
-        "gpt, with thinking; judge: llama; profiler, verifier: qwen"
-    )

@@ -172,13 +172,12 @@ def test_the_first_file_comes_first_and_then_the_parts_by_number(tmp_path: Path)
     assert [file.name for file in journal_parts(tmp_path / FIRST)] == parts[1:]
 
 
-def test_parts_are_numbered_from_1_and_bounded(tmp_path: Path) -> None:
+def test_parts_are_numbered_from_1_and_bounded_and_a_stage_named_like_one_gets_another_name(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / FIRST
-    assert (journal_parts(path), next_part(path)) == ([], 1)
-    assert (journal_parts(tmp_path / "none" / FIRST), next_part(tmp_path / "none" / FIRST)) == (
-        [],
-        1,
-    )
+    for empty in (path, tmp_path / "none" / FIRST):
+        assert (journal_parts(empty), next_part(empty)) == ([], 1)
     path.touch()
     assert next_part(path) == 1
     assert part_path(path, 0) == path
@@ -188,9 +187,6 @@ def test_parts_are_numbered_from_1_and_bounded(tmp_path: Path) -> None:
     for number in (-1, 1_000_000):
         with pytest.raises(ValueError, match="no part"):
             part_path(path, number)
-
-
-def test_a_stage_named_like_a_part_gets_another_name_and_others_keep_theirs(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     assert folder.journal("t", 2, "verify.0007").name.startswith("2-verify.0007~")
     for plain in ("verify", "verify.7", "verify.v0007", "0007", "verify.0000"):

@@ -141,10 +141,8 @@ def test_what_is_no_metric_breaks_its_plugin_alone(site):
 
 
 def test_the_plugin_lists_it_and_its_checks_describe_it(added, printed):
-    assert (
-        "interests/both  harmonic mean of support and coverage"
-        in printed("list", "plugins", "acme").out
-    )
+    said = printed("list", "plugins", "acme").out
+    assert "interests/both  harmonic mean of support and coverage" in said
     check_plugin("acme")
 
 

@@ -147,9 +147,8 @@ SKEWED = np.array([0.1, 0.4, 0.2, 3.0, 0.9, 0.3, 7.5, 1.1, 0.6, 0.2, 2.2, 0.5])
 
 def test_draws_without_a_value_lie_beyond_both_bounds_or_leave_no_interval():
     # A twentieth of 41 draws lies below the third: here of nothing, 0 and 1.
-    assert as_pair(interval_of(np.array([np.nan, *range(40)]), 0.9, of="r")) == pytest.approx(
-        (1, 38)
-    )
+    found = interval_of(np.array([np.nan, *range(40)]), 0.9, of="r")
+    assert as_pair(found) == pytest.approx((1, 38))
     few = interval_of(np.array([np.nan] * 3 + [*range(38)]), 0.9, of="r")
     assert few == NoInterval("r has no value in 3 of 41 draws")
     values = np.array([1.0, 2.0])
@@ -223,5 +222,4 @@ def test_what_has_no_bounds_says_why():
     found = bca_interval(
         np.array([1.0, 2.0]), (1.5, np.array([np.nan, 1.0])), 0.95, of="the statistic"
     )
-    assert isinstance(found, NoInterval)
     assert found.reason.startswith("the statistic has no value without one of the users")

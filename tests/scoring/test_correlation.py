@@ -49,7 +49,6 @@ def test_pearsons_interval_by_fishers_z_is_scipys_and_has_its_limits():
     by_scipy = stats.pearsonr([1, 2, 3, 4, 5, 7], [2, 1, 4, 3, 6, 5])
     expected = by_scipy.confidence_interval(0.9)
     found = fisher_interval(float(by_scipy.statistic), 6, confidence=0.9)
-    assert isinstance(found, Interval)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert fisher_interval(0.5, 3) == NoInterval("fewer than four pairs")
     assert fisher_interval(1.0, 9) == NoInterval("the pairs lie on one line")
@@ -69,7 +68,6 @@ def test_bootstrapped_correlations_agree_with_scipy():
         rng=np.random.default_rng(1),
     ).confidence_interval  # fmt: skip
     found = relation_interval(x, y, range(60), pearson, seed=2, draws=6000, method="bca")
-    assert isinstance(found, Interval)
     assert (found.low, found.high) == pytest.approx(tuple(by_scipy), abs=0.015)
 
 
@@ -94,19 +92,15 @@ def test_kappas_interval_from_tables_is_that_from_labels(method):
     by_tables = kappa_interval(
         first.tolist(), second.tolist(), users, seed=5, draws=300, method=method
     )
-    assert isinstance(by_labels, Interval)
-    assert isinstance(by_tables, Interval)
     assert (by_tables.low, by_tables.high) == pytest.approx((by_labels.low, by_labels.high))
 
 
 def test_draws_without_a_value_leave_no_interval():
     found = kappa_interval("yn", "yn", "ab", seed=0, draws=50)
-    assert isinstance(found, NoInterval)
     assert found.reason.startswith("κ has no value in ")
     for given in ("yn", "yn", "aa"), ("", "", ""):
         assert kappa_interval(*given, seed=0) == NoInterval(
             "fewer than two users: there is nothing to draw from"
         )
     found = relation_interval([1, 2], [1, 2], "ab", spearman, seed=0, draws=50)
-    assert isinstance(found, NoInterval)
     assert found.reason.startswith("the statistic has no value in ")

@@ -151,7 +151,6 @@ def test_the_interval_is_that_of_a_bootstrap_in_plain_python(statistic):
     found.sort()
     parts = [part(first, statistic=statistic), part(second, statistic=statistic)]
     interval = interval_together(parts, seed=1, draws=4000)
-    assert isinstance(interval, Interval)
     assert interval.low == pytest.approx(found[100], abs=0.03)
     assert interval.high == pytest.approx(found[3900], abs=0.03)
     assert interval == interval_together(parts, seed=1, draws=4000)
@@ -160,7 +159,6 @@ def test_the_interval_is_that_of_a_bootstrap_in_plain_python(statistic):
 def test_what_leaves_no_interval_together():
     parts = [part({user: [1.0] for user in range(9)}), part({9: [1.0]})]
     interval = interval_together(parts, seed=1)
-    assert isinstance(interval, NoInterval)
     assert "the mean has no value in" in interval.reason
     alone, two = part({1: [1.0]}), part({1: [1.0], 2: [2.0]}, weight=1.0)
     assert interval_together([two], seed=1) == Interval(1.0, 2.0)
@@ -181,6 +179,5 @@ def test_a_group_inside_a_group_is_spread_out(tmp_path):
     stored = Stored(
         tmp_path, {"a": EASY, "b": HARD, "c": EASY}, whole=("inner", "c"), inner=("a", "b")
     )
-    assert [(each.name, each.tasks) for each in stored.means()] == [
-        ("whole", ("a", "b", "c")), ("inner", ("a", "b")),
-    ]  # fmt: skip
+    found = [(each.name, each.tasks) for each in stored.means()]
+    assert found == [("whole", ("a", "b", "c")), ("inner", ("a", "b"))]

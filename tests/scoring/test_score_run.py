@@ -86,11 +86,10 @@ CHECKED = (
 
 def a_run(tmp_path: Path, *, finished: bool = True) -> tuple[RunFolder, Manifest]:
     folder = RunFolder(tmp_path)
+    items = 3 if finished else None
     stages = (
         StageEntry(name="name", key=NAME_KEY, file="1-name.jsonl", items=3),
-        StageEntry(
-            name="check", key=CHECK_KEY, file="2-check.jsonl", items=3 if finished else None
-        ),
+        StageEntry(name="check", key=CHECK_KEY, file="2-check.jsonl", items=items),
     )
     entry = make_entry(
         TASK, *stages, folder=folder.task(TASK.name).name, data={"origin": "sample"},
@@ -229,9 +228,8 @@ def test_a_benchmark_that_fails_to_score_is_named_and_leaves_the_files(tmp_path:
         score_task(folder, manifest, TASK.name, replace(BENCHMARK, score=broken))
     assert "ZeroDivisionError: no users" in str(caught.value)
     assert folder.scores(TASK.name).read_bytes() == before
-    assert {each.name for each in folder.task(TASK.name).iterdir()} == {
-        "1-name.jsonl", "2-check.jsonl", "scores.jsonl", "summary.json",
-    }  # fmt: skip
+    found = {each.name for each in folder.task(TASK.name).iterdir()}
+    assert found == {"1-name.jsonl", "2-check.jsonl", "scores.jsonl", "summary.json"}
 
 
 @pytest.mark.parametrize("told", ["values", "missing", "worst"])
@@ -244,12 +242,8 @@ def test_a_score_of_what_no_metric_reads_is_an_error_that_names_it(tmp_path, tol
 
     with pytest.raises(PluginError) as caught:
         score_task(folder, manifest, TASK.name, replace(BENCHMARK, score=misspelt))
-    assert (
-        str(caught.value)
-        == """\
-the score of '7': benchmark 'toy' has a score that none of its metrics reads
-  found:    rihgt
-  expected: right, unused
-  to do:    did you mean 'right'?"""
+    assert str(caught.value) == (
+        "the score of '7': benchmark 'toy' has a score that none of its metrics reads\n"
+        "  found:    rihgt\n  expected: right, unused\n  to do:    did you mean 'right'?"
     )
     assert not folder.summary(TASK.name).exists()

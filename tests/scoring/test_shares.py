@@ -189,13 +189,9 @@ def test_what_is_small_or_says_nothing_is_scored_by_one_process(tmp_path, starte
     assert not started
 
 
-class Share(msgspec.Struct):
-    here: bool
-
-
-def slow(share: Share, file: Any) -> int:
+def slow(here: bool, file: Any) -> int:
     """Ctrl-C here, and no end elsewhere."""
-    if share.here:
+    if here:
         time.sleep(1)
         raise KeyboardInterrupt
     time.sleep(600)
@@ -204,9 +200,7 @@ def slow(share: Share, file: Any) -> int:
 
 def test_ctrl_c_ends_all_processes(tmp_path, started):
     with pytest.raises(KeyboardInterrupt), (tmp_path / "file").open("wb") as file:
-        processes.write_shares(
-            slow, [Share(here=True), Share(here=False), Share(here=False)], file, tmp_path
-        )
+        processes.write_shares(slow, [True, False, False], file, tmp_path)
     assert [process.returncode for process in started] == [-signal.SIGKILL] * 2
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
 

@@ -7,21 +7,18 @@ from harness.contracts.task import HubSpec, SourceSpec
 from harness.tasks.changes import apply_changes, format_changes, parse_change
 from harness.tasks.options import typed_options
 
-TWO = {
-    "one": """
+
+@pytest.fixture
+def tasks(catalogue):
+    one = """
         task: one
         extends: base
         options: {window: 20, weights: {near: 1}, only_one: 1}
         roles: {judge: {sampling: {temperature: 0}}}
         stages: {check: {judge: {max_tokens: 5}}}
-    """,
-    "two": "task: two\nextends: base\nbenchmark: books\noptions: {window: 5}",
-}
-
-
-@pytest.fixture
-def tasks(catalogue):
-    return catalogue(**TWO).select(["one", "two"]).tasks
+    """
+    two = "task: two\nextends: base\nbenchmark: books\noptions: {window: 5}"
+    return catalogue(one=one, two=two).select(["one", "two"]).tasks
 
 
 @pytest.mark.parametrize(
@@ -95,18 +92,19 @@ def test_a_path_reaches_into_every_part(tasks):
 
 
 @pytest.mark.parametrize(
-    ("path", "hint"),
+    ("path", "nearest"),
     [
         ("two.only_one", None),
-        ("data.sise", "did you mean 'data.size'?"),
-        ("roles.juge.default", "did you mean 'roles.judge.default'?"),
-        ("window.deeper", "did you mean 'window'?"),
-        ("interval.draw", "did you mean 'interval.draws'?"),
+        ("data.sise", "data.size"),
+        ("roles.juge.default", "roles.judge.default"),
+        ("window.deeper", "window"),
+        ("interval.draw", "interval.draws"),
     ],
 )
-def test_what_is_near_depends_on_whom_the_path_means(tasks, path, hint):
+def test_what_is_near_depends_on_whom_the_path_means(tasks, path, nearest):
     with pytest.raises(UsageError) as caught:
         apply_changes(tasks, {path: 3})
+    hint = nearest and f"did you mean '{nearest}'?"
     assert (caught.value.where, caught.value.hint) == (f"--set {path}", hint)
 
 
@@ -122,7 +120,6 @@ def test_a_value_that_cannot_be_is_told(tasks, path, value, expected):
     with pytest.raises(UsageError) as caught:
         apply_changes(tasks, {path: value})
     assert caught.value.where == f"--set {path}"
-    assert caught.value.expected is not None
     assert caught.value.expected.startswith(expected)
 
 

@@ -23,6 +23,9 @@ GRID = """
     options: {threshold: 0.1, names: ["{by}{by}", fixed]}
     data: {tables: {seen: {files: ["{by}/*.csv"]}}}
 """
+MADE = [
+    "film_5_near", "film_5_far", "film_5_any", "film_10_near", "film_10_far", "film_10_any",
+]  # fmt: skip
 
 
 def made(text):
@@ -40,9 +43,7 @@ def names(catalogue, *specs):
 
 
 def test_every_combination_is_a_task_with_its_own_options_and_texts():
-    assert [one.name for one in made(GRID)] == [
-        "film_5_near", "film_5_far", "film_5_any", "film_10_near", "film_10_far", "film_10_any",
-    ]  # fmt: skip
+    assert [one.name for one in made(GRID)] == MADE
     one = made(GRID)[4]
     assert one.values == {
         "task": "film_10_far",
@@ -62,8 +63,7 @@ def test_keys_and_files_without_a_matrix_are_left_as_they_are_and_values_keep_th
     assert one.values == {
         "task": "a_true", "roles": {"{b}": {"default": "true"}}, "options": {"b": True},
     }  # fmt: skip
-    document = load_text("task: a_{b}\noptions: {say: '{b}'}", file=Path("a.yaml"))
-    (found,) = expand(document)
+    (found,) = made("task: a_{b}\noptions: {say: '{b}'}")
     assert found.values == {"task": "a_{b}", "options": {"say": "{b}"}}
 
 
@@ -88,16 +88,9 @@ def test_a_made_task_is_the_same_as_one_written_out(catalogue):
     [
         ("film_5_*", ["film_5_any", "film_5_far", "film_5_near"]),
         ("tag:far", ["film_10_far", "film_5_far"]),
-        ("film_{window}_{by}", ["film_5_near", "film_5_far", "film_5_any",
-                                "film_10_near", "film_10_far", "film_10_any"]),
-        ("grid.yaml", ["film_5_near", "film_5_far", "film_5_any",
-                       "film_10_near", "film_10_far", "film_10_any"]),
-        ("many", ["film_5_near", "film_5_far", "film_5_any",
-                  "film_10_near", "film_10_far", "film_10_any"]),
-        ("family", ["film_5_near", "film_5_far", "film_5_any",
-                    "film_10_near", "film_10_far", "film_10_any"]),
+        *((spec, MADE) for spec in ("film_{window}_{by}", "grid.yaml", "many", "family")),
     ],
-)  # fmt: skip
+)
 def test_made_tasks_are_chosen_as_any(catalogue, spec, chosen):
     found = catalogue(
         grid=GRID,
@@ -118,9 +111,8 @@ def test_made_tasks_are_extended_and_extend_each_other(catalogue):
     (task,) = found.select(["film_high_1"]).tasks
     assert task.options == {"names": ["high"], "extra": {"low": 1}, "level": "high", "window": 1}
     (heir,) = found.select(["heir"]).tasks
-    assert [base.name for base in heir.bases] == [
-        "base", "level_low", "film_low_1", "level_high", "film_high_2",
-    ]  # fmt: skip
+    told = [base.name for base in heir.bases]
+    assert told == ["base", "level_low", "film_low_1", "level_high", "film_high_2"]
     assert heir.options["window"] == 2
     assert "level_low" not in found.names
 
@@ -148,8 +140,7 @@ def test_a_value_that_no_option_takes_is_told_with_its_place(catalogue):
     for task in found.select(["film_many", "heir"]).tasks:
         with pytest.raises(TaskError) as caught:
             typed_options(task, options)
-        assert caught.value.where == "grid.yaml:3:22"
-        assert caught.value.found == '"many"'
+        assert (caught.value.where, caught.value.found) == ("grid.yaml:3:22", '"many"')
 
 
 def test_a_text_with_a_place_in_it_is_found_in_the_file(catalogue):

@@ -18,45 +18,31 @@ def test_mappings_merge_deep_and_everything_else_is_replaced():
     assert base["a"] == {"x": 1, "y": [1, 2]}
 
 
-def test_what_is_a_files_own_is_not_inherited(catalogue):
+def test_later_bases_win_over_earlier_ones_and_what_is_a_files_own_is_not_inherited(catalogue):
     found = catalogue(
-        above="task: above\nabstract: true\nextends: base\ntags: [t]",
-        below="task: below\nextends: above",
-    )
-    values = resolved(found, "below").values
-    assert (values["task"], values["extends"], values["tags"]) == ("below", "above", ["t"])
-    assert "abstract" not in values
-
-
-def test_later_bases_win_over_earlier_ones(catalogue):
-    found = catalogue(
-        one="task: one\nextends: base\noptions: {window: 1, names: [a, b]}",
-        two="task: two\nextends: base\noptions: {window: 2}",
+        one="task: one\nabstract: true\nextends: base\noptions: {window: 1, names: [a, b]}",
+        two="task: two\nextends: base\noptions: {window: 2}\ntags: [t]",
         both="task: both\nextends: [one, two]\ndescription: mine",
     )
     values = resolved(found, "both").values
     assert values["options"] == {"window": 2, "names": ["a", "b"]}
+    assert (values["task"], values["extends"], values["tags"]) == ("both", ["one", "two"], ["t"])
     assert values["description"] == "mine"
+    assert "abstract" not in values
 
 
-def test_the_base_of_a_diamond_is_merged_once_and_first(catalogue):
+def test_the_base_of_a_diamond_is_merged_once_and_first_however_it_is_listed(catalogue):
     found = catalogue(
         base="task: base\noptions: {window: 0, threshold: 0}",
         left="task: left\nextends: base\noptions: {window: 1}",
         right="task: right\nextends: base\noptions: {threshold: 1}",
         tip="task: tip\nextends: [left, right]",
+        late="task: late\nextends: [left, base]",
     )
     tip = resolved(found, "tip")
     assert [document.name for document in tip.documents] == ["base", "left", "right", "tip"]
     assert tip.values["options"] == {"window": 1, "threshold": 1}
-
-
-def test_a_base_yields_to_its_heir_however_they_are_listed(catalogue):
-    found = catalogue(
-        heir="task: heir\nextends: base\noptions: {window: 1}",
-        tip="task: tip\nextends: [heir, base]",
-    )
-    assert [one.name for one in resolved(found, "tip").documents] == ["base", "heir", "tip"]
+    assert [one.name for one in resolved(found, "late").documents] == ["base", "left", "late"]
 
 
 def test_a_circle_is_named_with_the_place_that_closes_it(catalogue):

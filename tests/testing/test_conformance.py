@@ -9,7 +9,6 @@ from harness.testing.trial import plugin_under_test
 from harness.testing.versions import pins_of, write_pins
 
 YAML = "task_configs/acme_films.yaml"
-PROMPT = "prompts/acme_films/answer.candidate.j2"
 
 
 def the_one(findings, check):
@@ -130,7 +129,7 @@ FAULTS = {
         "harness validate acme_films",
     ),
     "a prompt that names a variable it is not given": (
-        (PROMPT, "A: {{ a }}", "A: {{ first }}"),
+        ("prompts/acme_films/answer.candidate.j2", "A: {{ a }}", "A: {{ first }}"),
         "tasks",
         "first",
     ),

@@ -33,8 +33,9 @@ from harness_models.server.gpus import GPU_DEVICES, gpu_findings
 from harness_models.server.interpreter import interpreter, last_words, probe_interpreter
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
-from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
+from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, Trouble
 from harness_models.server.weights import (
+    LONGEST_CONTEXT,
     check_template,
     check_weights,
     checked_folder,
@@ -46,9 +47,6 @@ from harness_models.server.weights import (
 )
 
 SERVER = ("-m", "transformers.cli.transformers", "serve")
-
-LONGEST_CONTEXT = 100_000
-"""The limit for models that support more: beyond it, one prompt takes the memory of many."""
 
 FAILED = 500
 """The status of a failure inside the server; the same request would fail again."""
@@ -97,27 +95,27 @@ STAGES = (
 )
 
 TROUBLES = (
-    trouble(
+    Trouble(
         r"Missing dependencies for serving|No module named '(fastapi|uvicorn|openai|pydantic)'",
         "transformers is installed without the packages for serving",
         'pip install "transformers[serving]" into the environment of python=…',
     ),
-    trouble(
+    Trouble(
         r"No module named 'torch'|PyTorch (was not found|library but it was not found)",
         "transformers is installed without torch",
         "pip install torch into the environment of python=…",
     ),
-    trouble(
+    Trouble(
         r"Unsupported dtype: '(?P<dtype>[^']*)'",
         "transformers has no dtype {dtype}",
         "use dtype=auto, float32, float16 or bfloat16",
     ),
-    trouble(
+    Trouble(
         r"Invalid value for '?(?P<reason>[^\n]+)",
         "transformers serve refuses an argument: {reason}",
         "see `transformers serve --help`",
     ),
-    trouble(
+    Trouble(
         r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)",
         "the GPU is out of memory: {wanted} more are needed",
         "use smaller weights, a smaller max_model_len, or device=cpu",

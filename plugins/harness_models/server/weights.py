@@ -44,6 +44,9 @@ META = "__metadata__"
 BYTES = {"F64": 8, "I64": 8, "U64": 8, "I32": 4, "U32": 4, "F32": 2, "F16": 2, "BF16": 2, "I16": 2}
 """Bytes of a loaded parameter by type, 1 for other types."""
 
+LONGEST_CONTEXT = 100_000
+"""The limit for models that support more: beyond it, one prompt takes the memory of many."""
+
 LONGEST_HEADER = 100_000_000
 HUB_SECONDS = 10.0
 

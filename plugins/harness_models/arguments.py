@@ -171,13 +171,6 @@ def count_of(kind: str, name: str, text: str, *, least: int = 1) -> int:
     return int(text)
 
 
-def check_no_revision(kind: str, revision: str | None) -> None:
-    """Raise UsageError if a folder is given with a revision: servers ignore it silently."""
-    if revision is not None:
-        expected = "no revision=: a folder holds a single revision"
-        raise bad(kind, f"revision={revision}", expected)
-
-
 def flags_of(engine: Mapping[str, str]) -> list[str]:
     """The command-line flags of a server's arguments; `true` and `false` become switches."""
     flags = []

@@ -19,7 +19,7 @@ import msgspec
 
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
-from harness_models.arguments import bad, check_no_revision, flags_of, variables_of
+from harness_models.arguments import bad, flags_of, variables_of
 from harness_models.hf_args import (
     KIND,
     KNOWN,
@@ -37,11 +37,10 @@ from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, T
 from harness_models.server.weights import (
     LONGEST_CONTEXT,
     check_template,
-    check_weights,
-    checked_folder,
     commit_of,
     end_tokens,
     longest_context,
+    weights_folder,
     weights_identity,
     weights_think,
 )
@@ -135,17 +134,14 @@ def make(settings: ModelSettings) -> Model:
             expected="a server that follows response_format: --model vllm or openai",
             hint="leave --structured out: answers are read and checked without it as well",
         )
-    folder = checked_folder(args.model, argument="pretrained")
-    if folder is not None:
-        if "@" in str(folder):
-            raise bad(
-                KIND,
-                f"pretrained={args.model}",
-                "a path without @: transformers serve takes the text after @ for a revision",
-                hint="rename the folder, or give a link to it",
-            )
-        check_no_revision(KIND, args.revision)
-        check_weights(folder)
+    folder = weights_folder(KIND, args)
+    if folder is not None and "@" in str(folder):
+        raise bad(
+            KIND,
+            f"pretrained={args.model}",
+            "a path without @: transformers serve takes the text after @ for a revision",
+            hint="rename the folder, or give a link to it",
+        )
     python, found = probe_interpreter(
         args.python, PROBE, program="transformers", needs="transformers[serving]"
     )
@@ -200,7 +196,7 @@ def make(settings: ModelSettings) -> Model:
             check=lambda: [
                 interpreter(python, "transformers"),
                 *gpu_findings(None),
-                *weights_findings(args.model, folder=folder, revision=commit or args.revision),
+                *weights_findings(args.model, folder=folder, revision=revision),
             ],
             thinks=partial(weights_think, args, commit=commit),
         ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
 import re
 import subprocess
@@ -19,7 +18,6 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Model, ModelSettings
 from harness_models.arguments import (
     bad,
-    check_no_revision,
     flags_of,
     unknown_argument,
     variables_of,
@@ -32,13 +30,13 @@ from harness_models.server.weights import (
     ELSEWHERE,
     LONGEST_CONTEXT,
     check_template,
-    check_weights,
     checked_folder,
     commit_of,
     folder_identity,
     in_config,
     longest_context,
     weights_bytes,
+    weights_folder,
     weights_identity,
     weights_think,
 )
@@ -53,7 +51,7 @@ from harness_models.vllm_args import (
     concurrency_of,
     read_args,
 )
-from harness_models.vllm_placement import MANUAL, gpus_needed, gpus_of, place
+from harness_models.vllm_placement import DATA, MANUAL, gpus_needed, gpus_of, place
 
 SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
 """The command `vllm serve` of an interpreter."""
@@ -63,9 +61,6 @@ OLD_SERVER = ("-m", "vllm.entrypoints.openai.api_server")
 
 WITHOUT_WHITESPACE = '{"backend": "xgrammar", "disable_any_whitespace": true}'
 """Prevents weak models from filling a JSON answer with whitespace up to the token limit."""
-
-SHARDS = ("tensor_parallel_size", "pipeline_parallel_size")
-"""Their product is the number of GPUs that hold the weights once."""
 
 SHRINKING = frozenset({"quantization", "cpu_offload_gb", "load_format", "hf_overrides"})
 """Arguments with which weights may take less of the GPU's memory than their files."""
@@ -206,10 +201,7 @@ TROUBLES = (
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; raises all errors that need no started server."""
     args = read_args(settings)
-    folder = checked_folder(args.model, argument="pretrained", all_formats=True)
-    if folder is not None:
-        check_no_revision(KIND, args.revision)
-        check_weights(folder)
+    folder = weights_folder(KIND, args, all_formats=True)
     lora = None if args.lora is None else _rank(args.lora)
     server, software, on_gpus = _installed(args, folder, elsewhere=settings.elsewhere)
     unsure = {
@@ -220,6 +212,7 @@ def make(settings: ModelSettings) -> Model:
     if unsure:
         check_with_parser(args.python, server, unsure)
     commit = None if folder else commit_of(args.model, args.revision)
+    revision = commit or args.revision
     asked_in_turns = args.chat_template is None and not (args.completions or settings.embeds)
     if asked_in_turns and args.tokenizer is None:
         check_template(args.model, folder=folder, commit=commit)
@@ -239,14 +232,13 @@ def make(settings: ModelSettings) -> Model:
         )
     gpus_here = on_gpus and not settings.elsewhere
     if gpus_here:
-        args, said = _placed(args, settings, folder=folder, revision=commit or args.revision)
+        args, said = _placed(args, settings, folder=folder, revision=revision)
         notes += said
     elif args.gpus and not on_gpus:
         expected = "no gpus=: this vLLM runs on CPUs, or on a Ray cluster, which chooses them"
         raise bad(KIND, f"gpus={','.join(args.gpus)}", expected)
     # Engines that are added because there are more GPUs are not needed, unless `gpus` named these.
-    data = "data_parallel_size"
-    added = {} if args.gpus else {data: settings.args.get(data, "1")}
+    added = {} if args.gpus else {DATA: settings.args.get(DATA, "1")}
     least = gpus_needed({**args.engine, **added})
     memory = None
     if gpus_here:
@@ -260,7 +252,7 @@ def make(settings: ModelSettings) -> Model:
     def command(socket: str) -> Sequence[str]:
         place = ("--uds", socket)
         weights = (*place, "--model", args.model) if server == OLD_SERVER else (args.model, *place)
-        flags = server_flags(args, commit=commit, lora=lora, structured=settings.structured)
+        flags = server_flags(args, revision=revision, lora=lora, structured=settings.structured)
         return [args.python, *server, *weights, *flags]
 
     return ServedModel(
@@ -284,9 +276,9 @@ def make(settings: ModelSettings) -> Model:
                 *weights_findings(
                     args.model,
                     folder=folder,
-                    revision=commit or args.revision,
+                    revision=revision,
                     memory=memory,
-                    shards=math.prod(int(args.engine.get(size, "1")) for size in SHARDS),
+                    shards=gpus_needed({**args.engine, DATA: "1"}),
                     shrunk=not SHRINKING.isdisjoint(args.engine),
                     elsewhere=_elsewhere(args),
                 ),
@@ -339,10 +331,9 @@ def identity_of(
 
 
 def server_flags(
-    args: VllmArgs, *, commit: str | None, lora: int | None, structured: bool
+    args: VllmArgs, *, revision: str | None, lora: int | None, structured: bool
 ) -> list[str]:
     """The server's flags, without weights and socket; `lora` is the rank of the adapter."""
-    revision = commit or args.revision
     named = {
         "served_model_name": args.model,
         "revision": revision,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -241,7 +241,16 @@ class RoleBinder:
                     expected="members that are models or single judges",
                 )
             members.append(self._player(below, role, as_judge=True))
-        _check_distinct(members, spec.kind, role)
+        seen: dict[str, Binding] = {}
+        for one in members:
+            first = seen.setdefault(digest(one.key("run")), one)
+            if first is not one:
+                raise UsageError(
+                    f"the judge {spec.kind!r} has a member twice",
+                    where=f"role {role}",
+                    found=f"{first.label} and {one.label}",
+                    expected="different judges; models of one name need different revision=",
+                )
         times: Counter[str] = Counter()
         for place, one in enumerate(members):
             times[one.label] += 1
@@ -384,19 +393,6 @@ class RoleBinder:
                     expected="another model as judge, or revision= for both if weights differ",
                     hint="--allow_self_judging allows it, and tables then mark the result",
                 )
-
-
-def _check_distinct(members: Sequence[Binding], kind: str, role: str) -> None:
-    seen: dict[str, Binding] = {}
-    for one in members:
-        first = seen.setdefault(digest(one.key("run")), one)
-        if first is not one:
-            raise UsageError(
-                f"the judge {kind!r} has a member twice",
-                where=f"role {role}",
-                found=f"{first.label} and {one.label}",
-                expected="different judges; models of one name need different revision=",
-            )
 
 
 def _check_names_no_file(text: str, role: str, task: Task) -> None:

@@ -247,7 +247,14 @@ def prepare(
             changes=changes[task.name],
             own_columns=own_columns_of(task, settings.columns, settings.values),
         )
-        check_suits(one)
+        models = ((role, binding.model) for role, binding in one.bindings.items())
+        identities = {role: model.identity for role, model in models if model is not None}
+        try:
+            if one.benchmark.suits is not None:
+                one.benchmark.suits(one.data, one.options, identities)
+        except HarnessError as error:
+            error.where = error.where or f"task {task.name}"
+            raise
         prepared.append(one)
     binder.roles.check_used_roles()
     binder.overrides.refuse_useless()
@@ -434,20 +441,6 @@ def check_prompts(
                     f"stage {stage.name!r} has no prompt for the role {role!r}",
                     expected=f"prompts/{benchmark.name}/{stage.templates[0]}.{role}.j2",
                 )
-
-
-def check_suits(prepared: PreparedTask) -> None:
-    """Raise what the benchmark raises if the models of its roles do not suit the task."""
-    suits = prepared.benchmark.suits
-    if suits is None:
-        return
-    models = ((role, binding.model) for role, binding in prepared.bindings.items())
-    identities = {role: model.identity for role, model in models if model is not None}
-    try:
-        suits(prepared.data, prepared.options, identities)
-    except HarnessError as error:
-        error.where = error.where or f"task {prepared.task.name}"
-        raise
 
 
 class _Loader:

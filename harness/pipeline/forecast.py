@@ -40,11 +40,6 @@ from harness.tasks.repeats import task_and_repeat
 if TYPE_CHECKING:
     from harness.registry import Plugins
 
-ASSUMPTIONS = (
-    "`cost, at most`: the expected calls, each completion at its token limit",
-    "`cost bounds`: from the fewest calls without completions to the most calls at the limit",
-)
-
 
 class ExpectedCost(msgspec.Struct, frozen=True, kw_only=True):
     """The expected cost of one role of one stage.
@@ -236,6 +231,10 @@ async def rehearse(
         if stage.sequential
         and any(one.patient for role in stage.roles for one in each.bindings[role].models)
     ]
+    costs = (
+        "`cost, at most`: the expected calls, each completion at its token limit",
+        "`cost bounds`: from the fewest calls without completions to the most calls at the limit",
+    )
     in_turn = f"asked live, not in batches, one question after the other: {', '.join(live)}"
     return Forecast(
         stages=tuple(stages),
@@ -248,7 +247,7 @@ async def rehearse(
             *([in_turn] if live else ()),
             "every completion reaches its token limit",
             "no call is answered from the store, although answered calls cost nothing",
-            *(ASSUMPTIONS if settings.prices is not None else ()),
+            *(costs if settings.prices is not None else ()),
         ),
         currency=settings.prices.currency if settings.prices is not None else None,
         max_cost=settings.budget.cost,

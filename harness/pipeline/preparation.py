@@ -235,17 +235,16 @@ def prepare(
     left = {path: to for path, to in settings.changes.items() if path in paths}
     settings = msgspec.structs.replace(settings, changes=left)
     prepared = []
-    for task in tasks:
-        one = binder.tasks[task.name]
-        loaded = loader.load(one)
-        stages = one.benchmark.stages_for(loaded[1], one.options)
-        check_prompts_used(one.task, stages, one.options)
+    for bound in binder.tasks.values():
+        loaded = loader.load(bound)
+        stages = bound.benchmark.stages_for(loaded[1], bound.options)
+        check_prompts_used(bound.task, stages, bound.options)
         one = replace(
-            binder.bind(one, stages),
+            binder.bind(bound, stages),
             settings=settings,
             loaded=loaded,
-            changes=changes[task.name],
-            own_columns=own_columns_of(task, settings.columns, settings.values),
+            changes=changes[bound.task.name],
+            own_columns=own_columns_of(bound.task, settings.columns, settings.values),
         )
         models = ((role, binding.model) for role, binding in one.bindings.items())
         identities = {role: model.identity for role, model in models if model is not None}
@@ -253,7 +252,7 @@ def prepare(
             if one.benchmark.suits is not None:
                 one.benchmark.suits(one.data, one.options, identities)
         except HarnessError as error:
-            error.where = error.where or f"task {task.name}"
+            error.where = error.where or f"task {one.task.name}"
             raise
         prepared.append(one)
     binder.roles.check_used_roles()
@@ -290,9 +289,8 @@ def prepare_without_data(
         )
     binder = _Binder(tasks, settings, plugins, engines)
     prepared = []
-    for task in tasks:
-        one = binder.tasks[task.name]
-        called = [stage for stage in one.benchmark.stages if stage.name in stages[task.name]]
+    for one in binder.tasks.values():
+        called = [stage for stage in one.benchmark.stages if stage.name in stages[one.task.name]]
         check_prompts_used(one.task, called, one.options)
         prepared.append(binder.bind(one, called))
     return _repeated(prepared, settings)

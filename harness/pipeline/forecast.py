@@ -40,11 +40,6 @@ from harness.tasks.repeats import task_and_repeat
 if TYPE_CHECKING:
     from harness.registry import Plugins
 
-ASSUMPTIONS = (
-    "`cost, at most`: the expected calls, each completion at its token limit",
-    "`cost bounds`: from the fewest calls without completions to the most calls at the limit",
-)
-
 
 class ExpectedCost(msgspec.Struct, frozen=True, kw_only=True):
     """The expected cost of one role of one stage.
@@ -59,25 +54,20 @@ class ExpectedCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expected_cost(
-    price: Price | None,
-    *,
-    calls: int,
-    prompt_tokens: int,
-    completion_tokens: int,
-    bounds: tuple[float, float],
+    price: Price | None, role: RoleForecast, *, least: float, most: float
 ) -> ExpectedCost | None:
-    """The expected cost of calls at a price; `bounds` are the fewest and the most calls.
+    """The expected cost of a role's calls at a price, with the fewest and the most calls.
 
     None without a price, or where no call shows how long prompts are.
     """
-    least, most = bounds
+    calls, prompt = role.calls, role.prompt_tokens
     if not most and not calls:
         return ExpectedCost(at_most=0.0, least=0.0, most=0.0)
     if price is None or not calls:
         return None
-    at_most = price.cost(prompt=prompt_tokens, cached=0, completion=completion_tokens)
+    at_most = price.cost(prompt=prompt, cached=0, completion=role.most_completion_tokens)
     cheapest = price.input if price.cached is None else min(price.input, price.cached)
-    prompts = Price(input=cheapest, output=0.0).cost(prompt=prompt_tokens, cached=0, completion=0)
+    prompts = Price(input=cheapest, output=0.0).cost(prompt=prompt, cached=0, completion=0)
     return ExpectedCost(at_most=at_most, least=prompts * least / calls, most=at_most * most / calls)
 
 
@@ -241,6 +231,10 @@ async def rehearse(
         if stage.sequential
         and any(one.patient for role in stage.roles for one in each.bindings[role].models)
     ]
+    costs = (
+        "`cost, at most`: the expected calls, each completion at its token limit",
+        "`cost bounds`: from the fewest calls without completions to the most calls at the limit",
+    )
     in_turn = f"asked live, not in batches, one question after the other: {', '.join(live)}"
     return Forecast(
         stages=tuple(stages),
@@ -253,7 +247,7 @@ async def rehearse(
             *([in_turn] if live else ()),
             "every completion reaches its token limit",
             "no call is answered from the store, although answered calls cost nothing",
-            *(ASSUMPTIONS if settings.prices is not None else ()),
+            *(costs if settings.prices is not None else ()),
         ),
         currency=settings.prices.currency if settings.prices is not None else None,
         max_cost=settings.budget.cost,
@@ -439,14 +433,9 @@ def _with_costs(
     for role in roles:
         models = full.bindings[role.role].models
         part = role.calls / all_calls if all_calls else 1.0
+        least, most = (bound * part for bound in bounds)
         costs = [
-            expected_cost(
-                price_of(model.identity, prices),
-                calls=role.calls,
-                prompt_tokens=role.prompt_tokens,
-                completion_tokens=role.most_completion_tokens,
-                bounds=(bounds[0] * part, bounds[1] * part),
-            )
+            expected_cost(price_of(model.identity, prices), role, least=least, most=most)
             for model in models
         ]
         known = [cost for cost in costs if cost is not None]

@@ -101,9 +101,8 @@ GIB = 1024**3
 
 @dataclass(frozen=True, kw_only=True)
 class Player:
-    """A role with what plays it, and where that was named: "from --judge"."""
+    """What plays a role, and where that was named: "from --judge"."""
 
-    role: str
     source: str
     binding: Binding
 
@@ -142,7 +141,7 @@ async def why_not(
     `error` is what ended the preparation. Data are looked for, and not fetched.
     """
     known, players, ways = await obstacles(settings, plugins, error)
-    players = [one for one in players if not (settings.elsewhere and one.role == CANDIDATE)]
+    players = [one for one in players if not (settings.elsewhere and one.binding.role == CANDIDATE)]
     try:
         await preflight(models_of(players), settings, show=show, known=known)
     except NotReady as found:
@@ -280,11 +279,7 @@ async def looks(*several: Awaitable[list[Finding]]) -> list[Finding]:
 def players_of_stages(contexts: Iterable[StageContext], settings: RunSettings) -> list[Player]:
     """What plays the roles of these stages."""
     return [
-        Player(
-            role=role,
-            source=source_of(role, context.task, settings),
-            binding=context.bindings[role],
-        )
+        Player(source=source_of(role, context.task, settings), binding=context.bindings[role])
         for context in contexts
         for role in (*context.stage.roles, *context.stage.judges)
     ]
@@ -315,9 +310,8 @@ def players_one_by_one(
     for role, task, bind in _roles_of_tasks(binder, tasks, plugins) if tasks else by_settings:
         if role == CANDIDATE and not settings.model:
             continue
-        source = source_of(role, task, settings)
         try:
-            players.append(Player(role=role, source=source, binding=bind()))
+            players.append(Player(source=source_of(role, task, settings), binding=bind()))
         except HarnessError as error:
             errors.setdefault(str(error), (error, []))[1].append(role)
     return {_role_names(roles): error for error, roles in errors.values()}, players
@@ -422,7 +416,7 @@ def _lines(
     lines = []
     for model, own in found.items():
         players = models[model]
-        about = _role_names(one.role for one in players)
+        about = _role_names(one.binding.role for one in players)
         name = ", ".join([model.identity.label, *dict.fromkeys(one.source for one in players)])
         fine = "; ".join(one.says for one in select_state(own, "good"))
         if not select_state(own, "bad") and (fine or not own):
@@ -446,7 +440,7 @@ def _role_names(roles: Iterable[str]) -> str:
 
 def _advice(found: Finding, model: Model, players: Sequence[Player]) -> str | None:
     """What to do about a finding; where other models could play these roles, how to name them."""
-    roles = [one.role for one in players]
+    roles = [one.binding.role for one in players]
     option = option_of(JUDGE if JUDGE in roles else roles[0]).replace("SPEC", "")
     if found.about == WEIGHTS and CANDIDATE not in roles and found.to_do is not None:
         return (

@@ -228,28 +228,32 @@ def prepare(
     `say` shows the progress of downloads, which is printed without it.
     """
     selection, tasks = _chosen(settings, plugins, selection)
-    specs = {task.name: task.data for task in tasks}
-    places, notes = places_of(settings.data, specs, selection.groups)
+    loader = _Loader(settings, plugins, tasks, selection.groups, say=say)
     binder = _Binder(tasks, settings, plugins, engines)
     changes = _changes_by_task(selection.tasks, tasks, settings, plugins)
     paths = {path for made in changes.values() for path in made}
     left = {path: to for path, to in settings.changes.items() if path in paths}
     settings = msgspec.structs.replace(settings, changes=left)
-    loader = _Loader(settings, plugins, say)
     prepared = []
-    for task in tasks:
-        one = binder.tasks[task.name]
-        loaded = loader.load(one, places[task.name])
-        stages = one.benchmark.stages_for(loaded[1], one.options)
-        check_prompts_used(one.task, stages, one.options)
+    for bound in binder.tasks.values():
+        loaded = loader.load(bound)
+        stages = bound.benchmark.stages_for(loaded[1], bound.options)
+        check_prompts_used(bound.task, stages, bound.options)
         one = replace(
-            binder.bind(one, stages),
+            binder.bind(bound, stages),
             settings=settings,
             loaded=loaded,
-            changes=changes[task.name],
-            own_columns=own_columns_of(task, settings.columns, settings.values),
+            changes=changes[bound.task.name],
+            own_columns=own_columns_of(bound.task, settings.columns, settings.values),
         )
-        check_suits(one)
+        models = ((role, binding.model) for role, binding in one.bindings.items())
+        identities = {role: model.identity for role, model in models if model is not None}
+        try:
+            if one.benchmark.suits is not None:
+                one.benchmark.suits(one.data, one.options, identities)
+        except HarnessError as error:
+            error.where = error.where or f"task {one.task.name}"
+            raise
         prepared.append(one)
     binder.roles.check_used_roles()
     binder.overrides.refuse_useless()
@@ -257,7 +261,7 @@ def prepare(
         settings=settings,
         tasks=_repeated(prepared, settings),
         groups=selection.groups,
-        notes=(*notes, *binder.roles.notes),
+        notes=(*loader.notes, *binder.roles.notes),
     )
 
 
@@ -285,9 +289,8 @@ def prepare_without_data(
         )
     binder = _Binder(tasks, settings, plugins, engines)
     prepared = []
-    for task in tasks:
-        one = binder.tasks[task.name]
-        called = [stage for stage in one.benchmark.stages if stage.name in stages[task.name]]
+    for one in binder.tasks.values():
+        called = [stage for stage in one.benchmark.stages if stage.name in stages[one.task.name]]
         check_prompts_used(one.task, called, one.options)
         prepared.append(binder.bind(one, called))
     return _repeated(prepared, settings)
@@ -391,29 +394,22 @@ def check_prices(prepared: Prepared) -> None:
 
 def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) -> Prepared:
     """The same tasks, stages and roles over the data of other settings."""
-    names = [task_and_repeat(each.task.name)[0] for each in prepared.tasks]
-    specs = {name: each.task.data for name, each in zip(names, prepared.tasks, strict=True)}
-    places, _ = places_of(settings.data, specs, prepared.groups)
-    loader = _Loader(settings, plugins, shared=prepared.tasks[0].dataset.shared)
-    tasks = tuple(
-        replace(each, loaded=loader.load(each, places[name]), settings=settings)
-        for name, each in zip(names, prepared.tasks, strict=True)
-    )
-    return replace(prepared, settings=settings, tasks=tasks)
+    asked, shared = [each.task for each in prepared.tasks], prepared.tasks[0].dataset.shared
+    loader = _Loader(settings, plugins, asked, prepared.groups, shared=shared)
+    tasks = (replace(each, loaded=loader.load(each), settings=settings) for each in prepared.tasks)
+    return replace(prepared, settings=settings, tasks=tuple(tasks))
 
 
 def data_problems(settings: RunSettings, plugins: Plugins) -> list[DataError]:
     """Why data of a run cannot be had, for each place of data once. Nothing is fetched for it:
     what may be fetched is no problem."""
     selection, tasks = _chosen(settings, plugins)
-    specs = {task.name: task.data for task in tasks}
-    places, _ = places_of(settings.data, specs, selection.groups)
-    loader = _Loader(settings, plugins, lambda line: None, stop=True)
+    loader = _Loader(settings, plugins, tasks, selection.groups, say=lambda line: None, stop=True)
     problems: dict[str, DataError] = {}
     for task in tasks:
-        key = digest({"data": msgspec.to_builtins(task.data), "place": places[task.name]})
+        key = digest({"data": msgspec.to_builtins(task.data), "place": loader.place_of(task)})
         try:
-            loader.open(task, places[task.name])
+            loader.open(task)
         except NotKept:
             continue
         except DataError as error:
@@ -445,34 +441,26 @@ def check_prompts(
                 )
 
 
-def check_suits(prepared: PreparedTask) -> None:
-    """Raise what the benchmark raises if the models of its roles do not suit the task."""
-    suits = prepared.benchmark.suits
-    if suits is None:
-        return
-    models = ((role, binding.model) for role, binding in prepared.bindings.items())
-    identities = {role: model.identity for role, model in models if model is not None}
-    try:
-        suits(prepared.data, prepared.options, identities)
-    except HarnessError as error:
-        error.where = error.where or f"task {prepared.task.name}"
-        raise
-
-
 class _Loader:
     """Loads each distinct dataset once for all tasks that share it.
 
-    `shared` is what other datasets of the same files made of their tables.
+    `shared` is what other datasets of the same files made of their tables, and `notes` are lines
+    for the user about places that are not as given.
     """
 
     def __init__(
         self,
         settings: RunSettings,
         plugins: Plugins,
+        tasks: Iterable[Task],
+        groups: Iterable[Group],
+        *,
         say: Callable[[str], None] | None = None,
         shared: dict[Any, Any] | None = None,
         stop: bool = False,
     ) -> None:
+        specs = {task_and_repeat(task.name)[0]: task.data for task in tasks}
+        self._places, self.notes = places_of(settings.data, specs, groups)
         self._settings = settings
         self._fetching = Fetching(
             offline=settings.offline, download=settings.download, stop=stop,
@@ -482,18 +470,21 @@ class _Loader:
         self._loaded: dict[str, tuple[TaskData, Any]] = {}
         self._shared: dict[Any, Any] = {} if shared is None else shared
 
-    def load(self, each: PreparedTask, place: str | None) -> tuple[TaskData, Any]:
+    def place_of(self, task: Task) -> str | None:
+        return self._places[task_and_repeat(task.name)[0]]
+
+    def load(self, each: PreparedTask) -> tuple[TaskData, Any]:
         benchmark, options = each.benchmark, each.options
         key = digest(
             {
                 "benchmark": benchmark.name,
                 "data": msgspec.to_builtins(each.task.data),
-                "place": place,
+                "place": self.place_of(each.task),
                 "options": msgspec.to_builtins(options),
             }
         )
         if key not in self._loaded:
-            dataset = self.open(each.task, place)
+            dataset = self.open(each.task)
             try:
                 self._loaded[key] = dataset, benchmark.load(dataset, options)
             except HarnessError:
@@ -512,10 +503,10 @@ class _Loader:
                 ) from error
         return self._loaded[key]
 
-    def open(self, task: Task, place: str | None) -> TaskData:
+    def open(self, task: Task) -> TaskData:
         return open_dataset(
             task.data,
-            data=place,
+            data=self.place_of(task),
             limit=self._settings.limit,
             seed=self._settings.seed,
             package=self._plugins.package_of(task.benchmark),

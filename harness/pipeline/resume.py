@@ -149,15 +149,13 @@ def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
     candidate = prepared.candidate or settings.candidate
     model, name = candidate.label, candidate.shown or candidate.label
     found = _folder_to_resume(prepared, run_key, model, display)
-    for note in prepared.notes:
-        display.show_line(note)
     datasets = dict.fromkeys(each.dataset for each in prepared.tasks)
     facts = [f"{dataset.task}: {fact}" for dataset in datasets for fact in dataset.noted]
     if len(facts) > MOST_FACTS:
         facts = [
             f"{len(facts):,} notes on the data: --verbose prints them, or `harness show --metrics`"
         ]
-    for line in facts:
+    for line in (*prepared.notes, *facts):
         display.show_line(line)
     if found is not None:
         found.lock()

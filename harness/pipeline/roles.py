@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import PluginError, TaskError, UsageError, one_of
 from harness.base.hashing import digest
@@ -158,16 +158,13 @@ class RoleBinder:
 
     def bind_given(self, role: str) -> Binding:
         """The binding of a role that the command names, without a task."""
-        spec = self.given[role]
-        return self._bind(spec, role, as_judge=role == JUDGE or spec.kind in self._plugins.judges)
+        as_judge = role == JUDGE or self.given[role].kind in self._plugins.judges
+        return self.bind_role(role, None, as_judge=as_judge)
 
-    def bind_role(self, role: str, task: Task, *, as_judge: bool) -> Binding:
-        """The binding of one role of a task."""
-        return self._bind(self._spec_of(role, task), role, as_judge=as_judge, task=task)
-
-    def _bind(self, spec: Spec, role: str, *, as_judge: bool, task: Task | None = None) -> Binding:
-        """The binding of a role to a spec, whose errors are at the option that gave it, or have the
-        task's default named."""
+    def bind_role(self, role: str, task: Task | None, *, as_judge: bool) -> Binding:
+        """The binding of one role of a task; errors are at the option that gave its spec, or have
+        the task's default named."""
+        spec = self.given[role] if task is None else self._spec_of(role, task)
         try:
             return named_as_recorded(self._player(spec, role, as_judge=as_judge))
         except UsageError as error:
@@ -177,18 +174,16 @@ class RoleBinder:
             if task is None or named in self._settings.roles:
                 error.where = giving_option(named)
                 raise
-            way = option_of(named)
             arguments = self._plugins.model(spec.kind).arguments
             if "model" in spec.args and arguments and "model" not in arguments:
                 raise UsageError(
                     f"no server is known for the default model of {task.name}",
                     where=f"role {named}",
                     found=spec.args["model"],
-                    expected=f"{way}, as in {_openai(way)}",
-                    hint=_lexical_hint(named),
+                    **_how_to_name(named),
                 ) from error
             error.where = f"role {named}, as {spec.label}, the default of {task.name}"
-            error.hint = error.hint or f"{way} binds another model to this role"
+            error.hint = error.hint or f"{option_of(named)} binds another model to this role"
             raise
 
     def _player(self, spec: Spec, role: str, *, as_judge: bool) -> Binding:
@@ -241,7 +236,16 @@ class RoleBinder:
                     expected="members that are models or single judges",
                 )
             members.append(self._player(below, role, as_judge=True))
-        _check_distinct(members, spec.kind, role)
+        seen: dict[str, Binding] = {}
+        for one in members:
+            first = seen.setdefault(digest(one.key("run")), one)
+            if first is not one:
+                raise UsageError(
+                    f"the judge {spec.kind!r} has a member twice",
+                    where=f"role {role}",
+                    found=f"{first.label} and {one.label}",
+                    expected="different judges; models of one name need different revision=",
+                )
         times: Counter[str] = Counter()
         for place, one in enumerate(members):
             times[one.label] += 1
@@ -289,11 +293,8 @@ class RoleBinder:
             shared = self._plugins.model(self._candidate.kind).shared
             place = {name: to for name, to in self._candidate.args.items() if name in shared}
             return Spec(kind=self._candidate.kind, args={**place, "model": wanted.default})
-        option = option_of(role)
         raise UnboundRole(
-            f"the role {role!r} of task {task.name} has no model or judge",
-            expected=f"{option}, as in {_openai(option)}",
-            hint=_lexical_hint(role),
+            f"the role {role!r} of task {task.name} has no model or judge", **_how_to_name(role)
         )
 
     def _spec(self, text: str) -> Spec:
@@ -386,19 +387,6 @@ class RoleBinder:
                 )
 
 
-def _check_distinct(members: Sequence[Binding], kind: str, role: str) -> None:
-    seen: dict[str, Binding] = {}
-    for one in members:
-        first = seen.setdefault(digest(one.key("run")), one)
-        if first is not one:
-            raise UsageError(
-                f"the judge {kind!r} has a member twice",
-                where=f"role {role}",
-                found=f"{first.label} and {one.label}",
-                expected="different judges; models of one name need different revision=",
-            )
-
-
 def _check_names_no_file(text: str, role: str, task: Task) -> None:
     """Raise TaskError for a task's own default that reads a key from a file, or starts a program.
 
@@ -415,12 +403,15 @@ def _check_names_no_file(text: str, role: str, task: Task) -> None:
         )
 
 
-def _openai(option: str) -> str:
-    return option.replace("SPEC", "openai:model=NAME,base_url=URL")
-
-
-def _lexical_hint(role: str) -> str | None:
-    return "--judge lexical judges by word overlap, for demos and tests" if role == JUDGE else None
+def _how_to_name(role: str) -> dict[str, Any]:
+    """The parts of an error that say how a model for a role is named."""
+    lexical = "--judge lexical judges by word overlap, for demos and tests"
+    option = option_of(role)
+    openai = option.replace("SPEC", "openai:model=NAME,base_url=URL")
+    return {
+        "expected": f"{option}, as in {openai}",
+        "hint": lexical if role == JUDGE else None,
+    }
 
 
 def other_players(

@@ -145,11 +145,10 @@ def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSetting
         values["budget"] = {**(values.get("budget") or {}), **bounds}
     for name in values:
         one_of(name, RunSettings.__struct_fields__, f"no setting is named {name!r}")
-    tasks = values.get("tasks") or ()
-    tasks = [tasks] if isinstance(tasks, str) else list(tasks)
-    values["tasks"] = [name for text in tasks for name in task_names(str(text))]
-    included = values.get("include_path") or ()
-    values["include_path"] = [included] if isinstance(included, str) else list(included)
+    for name in ("tasks", "include_path"):
+        several = values.get(name) or ()
+        values[name] = [several] if isinstance(several, str) else list(several)
+    values["tasks"] = [name for text in values["tasks"] for name in task_names(str(text))]
     args = values.get("model_args") or {}
     args = parse_args(args) if isinstance(args, str) else args
     spec = parse_spec(str(values.get("model") or ""))

@@ -320,11 +320,13 @@ class FinishedRuns:
         run can be prepared, as each run then says."""
         for each in self.planned:
             with suppress(HarnessError):
-                tasks = prepare(each.settings, self.plugins).tasks
-                prints = [one.dataset.describe()["fingerprint"] for one in tasks]
                 return {
-                    one.task.name: (one.content, fingerprint, one.contents)
-                    for one, fingerprint in zip(tasks, prints, strict=True)
+                    one.task.name: (
+                        one.content,
+                        one.dataset.describe()["fingerprint"],
+                        one.contents,
+                    )
+                    for one in prepare(each.settings, self.plugins).tasks
                 }
         return {}
 

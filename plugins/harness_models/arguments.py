@@ -57,8 +57,22 @@ class WeightsArgs:
         return self.requests.get("endpoint") == "completions"
 
 
-def shared_of(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of WeightsArgs, without those that each kind reads; UsageError if wrong."""
+def shared_of(
+    kind: str, given: Mapping[str, str], refused: Mapping[str, str], switches: Collection[str]
+) -> dict[str, Any]:
+    """The fields of WeightsArgs, without those that each kind reads; UsageError if wrong.
+
+    None may be empty, or one of the names in `refused`, which hold the hints, and `switches` are
+    true or false.
+    """
+    for name, value in given.items():
+        if name in refused:
+            expected = f"--model_args without {name}"
+            raise bad(kind, f"{name}={value}", expected, hint=refused[name])
+        if not value:
+            raise bad(kind, f"{name}=", f"{name}=VALUE")
+        if name in switches and value not in ("true", "false"):
+            raise bad(kind, f"{name}={value}", "true or false")
     if "model" in given and "pretrained" in given:
         expected = "model= or pretrained=, not both: they are synonyms"
         raise bad(kind, f"model={given['model']}", expected)
@@ -106,21 +120,6 @@ def bad(
     )
 
 
-def check_given(
-    kind: str, given: Mapping[str, str], refused: Mapping[str, str], switches: Collection[str]
-) -> None:
-    """Raise UsageError for empty arguments, for the names in `refused`, which hold the hints, and
-    for `switches` that are neither true nor false."""
-    for name, value in given.items():
-        if name in refused:
-            expected = f"--model_args without {name}"
-            raise bad(kind, f"{name}={value}", expected, hint=refused[name])
-        if not value:
-            raise bad(kind, f"{name}=", f"{name}=VALUE")
-        if name in switches and value not in ("true", "false"):
-            raise bad(kind, f"{name}={value}", "true or false")
-
-
 def check_no_keys(kind: str, given: Mapping[str, str]) -> None:
     """Raise UsageError, without repeating it, if an argument is a key, or holds one.
 
@@ -165,18 +164,11 @@ def variables_of(given: Mapping[str, str]) -> tuple[str, ...]:
     return HUB_TOKENS if named else (*HUB_TOKENS, DEFAULT_MODEL_ENV)
 
 
-def count_of(kind: str, name: str, text: str) -> int:
-    """The whole number, at least 1, that a text spells; UsageError for any other text."""
-    if not text.isdecimal() or int(text) < 1:
-        raise bad(kind, f"{name}={text}", "a whole number, at least 1")
+def count_of(kind: str, name: str, text: str, *, least: int = 1) -> int:
+    """The whole number, at least `least`, that a text spells; UsageError for any other text."""
+    if not text.isdecimal() or int(text) < least:
+        raise bad(kind, f"{name}={text}", f"a whole number, at least {least}")
     return int(text)
-
-
-def check_no_revision(kind: str, revision: str | None) -> None:
-    """Raise UsageError if a folder is given with a revision: servers ignore it silently."""
-    if revision is not None:
-        expected = "no revision=: a folder holds a single revision"
-        raise bad(kind, f"revision={revision}", expected)
 
 
 def flags_of(engine: Mapping[str, str]) -> list[str]:

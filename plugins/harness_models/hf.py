@@ -19,7 +19,7 @@ import msgspec
 
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
-from harness_models.arguments import bad, check_no_revision, flags_of, variables_of
+from harness_models.arguments import bad, flags_of, variables_of
 from harness_models.hf_args import (
     KIND,
     KNOWN,
@@ -33,22 +33,19 @@ from harness_models.server.gpus import GPU_DEVICES, gpu_findings
 from harness_models.server.interpreter import interpreter, last_words, probe_interpreter
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
-from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
+from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, Trouble
 from harness_models.server.weights import (
+    LONGEST_CONTEXT,
     check_template,
-    check_weights,
-    checked_folder,
     commit_of,
     end_tokens,
     longest_context,
+    weights_folder,
     weights_identity,
     weights_think,
 )
 
 SERVER = ("-m", "transformers.cli.transformers", "serve")
-
-LONGEST_CONTEXT = 100_000
-"""The limit for models that support more: beyond it, one prompt takes the memory of many."""
 
 FAILED = 500
 """The status of a failure inside the server; the same request would fail again."""
@@ -97,27 +94,27 @@ STAGES = (
 )
 
 TROUBLES = (
-    trouble(
+    Trouble(
         r"Missing dependencies for serving|No module named '(fastapi|uvicorn|openai|pydantic)'",
         "transformers is installed without the packages for serving",
         'pip install "transformers[serving]" into the environment of python=…',
     ),
-    trouble(
+    Trouble(
         r"No module named 'torch'|PyTorch (was not found|library but it was not found)",
         "transformers is installed without torch",
         "pip install torch into the environment of python=…",
     ),
-    trouble(
+    Trouble(
         r"Unsupported dtype: '(?P<dtype>[^']*)'",
         "transformers has no dtype {dtype}",
         "use dtype=auto, float32, float16 or bfloat16",
     ),
-    trouble(
+    Trouble(
         r"Invalid value for '?(?P<reason>[^\n]+)",
         "transformers serve refuses an argument: {reason}",
         "see `transformers serve --help`",
     ),
-    trouble(
+    Trouble(
         r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)",
         "the GPU is out of memory: {wanted} more are needed",
         "use smaller weights, a smaller max_model_len, or device=cpu",
@@ -137,17 +134,14 @@ def make(settings: ModelSettings) -> Model:
             expected="a server that follows response_format: --model vllm or openai",
             hint="leave --structured out: answers are read and checked without it as well",
         )
-    folder = checked_folder(args.model, argument="pretrained")
-    if folder is not None:
-        if "@" in str(folder):
-            raise bad(
-                KIND,
-                f"pretrained={args.model}",
-                "a path without @: transformers serve takes the text after @ for a revision",
-                hint="rename the folder, or give a link to it",
-            )
-        check_no_revision(KIND, args.revision)
-        check_weights(folder)
+    folder = weights_folder(KIND, args)
+    if folder is not None and "@" in str(folder):
+        raise bad(
+            KIND,
+            f"pretrained={args.model}",
+            "a path without @: transformers serve takes the text after @ for a revision",
+            hint="rename the folder, or give a link to it",
+        )
     python, found = probe_interpreter(
         args.python, PROBE, program="transformers", needs="transformers[serving]"
     )
@@ -202,7 +196,7 @@ def make(settings: ModelSettings) -> Model:
             check=lambda: [
                 interpreter(python, "transformers"),
                 *gpu_findings(None),
-                *weights_findings(args.model, folder=folder, revision=commit or args.revision),
+                *weights_findings(args.model, folder=folder, revision=revision),
             ],
             thinks=partial(weights_think, args, commit=commit),
         ),

@@ -10,12 +10,11 @@ from harness.contracts.model import ModelSettings
 from harness_models.arguments import (
     WeightsArgs,
     bad,
-    check_given,
     count_of,
     shared_of,
     unknown_argument,
 )
-from harness_models.openai_args import OF_REQUESTS, is_of_requests, request_args
+from harness_models.openai_args import OF_REQUESTS, is_extra, request_args
 
 KIND = "hf"
 PROGRAM = "transformers serve"
@@ -80,15 +79,14 @@ class HfArgs(WeightsArgs):
 def read_args(settings: ModelSettings) -> HfArgs:
     """The arguments, checked as far as is possible without the server; UsageError if wrong."""
     given = dict(settings.args)
-    check_given(KIND, given, RESERVED, SWITCHES)
-    shared = shared_of(KIND, given)
+    shared = shared_of(KIND, given, RESERVED, SWITCHES)
     requests = request_args(KIND, given, shared)
     taken = sorted(requests.get("extra_body", {}).keys() & MADE_HERE)
     if taken:
         expected = f"extra_body without {taken[0]}: the harness sets it in each request"
         raise bad(KIND, f"extra_body.{taken[0]}", expected)
     engine = {
-        name: value for name, value in given.items() if name not in OWN and not is_of_requests(name)
+        name: value for name, value in given.items() if name not in OWN and not is_extra(name)
     }
     length, batching = given.get("max_model_len"), engine.get("continuous_batching") == "true"
     # Without batching, more would only wait in the server, and spoil the seeds: it has a single

@@ -67,12 +67,13 @@ from harness_models.openai_wire import (
     NAMED,
     SYSTEM_HINT,
     headers_with,
+    is_strict,
     pointing,
     read_reply,
     read_response,
     read_status,
     refuses_system,
-    request_body,
+    without_system,
 )
 
 if TYPE_CHECKING:
@@ -139,7 +140,6 @@ class OpenAIModel(Model):
         self._fields = fields
         self._timeout = settings.attempt_timeout
         self._structured = settings.structured
-        self._tokens_field = tokens_field_of(args)
         self._added: dict[str, Any] = {}
         if args.logprobs:
             name = "logprobs" if args.endpoint == "completions" else "top_logprobs"
@@ -332,18 +332,29 @@ class OpenAIModel(Model):
         return read_status(status, body, screen=self._screen)
 
     def _body(self, request: Request) -> dict[str, Any]:
-        check_sampling(self._args, request.sampling)
-        body = request_body(
-            request,
-            model=self._args.model,
-            tokens_field=self._tokens_field,
-            seeded=self._args.seed,
-            structured=self._structured,
-            system_role=self._system_role,
-            prompt=self._form and self._form.render,
-            stop=self.stop,
-            added=self._added,
-        )
+        """The JSON body of a request; it has a seed only if the temperature is above 0."""
+        sampling, messages = request.sampling, request.messages
+        check_sampling(self._args, sampling)
+        if not self._system_role:
+            messages = without_system(messages)
+        body: dict[str, Any] = {"model": self._args.model}
+        if self._form is None:
+            body["messages"] = [{"role": turn.role, "content": turn.content} for turn in messages]
+        else:
+            body["prompt"] = self._form.render(messages)
+        body["temperature"] = sampling.temperature
+        body[tokens_field_of(self._args)] = sampling.limit
+        if sampling.top_p is not None:
+            body["top_p"] = sampling.top_p
+        body.update(sampling.seldom_set)
+        if sampling.stop or self.stop:
+            body["stop"] = list(dict.fromkeys((*sampling.stop, *self.stop)))
+        if self._args.seed and sampling.temperature > 0:
+            body["seed"] = request.seed
+        if self._structured and (schema := request.schema) is not None:
+            shape = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": shape}
+        body |= self._added
         fields = self._fields(request)
         return {
             name: one for name, one in (body | fields).items() if fields.get(name, one) is not None

@@ -208,11 +208,6 @@ def _check_combinations(values: Mapping[str, Any]) -> None:
         )
 
 
-def is_of_requests(name: str) -> bool:
-    """True for the arguments that hold for every server, whoever starts it."""
-    return name in OF_REQUESTS or is_extra(name)
-
-
 def request_args(kind: str, given: Mapping[str, str], shared: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of OpenAIArgs that the arguments of another kind give; UsageError if wrong.
 
@@ -441,12 +436,6 @@ def _choice(choices: Mapping[str, Any], expected: str, name: str, text: str) -> 
     return choices[text.lower()]
 
 
-def _count(name: str, text: str) -> int:
-    if not text.isdecimal():
-        raise _bad(name, text, "a whole number, at least 0")
-    return int(text)
-
-
 def _stop(name: str, text: str) -> tuple[str, ...]:
     """The stop texts: one text, in which \\n is a line break, or a JSON list of texts."""
     found: Any = [text.replace("\\n", "\n")]
@@ -524,6 +513,6 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     ),
     "stop": _stop,
     "logprobs": _switch,
-    "top_logprobs": _count,
+    "top_logprobs": partial(count_of, KIND, least=0),
     "thinking": partial(_choice, {**_SWITCHES, "auto": None}, "true, false or auto"),
 }

@@ -438,8 +438,7 @@ class OpenAIBatches:
     def problem(self, batch: Batch) -> str:
         """Why all of a batch was refused, in the service's words without secrets."""
         errors = ((batch.errors and batch.errors.data) or [])[:SHOWN_ERRORS]
-        lines = (f"line {one.line}: " if one.line else "" for one in errors)
-        said = (f"{line}{one.message}" for line, one in zip(lines, errors, strict=True))
+        said = ((f"line {one.line}: " if one.line else "") + str(one.message) for one in errors)
         return short("; ".join(said), self._screen)
 
     def download(self, batch: Batch, file: Path) -> None:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from harness.contracts.model import CallError, Finish, Message, Reply, Request, TokenLogprob, Usage
+from harness.contracts.model import CallError, Finish, Message, Reply, TokenLogprob, Usage
 from harness_models.openai_screen import NO_SCREEN, Screen, custom_headers
 
 DISTRIBUTION = "user-understanding-harness"
@@ -103,47 +103,6 @@ def headers_with(key: str, *, azure: bool = False, trusted: bool = True) -> dict
         **({**named, **custom_headers()} if trusted else {}),
         **({"api-key": key} if azure else {"Authorization": f"Bearer {key}"}),
     }
-
-
-def request_body(
-    request: Request,
-    *,
-    model: str,
-    tokens_field: str,
-    seeded: bool,
-    structured: bool,
-    system_role: bool = True,
-    prompt: Callable[[Sequence[Message]], str] | None = None,
-    stop: Sequence[str] = (),
-    added: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The JSON body of a request; it has a seed only if the temperature is above 0.
-
-    `prompt` renders the messages to one text, `stop` adds to the stop texts of the sampling, and
-    `added` are fields of every request.
-    """
-    sampling = request.sampling
-    messages = request.messages if system_role else without_system(request.messages)
-    body: dict[str, Any] = {"model": model}
-    if prompt is None:
-        body["messages"] = [{"role": turn.role, "content": turn.content} for turn in messages]
-    else:
-        body["prompt"] = prompt(messages)
-    body["temperature"] = sampling.temperature
-    body[tokens_field] = sampling.limit
-    if sampling.top_p is not None:
-        body["top_p"] = sampling.top_p
-    body.update(sampling.seldom_set)
-    if sampling.stop or stop:
-        body["stop"] = list(dict.fromkeys((*sampling.stop, *stop)))
-    if seeded and sampling.temperature > 0:
-        body["seed"] = request.seed
-    if structured and request.schema is not None:
-        shape = {"name": "answer", "schema": request.schema, "strict": is_strict(request.schema)}
-        body["response_format"] = {"type": "json_schema", "json_schema": shape}
-    if added:
-        body.update(added)
-    return body
 
 
 def without_system(messages: Sequence[Message]) -> tuple[Message, ...]:

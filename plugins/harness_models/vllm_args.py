@@ -11,11 +11,10 @@ from harness.contracts.model import ModelSettings
 from harness_models.arguments import (
     WeightsArgs,
     bad,
-    check_given,
     count_of,
     shared_of,
 )
-from harness_models.openai_args import OF_REQUESTS, is_of_requests, request_args
+from harness_models.openai_args import OF_REQUESTS, is_extra, request_args
 
 KIND = "vllm"
 
@@ -119,19 +118,14 @@ class VllmArgs(WeightsArgs):
 def read_args(settings: ModelSettings) -> VllmArgs:
     """The arguments, checked as far as is possible without vLLM; UsageError if wrong."""
     given = dict(settings.args)
-    check_given(KIND, given, RESERVED, SWITCHES)
-    shared = shared_of(KIND, given)
+    shared = shared_of(KIND, given, RESERVED, SWITCHES)
     preset = given.get("preset")
     if preset is not None and preset not in PRESETS:
         raise bad(KIND, f"preset={preset}", "one of " + ", ".join(PRESETS))
     engine = {
         **(POOLING if settings.embeds else DEFAULTS),
         **(PRESETS[preset] if preset else {}),
-        **{
-            name: value
-            for name, value in given.items()
-            if name not in OWN and not is_of_requests(name)
-        },
+        **{name: value for name, value in given.items() if name not in OWN and not is_extra(name)},
     }
     for name in COUNTS:
         if name in engine:

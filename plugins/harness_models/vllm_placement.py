@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.base.errors import UsageError
 from harness_models.server.gpus import (
+    MIB,
     SMI,
     Gpu,
     GpusUnknown,
@@ -24,8 +25,6 @@ MANUAL = (
     "headless",
 )  # fmt: skip
 """Beginnings of arguments that place the engines by hand."""
-
-MIB = 2**20
 
 
 def gpus_needed(engine: Mapping[str, str]) -> int:

@@ -115,7 +115,7 @@ class Asked(Model):
 
 
 def player(model, role="judge", source="from --judge"):
-    return Player(role=role, source=source, binding=Binding(role=role, label="fake:m", model=model))
+    return Player(source=source, binding=Binding(role=role, label="fake:m", model=model))
 
 
 async def test_a_model_that_is_certain_is_not_asked():

@@ -148,12 +148,12 @@ def test_costs_stand_beside_the_calls_and_what_is_unknown_says_so():
 
 def test_a_cost_is_carried_over_to_the_fewest_and_the_most_calls():
     price = Price(input=2.0, output=10.0, cached=0.5)
-    asked = {"calls": 40, "prompt_tokens": 10_000, "completion_tokens": 4000}
+    asked = replace(CANDIDATE, calls=40, prompt_tokens=10_000, most_completion_tokens=4000)
     # 10,000 at 2 and 4,000 at 10; half of the prompts at 0.5; one and a half times the most.
-    found = expected_cost(price, bounds=(20, 60), **asked)
+    found = expected_cost(price, asked, least=20, most=60)
     assert found == ExpectedCost(at_most=0.06, least=0.0025, most=0.09)
-    assert expected_cost(None, bounds=(20, 60), **asked) is None
-    none = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
-    assert expected_cost(price, bounds=(0, 60), **none) is None
+    assert expected_cost(None, asked, least=20, most=60) is None
+    none = replace(CANDIDATE, calls=0, prompt_tokens=0, most_completion_tokens=0)
+    assert expected_cost(price, none, least=0, most=60) is None
     free = ExpectedCost(at_most=0.0, least=0.0, most=0.0)
-    assert expected_cost(None, bounds=(0, 0), **none) == free
+    assert expected_cost(None, none, least=0, most=0) == free

@@ -12,6 +12,7 @@ from harness.contracts.finding import WEIGHTS, Finding, NotReady, bad, doubtful,
 from harness_models.arguments import WeightsArgs
 from harness_models.server.gpus import (
     ALL,
+    MIB,
     SMI,
     TIGHT,
     GpuMemory,
@@ -22,8 +23,7 @@ from harness_models.server.gpus import (
 from harness_models.server.weights import cached_weights, weights_bytes
 
 GB = 10**9
-MIB = 2**20
-GIB = 2**30
+GIB = 1024 * MIB
 
 FETCH = "fetch the weights where there is a network, or give pretrained=FOLDER"
 NO_ACCESS = "accept their licence on the hub, and set HF_TOKEN"

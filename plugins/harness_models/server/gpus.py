@@ -37,7 +37,7 @@ GPU = "gpu"
 ALL = 1024
 """More GPUs than a machine has."""
 
-MIB_OF_GIB = 1024
+MIB, MIB_OF_GIB = 2**20, 1024
 
 BACK_SECONDS = 30.0
 """Ample: the driver frees memory within two seconds of a process's end."""

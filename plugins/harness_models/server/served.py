@@ -87,51 +87,50 @@ QUESTION = Request(messages=(Message("user", "Hello"),), sampling=Sampling(max_t
 """Sent until it is answered: a server may report that it is healthy before it can answer."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Trouble:
-    """A known failure: a `pattern` of its log or reply, and functions from match to texts.
+    """A known failure: a `pattern` of its log or reply, in which a dot matches all.
 
-    `cause` makes the text for `found`, `cure` the hint.
+    `cause` and `cure` contain named groups in braces.
     """
 
-    pattern: re.Pattern[str]
-    cause: Callable[[re.Match[str]], str]
-    cure: Callable[[re.Match[str]], str]
+    pattern: str
+    cause: str
+    cure: str | Callable[[re.Match[str]], str]
 
-
-def trouble(pattern: str, cause: str, cure: str | Callable[[re.Match[str]], str]) -> Trouble:
-    """A Trouble whose texts contain named groups in braces; in `pattern`, a dot matches all."""
-    return Trouble(
-        pattern=re.compile(pattern, re.DOTALL),
-        cause=lambda found: cause.format(**found.groupdict()),
-        cure=cure if callable(cure) else lambda found: cure.format(**found.groupdict()),
-    )
+    def texts(self, log: str) -> tuple[str, str] | None:
+        """The cause and what to do about it; None if a log or a reply does not show the failure."""
+        found = re.search(self.pattern, log, re.DOTALL)
+        if found is None:
+            return None
+        cure = self.cure(found) if callable(self.cure) else self.cure.format(**found.groupdict())
+        return self.cause.format(**found.groupdict()), cure
 
 
 COMMON_TROUBLES = (
-    trouble(
+    Trouble(
         r"default chat template is no longer|tokenizer\.chat_template is not set"
         r"|does not have a chat template",
         "the checkpoint has no chat template, so it cannot answer messages",
         "give the template that it was trained with: chat_template=FILE.jinja",
     ),
-    trouble(
+    Trouble(
         r"`trust_remote_code=True`",
         "the checkpoint contains code of its own",
         "read that code, then set trust_remote_code=true",
     ),
-    trouble(
+    Trouble(
         r"GatedRepoError|gated repo|401 Client Error",
         "the hub restricts access to these weights",
         "accept their licence on the hub, and set HF_TOKEN",
     ),
-    trouble(
+    Trouble(
         r"LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled"
         r"|couldn't connect to '?https://huggingface\.co",
         "the weights are not in the cache, and the hub cannot be reached",
         "give the weights as pretrained=FOLDER, or start with a network connection",
     ),
-    trouble("No space left on device", "a disk is full", "free space for weights and their code"),
+    Trouble("No space left on device", "a disk is full", "free space for weights and their code"),
 )
 """Failures of all servers of weights."""
 
@@ -541,9 +540,8 @@ class ServedModel(Model):
     def _reason(self, text: str, server: _Server) -> tuple[str, str]:
         """The reason of a failure, and a hint."""
         for trouble in self.engine.troubles:
-            match = trouble.pattern.search(text)
-            if match:
-                return trouble.cause(match), trouble.cure(match)
+            if known := trouble.texts(text):
+                return known
         return last_error(text), f"see the server's log: {server.launched.log}"
 
     async def _stop(self, server: _Server) -> None:

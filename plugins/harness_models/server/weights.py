@@ -12,7 +12,7 @@ from typing import Any
 from harness.base.errors import ModelError
 from harness.base.hashing import digest, digest_bytes
 from harness.contracts.identity import SOFTWARE, Identity
-from harness_models.arguments import WeightsArgs
+from harness_models.arguments import WeightsArgs, bad
 from harness_models.chat_template import SWITCHES, lets_think
 from harness_models.openai import form_of
 from harness_models.openai_args import OpenAIArgs, request_details
@@ -43,6 +43,9 @@ META = "__metadata__"
 
 BYTES = {"F64": 8, "I64": 8, "U64": 8, "I32": 4, "U32": 4, "F32": 2, "F16": 2, "BF16": 2, "I16": 2}
 """Bytes of a loaded parameter by type, 1 for other types."""
+
+LONGEST_CONTEXT = 100_000
+"""The limit for models that support more: beyond it, one prompt takes the memory of many."""
 
 LONGEST_HEADER = 100_000_000
 HUB_SECONDS = 10.0
@@ -196,6 +199,20 @@ def checked_folder(text: str, *, argument: str, all_formats: bool = False) -> Pa
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
             expected="config.json, the tokenizer's files and weights",
         )
+    return folder
+
+
+def weights_folder(kind: str, args: WeightsArgs, *, all_formats: bool = False) -> Path | None:
+    """The folder of whole weights that the arguments name; None for a repository of the hub.
+
+    A folder has no revision: servers ignore it silently. `all_formats` as in `checked_folder`.
+    """
+    folder = checked_folder(args.model, argument="pretrained", all_formats=all_formats)
+    if folder is not None and args.revision is not None:
+        expected = "no revision=: a folder holds a single revision"
+        raise bad(kind, f"revision={args.revision}", expected)
+    if folder is not None:
+        check_weights(folder)
     return folder
 
 

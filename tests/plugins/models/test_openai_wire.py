@@ -1,6 +1,7 @@
 """Bodies of requests, and what answers and refusals mean."""
 
 import pytest
+from harness_models.openai import make
 from harness_models.openai_wire import (
     classify,
     is_strict,
@@ -9,21 +10,29 @@ from harness_models.openai_wire import (
     read_reply,
     read_status,
     refuses_system,
-    request_body,
     retry_after,
     without_system,
 )
 
-from harness.contracts.model import CallError, Message, Reply, Request, Sampling, Usage
+from harness.contracts.model import (
+    CallError,
+    Message,
+    ModelSettings,
+    Reply,
+    Request,
+    Sampling,
+    Usage,
+)
 
 SCHEMA = {"type": "array", "items": {"type": "string"}}
 
 
-def body(sampling, **options):
-    messages, schema = (Message("system", "s"), Message("user", "u")), options.pop("schema", None)
+def body(sampling, *, schema=None, structured=False, **args):
+    messages = (Message("system", "s"), Message("user", "u"))
     asked = Request(messages=messages, sampling=sampling, seed=5, schema=schema)
-    usual = {"model": "m", "tokens_field": "max_tokens", "seeded": True, "structured": False}
-    return request_body(asked, **{**usual, **options})
+    args = {"model": "m", "base_url": "http://127.0.0.1:9/v1", **args}
+    model = make(ModelSettings(args=args, structured=structured))
+    return model.batch_line(asked)["body"]
 
 
 def test_the_body_holds_what_was_asked_and_a_seed_only_where_chance_plays_a_part():
@@ -34,7 +43,7 @@ def test_the_body_holds_what_was_asked_and_a_seed_only_where_chance_plays_a_part
     given = {"temperature": 0.7, "top_p": 0.9, "top_k": 20, "presence_penalty": 0.5}
     warm = Sampling(stop=("a", "b"), max_tokens=9, **given)
     sent = {"model": "m", "messages": turns, "stop": ["a", "b"], **given}
-    assert body(warm, tokens_field="n", seeded=False) == sent | {"n": 9}
+    assert body(warm, max_tokens_field="most", seed="false") == sent | {"most": 9}
     assert body(warm) == sent | {"max_tokens": 9, "seed": 5}
 
 

@@ -25,9 +25,9 @@ from harness.testing import FaultyServer
 
 SERVED = "harness_models.server.served"
 TROUBLE = Trouble(
-    pattern=re.compile(r"out of memory: (?P<wanted>\d+) GiB"),
-    cause=lambda found: f"{found['wanted']} GiB are more than there are",
-    cure=lambda found: "a smaller model",
+    r"out of memory: (?P<wanted>\d+) GiB",
+    "{wanted} GiB are more than there are",
+    "a smaller model",
 )
 
 
@@ -275,7 +275,7 @@ def test_a_signal_that_ended_a_server_is_named():
 )
 def test_a_log_of_a_start_that_goes_well_tells_its_stages_and_means_nothing_bad(kind, log, stages):
     assert [meaning for pattern, meaning in kind.STAGES if re.search(pattern, log)] == stages
-    assert not any(each.pattern.search(log) for each in kind.TROUBLES)
+    assert not any(each.texts(log) for each in kind.TROUBLES)
     assert last_error(log) == log.splitlines()[-1]
 
 
@@ -337,9 +337,8 @@ def test_a_log_of_a_start_that_goes_well_tells_its_stages_and_means_nothing_bad(
     ],
 )  # fmt: skip
 def test_what_the_log_of_a_failed_start_means(kind, log, cause, cure):
-    found = [(each, each.pattern.search(log)) for each in kind.TROUBLES]
-    trouble, match = next((each, match) for each, match in found if match)
-    assert cause in trouble.cause(match) and cure in trouble.cure(match)
+    texts = next(found for each in kind.TROUBLES if (found := each.texts(log)))
+    assert cause in texts[0] and cure in texts[1]
 
 
 async def test_nothing_is_left_after_close_and_it_opens_again(on_port):

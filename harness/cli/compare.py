@@ -24,7 +24,7 @@ from harness.cli.runs import (
     tag_option,
     task_option,
 )
-from harness.cli.show import print_short
+from harness.cli.show import run_name
 from harness.comparison.compare_runs import (
     ComparedTasks,
     check_slice,
@@ -329,7 +329,7 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
 
     Everything about the scored tasks follows if the table is left out or no run keeps the scores.
     """
-    from harness.reporting.tables import print_costs, print_metrics
+    from harness.reporting.tables import print_costs, print_metrics, print_short_table
     from harness.scoring.means import means_of
 
     print(f"run {clean_text(run.named)}: {counted(len(run.kept), 'task')} scored\n", flush=True)
@@ -340,7 +340,8 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
     tasks = {task.task.name: task for task in run.kept}
     part = part and len(manifest.tasks) > 1
     if not part:
-        print_short(folder, manifest, summaries, means_of(manifest, summaries, tasks.__getitem__))
+        means = means_of(manifest, summaries, tasks.__getitem__)
+        print_short_table(manifest, summaries, means, run=run_name(folder))
     if changed and not part:
         print()
     if changed or part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import islice
@@ -49,12 +49,10 @@ from harness.runs.journal import Head, JournalIndex, JournalRecords, scan
 from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from harness.contracts.report import Report, Sheet
+    from harness.contracts.report import Report
     from harness.contracts.task import Group
     from harness.pipeline.run import RunResult
     from harness.runs.manifest import Manifest, StageEntry
-    from harness.scoring.means import MeanOverTasks
-    from harness.scoring.summary import TaskSummary
 
 
 Place: TypeAlias = "tuple[str, StageEntry, Path]"
@@ -129,25 +127,22 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
     at = prices or manifest.prices
     if at is not None:
         manifest = sessions_at(manifest, at)
+    if args.task is not None:
+        one = {args.task: manifest.tasks[args.task]}
+        manifest = msgspec.structs.replace(manifest, tasks=one, groups={})
     summaries = []
     unfinished: dict[str, list[str]] = {}
     for name, entry in manifest.tasks.items():
-        if args.task not in (None, name):
-            continue
         open_stages = unfinished_stages(entry)
         summary = None if open_stages else read_summary(folder.summary(name))
         if summary is None:
             unfinished[name] = list(open_stages)
-        else:
-            if prices is not None:
-                stages = priced_stages(folder, manifest, name, prices)
-                summary = msgspec.structs.replace(summary, stages=stages)
-            summaries.append(summary)
-    means = (
-        means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
-        if args.task is None
-        else ()
-    )
+            continue
+        if prices is not None:
+            stages = priced_stages(folder, manifest, name, prices)
+            summary = msgspec.structs.replace(summary, stages=stages)
+        summaries.append(summary)
+    means = means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
     if args.json:
         from harness.scoring.summary import over_repeats
 
@@ -168,57 +163,54 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
             }
         )
         return 0
-    from harness.reporting.tables import print_costs, print_metrics
+    from harness.reporting.tables import print_costs, print_metrics, print_short_table
 
-    asked = any((args.metrics, args.costs, args.provenance))
-    if not asked:
+    chapters = {name for name in ("metrics", "costs", "provenance") if getattr(args, name)}
+    if not chapters:
         for line in _heading(folder, manifest, unfinished):
             print(line)
         print(flush=True)
-    if not asked and args.task is None:
-        print_short(folder, manifest, summaries, means, rest=False)
-        print("more: --metrics, --costs, --samples, --failures, --provenance, --sample ID")
-    alone = args.task is not None and not asked
-    if args.metrics or alone:
+        if args.task is None:
+            print_short_table(manifest, summaries, means, run=None)
+            print("more: --metrics, --costs, --samples, --failures, --provenance, --sample ID")
+        else:
+            chapters = {"metrics", "costs"}
+    if "metrics" in chapters:
         print_metrics(summaries)
-        print_analyses(folder, manifest, only=args.task)
-    if args.costs or alone:
+        _print_reports(_group_reports(folder, manifest))
+    if "costs" in chapters:
         print_costs(summaries)
-    if args.provenance:
-        _print_provenance(manifest, only=args.task)
+    if "provenance" in chapters:
+        _print_provenance(manifest)
     return 0
 
 
-def _print_provenance(manifest: Manifest, *, only: str | None) -> None:
+def _print_provenance(manifest: Manifest) -> None:
     from harness.reporting.html.provenance import command_of
     from harness.reporting.tables import data_name
 
-    tasks = {name: one for name, one in manifest.tasks.items() if only in (None, name)}
-    sections = {
-        "command": [("", command_of(manifest))],
-        "models": [
-            (role, clean_text(f"{one.name}; {json.dumps(one.identity)}", limit=300))
-            for role, one in manifest.roles.items()
-        ],
-        "tasks": [
-            (
-                name,
-                f"version {one.task().version}, content {one.content}; {data_name(one.data)}, "
-                f"fingerprint {one.data.get('fingerprint', 'unknown')}",
-            )
-            for name, one in tasks.items()
-        ],
-        "prompts": [
-            *{
-                (f"{one.task().benchmark}/{prompt}", digest): None
-                for one in tasks.values()
-                for prompt, digest in one.templates.items()
-            }
-        ],
-        "versions": [*manifest.versions.items()],
-        "commits": [*manifest.commits.items()],
-    }
-    print_sections(sections.items())
+    models = [
+        (role, clean_text(f"{one.name}; {json.dumps(one.identity)}", limit=300))
+        for role, one in manifest.roles.items()
+    ]
+    tasks = [
+        (
+            name,
+            f"version {one.task().version}, content {one.content}; {data_name(one.data)}, "
+            f"fingerprint {one.data.get('fingerprint', 'unknown')}",
+        )
+        for name, one in manifest.tasks.items()
+    ]
+    prompts = dict.fromkeys(
+        (f"{one.task().benchmark}/{prompt}", digest)
+        for one in manifest.tasks.values()
+        for prompt, digest in one.templates.items()
+    )
+    print_sections([
+        ("command", [("", command_of(manifest))]), ("models", models), ("tasks", tasks),
+        ("prompts", [*prompts]), ("versions", [*manifest.versions.items()]),
+        ("commits", [*manifest.commits.items()]),
+    ])  # fmt: skip
 
 
 def _heading(
@@ -273,10 +265,10 @@ def _show_items(places: list[Place], args: SimpleNamespace) -> int:
         if isinstance(record.outcome, Done):
             ended = f"done: {msgspec.json.encode(record.outcome.value).decode()}"
         else:
-            ended = f"{record.outcome.cause}: {record.outcome.detail}"
-            if record.outcome.detail.startswith("Traceback"):  # its last line has the exception
-                last = record.outcome.detail.strip().rsplit("\n", 1)[-1]
-                ended = f"{record.outcome.cause}: {last}"
+            detail = record.outcome.detail
+            if detail.startswith("Traceback"):  # its last line has the exception
+                detail = detail.strip().rsplit("\n", 1)[-1]
+            ended = f"{record.outcome.cause}: {detail}"
         print(
             clean_text(f"{task}/{stage}  {record.id}  user {record.user}  ")
             + clean_text(ended, limit=300 if args.failures else 100)
@@ -389,7 +381,7 @@ def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
     if json:
         sys.stdout.write(result.to_json())
     elif result.summaries or not result.requests:
-        print_results(result, verbose=verbose)
+        _print_tables(result, verbose=verbose)
     if result.requests and not json:
         for path, many in result.requests.items():
             print(f"{path}: {counted(many, 'request')}")
@@ -414,52 +406,38 @@ def _with_answers() -> str:
     return f"{safe_text(shlex.join(['harness', *kept]))} --answers FILE"
 
 
-def print_results(result: RunResult, *, verbose: bool = False) -> None:
+def _print_tables(result: RunResult, *, verbose: bool) -> None:
     """Print the short table of a run and the first tables of its groups' analyses; with `verbose`
     all that is known of its tasks as well."""
-    from harness.reporting.tables import print_costs, print_metrics
+    from harness.reporting.tables import print_costs, print_metrics, print_short_table
 
     folder = RunFolder(result.folder)
     manifest = folder.manifest()
     everything = verbose and bool(result.summaries)
+    reports = _group_reports(folder, manifest) if result.summaries else iter(())
     if result.summaries or len(manifest.tasks) > 1:
-        reports = () if everything or not result.summaries else _group_reports(folder, manifest)
-        print_short(
-            folder, manifest, result.summaries, result.means,
-            sheets=[sheet for report in reports for sheet in report.sheets[:1]],
-            rest=not everything,
-        )  # fmt: skip
+        first = [] if everything else [sheet for one in reports for sheet in one.sheets[:1]]
+        run = None if everything else run_name(folder)
+        print_short_table(manifest, result.summaries, result.means, run=run, sheets=first)
     if everything:
         print()
         print_metrics(result.summaries)
-        print_analyses(folder, manifest)
+        _print_reports(reports)
         print_costs(result.summaries)
 
 
-def print_short(
-    folder: RunFolder,
-    manifest: Manifest,
-    summaries: Sequence[TaskSummary],
-    means: Sequence[MeanOverTasks],
-    *,
-    sheets: Sequence[Sheet] = (),
-    rest: bool = True,
-) -> None:
-    """Print the short table of a run, these tables, and with `rest` the command for the rest."""
-    from harness.reporting.tables import print_short_table
-
-    path = folder.path
+def run_name(folder: RunFolder) -> str:
+    """What a command calls a run: its name alone if it is in the folder of runs."""
     with suppress(UsageError):  # wrong settings, which no stored run needs
-        if path.parent.resolve() == default_folder().resolve():
-            path = Path(path.name)
-    print_short_table(manifest, summaries, means, run=str(path) if rest else None, sheets=sheets)
+        if folder.path.parent.resolve() == default_folder().resolve():
+            return folder.path.name
+    return str(folder.path)
 
 
-def print_analyses(folder: RunFolder, manifest: Manifest, *, only: str | None = None) -> None:
-    """Print the analyses of a run's groups, unless `only` a task is asked for."""
+def _print_reports(reports: Iterable[Report]) -> None:
     from harness.reporting.grid import print_report
 
-    for report in _group_reports(folder, manifest) if only is None else ():
+    for report in reports:
         print_report(report)
 
 

@@ -151,13 +151,12 @@ SHELLS: dict[str, type[ShellComplete]] = {
     "harness completion fish > ~/.config/fish/completions/harness.fish",
 )
 @argument("shell", metavar="bash|zsh|fish", type=click.Choice(list(SHELLS)), help="the shell")
-def completion(shell: str) -> int:
+def completion(shell: str) -> None:
     """Print the script with which a shell completes commands, options, tasks, models, judges and
     runs.
     """
     harness = click.get_current_context().find_root().command
     sys.stdout.write(SHELLS[shell](harness, {}, "harness", VARIABLE).source())
-    return 0
 
 
 def complete(cli: click.Command) -> int:

@@ -88,17 +88,18 @@ _WHOLE, _HEAD, _TAIL = 12, 6, 4
 @option("--stage", metavar="NAME", help="this stage only, of items")
 @option("--prices", metavar="FILE", type=PATH, help="prices of models (those of the run)")
 @json_option
-def show(**options: Any) -> int:
+def show(**options: Any) -> None:
     """Show one RUN: its main metrics, or a chapter about it by name (--metrics, --costs, …)."""
     args = SimpleNamespace(**options)
     folder, manifest = open_run(args.run, among=args.output_path, tags=args.tag)
     places = _places(folder, manifest, args)
     with paged():
         if args.sample is not None:
-            return _show_sample(folder, manifest, places, args)
-        if args.failures or args.samples:
-            return _show_items(places, args)
-        return _show_results(folder, manifest, args)
+            _show_sample(folder, manifest, places, args)
+        elif args.failures or args.samples:
+            _show_items(places, args)
+        else:
+            _show_results(folder, manifest, args)
 
 
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
@@ -118,7 +119,7 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
     return places
 
 
-def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> int:
+def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> None:
     from harness.scoring.means import means_of_run
     from harness.scoring.run_costs import sessions_at
     from harness.scoring.score_run import priced_stages, read_summary, unfinished_stages
@@ -162,7 +163,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
                 ],
             }
         )
-        return 0
+        return
     from harness.reporting.tables import print_costs, print_metrics, print_short_table
 
     chapters = {name for name in ("metrics", "costs", "provenance") if getattr(args, name)}
@@ -182,7 +183,6 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
         print_costs(summaries)
     if "provenance" in chapters:
         _print_provenance(manifest)
-    return 0
 
 
 def _print_provenance(manifest: Manifest) -> None:
@@ -249,7 +249,7 @@ def _records(places: list[Place], args: SimpleNamespace) -> Iterator[tuple[str, 
                 yield task, stage.name, record
 
 
-def _show_items(places: list[Place], args: SimpleNamespace) -> int:
+def _show_items(places: list[Place], args: SimpleNamespace) -> None:
     what = "failure" if args.failures else "sample"
     if args.json:
         found = [
@@ -258,7 +258,7 @@ def _show_items(places: list[Place], args: SimpleNamespace) -> int:
             for task, stage, record in _records(places, args)
         ]
         print_json({f"{what}s": found})
-        return 0
+        return
     count = 0
     for task, stage, record in _records(places, args):
         count += 1
@@ -277,12 +277,11 @@ def _show_items(places: list[Place], args: SimpleNamespace) -> int:
         print(f"\n{counted(count, what)}; --sample ID shows everything about one")
     else:
         print(f"no {what}s")
-    return 0
 
 
 def _show_sample(
     folder: RunFolder, manifest: Manifest, places: list[Place], args: SimpleNamespace
-) -> int:
+) -> None:
     found = [*_records(places, args)]
     if not found:
         raise _no_sample(folder, places, args.sample)
@@ -291,7 +290,7 @@ def _show_sample(
             {"task": task, "stage_name": name, "record": record} for task, name, record in found
         ]
         print_json({"records": records})
-        return 0
+        return
     for cut in (False, True):
         lines = [
             line
@@ -301,7 +300,6 @@ def _show_sample(
         if len(found) == 1 or len(lines) <= _LONG:
             break
     sys.stdout.writelines(f"{line}\n" for line in lines)
-    return 0
 
 
 def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError:

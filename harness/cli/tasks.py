@@ -70,7 +70,7 @@ MOST_LISTED = 4
 @option("--all", is_flag=True, help="list everything, with descriptions")
 @json_option
 @include_path_option
-def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence[Path]) -> int:
+def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence[Path]) -> None:
     """List the tasks and groups on one screen; with --all every task, group and tag with its
     description, with a PATTERN those that match it. For the full name of a task, show its
     benchmark, options, roles and data.
@@ -85,7 +85,7 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
         benchmarks = _benchmarks_of(named, plugins)
         document = {**_document(entries, catalogue, plugins), "benchmarks": benchmarks}
         print(dumps(document, indent=2, ensure_ascii=False))
-        return 0
+        return
     pages = []
     for one in named:
         with errors_to(print_error):
@@ -103,7 +103,6 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
         tags = [(tag, ", ".join(names)) for tag, names in _tags(listed).items()]
         print_sections([*_sections(listed), ("tags", tags)])
     print_error(*map(str, plugins.broken), *plugins.problems, *catalogue.problems)
-    return 0
 
 
 def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, str]]:

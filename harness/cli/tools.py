@@ -264,9 +264,9 @@ class Tools(CommandGroup):
 
         return report_command(ctx, cmd_name, work, options=tool.options, help=tool.description)
 
-    def _list(self, json: bool) -> int:
+    def _list(self, json: bool) -> None:
         if click.get_current_context().invoked_subcommand is not None:
-            return 0
+            return
         known = usable(load_plugins().tools_of(str(self.name)))
         tools = [(name, one.get_short_help_str(80)) for name, one in self.own.items()]
         tools += [(one.name, one.description) for one in known]
@@ -275,7 +275,6 @@ class Tools(CommandGroup):
             print_json({f"{self.name}_tools": named})
         else:
             print_rows(tools)
-        return 0
 
 
 Work: TypeAlias = "tuple[Report, dict[str, Any], int]"
@@ -433,13 +432,12 @@ class Analyses(CommandGroup):
     subcommand_metavar="NAME RUN… [OPTION…]",
 )
 @json_option
-def analyse(json: bool) -> int:
+def analyse(json: bool) -> None:
     """Analyse stored runs; no model is called. `harness list analyses` lists the analyses, `harness
     analyse NAME --help` shows the options of one.
     """
     if click.get_current_context().invoked_subcommand is None:
         raise UsageError("NAME is missing", hint="`harness list analyses` lists the analyses")
-    return 0
 
 
 class Copied(DataError):

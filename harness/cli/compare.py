@@ -13,7 +13,6 @@ from harness.cli.command import PATH, command, errors_to, option, print_error, p
 from harness.cli.runs import (
     NamedRun,
     label_runs,
-    named_runs,
     open_run,
     open_runs,
     opened,
@@ -100,12 +99,11 @@ def compare(**options: Any) -> int:
     the runs are scored against their common one.
     """
     args = SimpleNamespace(**options)
-    if args.tasks is not None:
-        return _methods(args)
-    document, errors = compared_document(args)
+    methods = args.tasks is not None
+    document, errors = compared_methods(args) if methods else compared_document(args)
     _print(args, document)
-    found = document.comparisons
-    if not errors and found and all(len(one.runs) < 2 and one.refused for one in found):
+    alone = [len(one.runs) < 2 and bool(one.refused) for one in document.comparisons]
+    if not errors and not methods and alone and all(alone):
         errors = [
             HarnessError(
                 "nothing was compared: the runs differ in more than their candidates",
@@ -119,7 +117,7 @@ def compare(**options: Any) -> int:
 
 def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
     """The comparison that the options ask for, and the errors of runs and tasks not in it."""
-    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
+    runs = open_runs(args.runs, args.task, args.tag)
     base = None
     if args.against is not None:
         # The only one of these runs with that label, or any run; it stands before them.
@@ -151,13 +149,14 @@ def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> i
     return GATE_FAILED if False in held else 0
 
 
-def _methods(args: SimpleNamespace) -> int:
+def compared_methods(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
+    """The comparison of tasks of one run that the options ask for, and the errors of the run."""
     names = list(dict.fromkeys(task_names(args.tasks)))
     fits = {"--task": args.task, "--gate": args.gate, "--oracle": args.oracle,
             "--export_oracle": args.export_oracle, "--set": args.changes}  # fmt: skip
     if other := [option for option, given in fits.items() if given]:
         raise UsageError(f"--tasks compares tasks of one run, without {other[0]}", where="--tasks")
-    runs = open_runs(named_runs(args.runs, args.tag), None, args.tag)
+    runs = open_runs(args.runs, None, args.tag)
     if len(runs) != 1 or len(names) < 2:
         raise UsageError(
             "--tasks compares several tasks of one run",
@@ -184,10 +183,7 @@ def _methods(args: SimpleNamespace) -> int:
         found.compared.append(compared)
         if args.by is not None:
             check_slice(args.by, found.compared)
-    document = found.document()
-    _print(args, document)
-    print_error(*run.errors)
-    return exit_code(document, run.errors)
+    return found.document(), run.errors
 
 
 def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
@@ -306,7 +302,7 @@ def score(**options: Any) -> int:
     Unfinished tasks are reported and skipped.
     """
     args = SimpleNamespace(**options)
-    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
+    runs = open_runs(args.runs, args.task, args.tag)
     with contextlib.ExitStack() as stack:
         if args.changes:
             stack.enter_context(rescored(args.changes, runs))

@@ -82,7 +82,7 @@ def report(**options: Any) -> int:
                 "there are no labels here", where="--labels", found=file,
                 expected="labels of the items that `harness analyse gist-export-labels` draws",
             )  # fmt: skip
-    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
+    runs = open_runs(args.runs, args.task, args.tag)
     says, unread = write_report(
         args.output, runs, only=args.task, title=args.title,
         samples=args.samples, labels=args.labels, by=args.by, rank=args.rank,

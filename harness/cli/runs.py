@@ -222,13 +222,13 @@ class NamedRun:
 def open_runs(
     named: Sequence[str], only: str | None, tags: Mapping[str, str], *, benchmarks: bool = True
 ) -> list[NamedRun]:
-    """The named runs, each folder once; a run that cannot be opened has its error.
+    """The named runs, or all with these tags, each once; a run that cannot be opened has its error.
 
     Unless told otherwise, they have the benchmarks of their tasks, or of the `only` one.
     """
     runs: list[NamedRun] = []
     first: dict[Path, str] = {}
-    for name in named:
+    for name in named_runs(named, tags):
         try:
             folder, manifest = open_run(name, tags=tags)
         except HarnessError as error:

@@ -300,7 +300,8 @@ def _finish(
     from harness.pipeline.suite import exit_code_of
     from harness.reporting.forecast_tables import ending_report
 
-    documents, errors, gates = decided_gates(suite, runs, bases)
+    documents, errors = compared_seeds(suite, runs, bases)
+    decided = [gate for each in documents for gate in each.gates or ()]
     written: Path | None = None
     folders = [each.folder for each in runs if each.folder is not None]
     with errors_to(errors.append):
@@ -311,9 +312,8 @@ def _finish(
             write_report(page, runs_of_all, title=title, option=PAGE, bases=names)
             written = page
     codes = [each.exit_code for each in runs] + [one.exit_code for one in errors]
-    code = exit_code_of([*codes, gates])
+    code = exit_code_of([*codes, *(CODES[gate.holds] for gate in decided)])
     if json:
-        decided = [gate for each in documents for gate in each.gates or ()]
         said = {"suite": suite.name, "runs": runs, "report": written and str(written)}
         print_json({**said, "gates": decided, "exit_code": code})
     else:
@@ -363,16 +363,14 @@ def check_gates(suite: Suite, selection: Selection, plugins: Plugins) -> None:
             raise
 
 
-def decided_gates(
+def compared_seeds(
     suite: Suite, runs: Sequence[SuiteRun], bases: Mapping[int, str]
-) -> tuple[list[ComparisonDocument], list[HarnessError], int]:
-    """The comparison with its gates for each seed, the errors, and the exit code of all gates.
+) -> tuple[list[ComparisonDocument], list[HarnessError]]:
+    """The comparison with its gates for each seed, and the errors.
 
     `bases` has by seed the folder of the run that the others are compared with. Without gates,
     tasks that cannot be compared are no errors: how each run ended says why.
     """
-    from harness.pipeline.suite import exit_code_of
-
     documents: list[ComparisonDocument] = []
     errors: list[HarnessError] = []
     for seed in suite.file.seeds:
@@ -392,5 +390,4 @@ def decided_gates(
         document, wrong = compared_document(args)
         documents.append(document)
         errors += wrong if suite.file.gates else []
-    codes = [CODES[gate.holds] for document in documents for gate in document.gates or ()]
-    return documents, errors, exit_code_of([*codes, *(error.exit_code for error in errors)])
+    return documents, errors

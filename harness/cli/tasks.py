@@ -117,16 +117,17 @@ def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, s
 
 
 def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) -> dict[str, Any]:
-    shared = ("name", "description", "tags")
-    fields = {False: (*shared, "benchmark", "version"), True: (*shared, "members")}
-    rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
-    for entry in entries:
-        is_group = entry.members is not None
-        one = {name: getattr(entry, name) for name in fields[is_group]}
-        rows[is_group].append({**one, "source": entry.bundle, "file": str(entry.file)})
+    def rows(*fields: str, groups: bool) -> list[dict[str, Any]]:
+        return [
+            {name: getattr(one, name) for name in ("name", "description", "tags", *fields)}
+            | {"source": one.bundle, "file": str(one.file)}
+            for one in entries
+            if (one.members is not None) is groups
+        ]
+
     return {
-        "tasks": rows[False],
-        "groups": rows[True],
+        "tasks": rows("benchmark", "version", groups=False),
+        "groups": rows("members", groups=True),
         "tags": _tags(entries),
         "broken": [
             {"plugin": one.plugin, "distribution": one.distribution, "error": one.error}

@@ -20,7 +20,7 @@ from harness.cli.report import check_folder, write_report
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.runs import kept_runs, open_runs
 from harness.cli.settings import argument as text_of
-from harness.cli.settings import arguments_text, check_no_secrets, named_setting
+from harness.cli.settings import arguments_text, check_no_secrets, named_setting, usable_arguments
 from harness.cli.show import print_result
 from harness.contracts.stage import CANDIDATE
 from harness.pipeline.settings import LOCAL, RunSettings, task_names
@@ -111,15 +111,11 @@ def _planned(
 
     file = suite.file
     spec = candidate.spec
-    try:
-        check_no_secrets(spec or candidate.args, where=candidate.where)
-        if not spec:
+    check_no_secrets(spec or candidate.args, where=candidate.where)
+    if not spec:
+        with usable_arguments("of this model", where=candidate.where):
             given = {name: text_of(value) for name, value in candidate.args.items()}
             spec = f"{candidate.kind}:{arguments_text(given)}"
-    except ValueError as error:
-        raise UsageError(
-            "the arguments of this model cannot be used", where=candidate.where, expected=str(error)
-        ) from error
     words = [f"--model={spec}", f"--name={candidate.name}", f"--seed={seed}"]
     words += [f"--tasks={task}" for task in file.tasks]
     words += [f"--judge={file.judge}"] if file.judge is not None else []

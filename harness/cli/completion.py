@@ -66,11 +66,10 @@ def candidates(kind: str, ctx: click.Context, incomplete: str) -> list[str]:
             labels = [manifest.label for _, manifest in kept_runs(place)]
             names = [*(str(file.parent) for file in files), *(["latest"] if files else []), *labels]
         case "tasks":
-            from harness.cli.run_options import task_folders
-            from harness.registry.task_catalogue import Catalogue
+            from harness.cli.run_options import catalogue_with
 
             there = [folder for folder in ctx.params["include_path"] or () if folder.is_dir()]
-            catalogue = Catalogue(plugins, include_path=task_folders(there))
+            catalogue = catalogue_with(there)
             before = "".join(incomplete.rpartition(",")[:2])  # the names before, in a list
             tags = (f"tag:{tag}" for tag in catalogue.tags)
             names = [*catalogue.names, *catalogue.groups, *tags]

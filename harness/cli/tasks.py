@@ -35,7 +35,7 @@ from harness.cli.command import (
     print_error,
     print_sections,
 )
-from harness.cli.run_options import include_path_option, task_folders
+from harness.cli.run_options import catalogue_with, include_path_option
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import DataSpec, RoleSpec, Task
 from harness.prompts import Templates
@@ -78,7 +78,7 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
     if all and patterns:
         raise UsageError("--all cannot be combined with names", found=" ".join(patterns))
     plugins = load_plugins()
-    catalogue = Catalogue(plugins, include_path=task_folders(include_path))
+    catalogue = catalogue_with(include_path)
     entries = [entry for entry in catalogue.matching(patterns) if not entry.abstract]
     named = [one for one in entries if one.members is None and one.name in patterns]
     if json:
@@ -337,7 +337,7 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
     Takes names, globs, groups, tags and files, as --tasks does.
     """
     plugins = load_plugins()
-    checker = Checker(plugins, Catalogue(plugins, include_path=task_folders(include_path)))
+    checker = Checker(plugins, catalogue_with(include_path))
     wrong = 0
     printed: set[str] = set()
     for target in targets:
@@ -436,12 +436,9 @@ class Checker:
             self._seen.add(document.key)
             yield document
             if document.is_group:
-                try:
-                    members = self._catalogue.members(document)
-                except TaskError:
-                    # `errors` reports the error of the group; its members are not known.
-                    continue
-                yield from self._collect(members)
+                # `errors` reports the error of a group whose members are not known.
+                with suppress(TaskError):
+                    yield from self._collect(self._catalogue.members(document))
 
     def _held(self, document: Document, errors: list[HarnessError]) -> list[HarnessError]:
         """The errors about a sample that count: without those about its data, if a file names other

@@ -254,12 +254,7 @@ def _plugins_document(plugins: Plugins, chosen: Sequence[Origin]) -> dict[str, A
 
 
 def _source(one: Origin) -> dict[str, str]:
-    return {
-        "plugin": one.plugin,
-        "distribution": one.distribution,
-        "version": one.version,
-        "module": one.module,
-    }
+    return {name: getattr(one, name) for name in ("plugin", "distribution", "version", "module")}
 
 
 def _origin(one: Origin) -> str:

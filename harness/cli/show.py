@@ -103,13 +103,13 @@ def show(**options: Any) -> None:
 
 
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
-    tasks = manifest.tasks
     if args.task is not None:
-        one_of(args.task, tasks, f"the run has no task {args.task!r}", none="a run with a task")
-        tasks = {args.task: tasks[args.task]}
+        problem = f"the run has no task {args.task!r}"
+        one_of(args.task, manifest.tasks, problem, none="a run with a task")
     places = [
         (name, stage, folder.path / entry.folder / stage.file)
-        for name, entry in tasks.items()
+        for name, entry in manifest.tasks.items()
+        if args.task in (None, name)
         for stage in entry.stages
     ]
     if args.stage is not None:
@@ -251,16 +251,17 @@ def _records(places: list[Place], args: SimpleNamespace) -> Iterator[tuple[str, 
 
 def _show_items(places: list[Place], args: SimpleNamespace) -> None:
     what = "failure" if args.failures else "sample"
+    records = _records(places, args)
     if args.json:
         found = [
             {"task": task, "stage": stage, "user": record.user, "id": record.id}
             | {"outcome": record.outcome}
-            for task, stage, record in _records(places, args)
+            for task, stage, record in records
         ]
         print_json({f"{what}s": found})
         return
     count = 0
-    for task, stage, record in _records(places, args):
+    for task, stage, record in records:
         count += 1
         if isinstance(record.outcome, Done):
             ended = f"done: {msgspec.json.encode(record.outcome.value).decode()}"
@@ -449,29 +450,27 @@ def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
         with suppress(HarnessError):
             selected = Catalogue(load_plugins(), include_path=folders).select([spec])
             found |= {group.name: group for group in selected.groups}
-    groups = (found[name] for name in manifest.groups if name in found)
-    yield from filter(None, (_group_report(group, folder, manifest) for group in groups))
+    for group in (found[name] for name in manifest.groups if name in found):
+        if group.analysis is not None:
+            yield from _reports_of(group.analysis, group, folder, manifest)
 
 
-def _group_report(group: Group, folder: RunFolder, manifest: Manifest) -> Report | None:
-    """The analysis of a group for its tasks that the run has finished; None if there is none."""
+def _reports_of(name: str, group: Group, folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
+    """The analysis of a group's tasks that the run has finished; none if there is no such task."""
     from harness.analysis.report_notes import with_notes
     from harness.registry.data_tools import run_tool
     from harness.scoring.finished_task import finished_task
 
-    if group.analysis is None:
-        return None
     with errors_to(print_error):
-        registration = load_plugins().analysis(group.analysis)
+        registration = load_plugins().analysis(name)
         tasks = []
-        for name, entry in manifest.tasks.items():
+        for task, entry in manifest.tasks.items():
             benchmark = entry.task().benchmark
             fits = registration.benchmark in (ANY_BENCHMARK, benchmark)
-            if fits and name in group.members and folder.summary(name).exists():
+            if fits and task in group.members and folder.summary(task).exists():
                 found = load_plugins().benchmark(benchmark)
-                tasks.append(finished_task(folder, manifest, name, found, label=manifest.label))
+                tasks.append(finished_task(folder, manifest, task, found, label=manifest.label))
         if tasks:
             analysis = made(registration)
             report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
-            return with_notes(report, tasks)
-    return None
+            yield with_notes(report, tasks)

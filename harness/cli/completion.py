@@ -34,16 +34,12 @@ def candidates(kind: str, ctx: click.Context, incomplete: str) -> list[str]:
     match kind:
         case "data_places" if incomplete:  # other places are files or folders
             names = ["sample", "build"]
-        case "embedder_kinds":
-            names = [*plugins.embedders]
+        case "embedder_kinds" | "judge_kinds" | "model_kinds":
+            names = [*getattr(plugins, kind.replace("_kinds", "s"))]
         case "executors":
             names = ["local", *plugins.executors]
-        case "judge_kinds":
-            names = [*plugins.judges]
         case "judges":
             names = [*plugins.judges, *plugins.models, *_named_models()]
-        case "model_kinds":
-            names = [*plugins.models]
         case "models":
             names = [*plugins.models, *_named_models()]
         case "plugin_names":

@@ -297,14 +297,13 @@ def prompts(patterns: Sequence[str], json: bool) -> None:
     templates = Templates(prompt_folders(plugins))
     files = templates.everything()
     full, others = _chosen_prompts(patterns, files)
+    pages = (_prompt_page(name, templates, plugins) for name in full)
     if json:
-        pages = [_prompt_document(name, files[name], plugins) for name in others]
-        print_json(
-            {"prompts": [*(_prompt_page(name, templates, plugins) for name in full), *pages]}
-        )
+        rest = [_prompt_document(name, files[name], plugins) for name in others]
+        print_json({"prompts": [*pages, *rest]})
         return
-    for name in full:
-        _print_prompt(_prompt_page(name, templates, plugins))
+    for page in pages:
+        _print_prompt(page)
     for benchmark in dict.fromkeys(name.partition("/")[0] for name in others):
         print(f"{benchmark}:")
         own = [name for name in others if name.startswith(f"{benchmark}/")]

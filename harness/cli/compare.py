@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -43,8 +42,6 @@ from harness.comparison.matching import HOW_TO_COMPARE
 from harness.pipeline.settings import task_names
 from harness.reporting.text import clean_text, counted
 from harness.runs.atomic_files import atomic_write
-from harness.runs.manifest import Manifest
-from harness.runs.run_folder import RunFolder
 
 GATE_FAILED = 4
 
@@ -128,11 +125,7 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
             runs = label_runs([*open_runs([args.against], args.task, {}), *runs])
     _check_oracle_options(args, runs)
     gates = _gates(args, runs)
-    with contextlib.ExitStack() as stack:
-        if args.changes:
-            stack.enter_context(rescored(args.changes, runs))
-        else:
-            read_finished(runs)
+    with rescored(args.changes, runs, unchanged=read_finished):
         found = _compared(args, runs, base, gates)
         document = with_gates(found.document(), gates, _gated(runs), base, found.failed)
     return document, [*(error for each in runs for error in each.errors), *found.failed]
@@ -303,13 +296,7 @@ def score(**options: Any) -> int:
     """
     args = SimpleNamespace(**options)
     runs = open_runs(args.runs, args.task, args.tag)
-    with contextlib.ExitStack() as stack:
-        if args.changes:
-            stack.enter_context(rescored(args.changes, runs))
-        else:
-            for run, folder, manifest in opened(runs):
-                with errors_to(run.errors.append):
-                    _score_run(run, folder, manifest)
+    with rescored(args.changes, runs, unchanged=_score_runs):
         if not args.json:
             for run in runs:
                 _print_run(run, changed=bool(args.changes), part=args.task is not None)
@@ -345,14 +332,16 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
         print_costs(summaries)
 
 
-def _score_run(run: NamedRun, folder: RunFolder, manifest: Manifest) -> None:
+def _score_runs(runs: Sequence[NamedRun]) -> None:
     from harness.scoring.score_run import score_task
 
-    folder.lock()
-    try:
-        for name, benchmark in run.benchmarks.items():
-            with errors_to(run.errors.append):
-                score_task(folder, manifest, name, benchmark)
-                run.read(name)
-    finally:
-        folder.unlock()
+    for run, folder, manifest in opened(runs):
+        with errors_to(run.errors.append):
+            folder.lock()
+            try:
+                for name, benchmark in run.benchmarks.items():
+                    with errors_to(run.errors.append):
+                        score_task(folder, manifest, name, benchmark)
+                        run.read(name)
+            finally:
+                folder.unlock()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -288,8 +288,20 @@ def read_finished(runs: Sequence[NamedRun]) -> None:
 
 
 @contextmanager
-def rescored(changes: Mapping[str, Any], runs: Sequence[NamedRun]) -> Iterator[None]:
-    """Score all runs with changed options, into files that last as long as the context."""
+def rescored(
+    changes: Mapping[str, Any],
+    runs: Sequence[NamedRun],
+    *,
+    unchanged: Callable[[Sequence[NamedRun]], None],
+) -> Iterator[None]:
+    """Score all runs with changed options, into files that last as long as the context.
+
+    Without changes, `unchanged` adds the finished tasks of the runs.
+    """
+    if not changes:
+        unchanged(runs)
+        yield
+        return
     from harness.scoring.rescore import rescore, rescoring
     from harness.tasks.changes import apply_changes
 

@@ -18,7 +18,6 @@ import msgspec
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.base.redaction import safe_text
-from harness.calls.budget import player_name
 from harness.calls.pricing import read_price_file
 from harness.cli.command import (
     PATH,
@@ -328,8 +327,7 @@ def _record_lines(
     whole = f"--task {task} --stage {stage} --sample {record.id}" if cut else None
     yield from _block("item", _json(record.item), whole=whole)
     for number, call in enumerate(record.calls, 1):
-        by_rule = manifest.by_rule(task, player_name(call.role, call.member))
-        description = describe_call(call, by_rule=by_rule)
+        description = describe_call(call, manifest, task=task)
         yield _rule(f"call {number} of {len(record.calls)}: {description}", "─")
         for message in call.messages:
             yield from _block(message.role, message.content, whole=whole)

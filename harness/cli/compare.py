@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -13,7 +12,6 @@ from harness.cli.command import PATH, command, errors_to, option, print_error, p
 from harness.cli.runs import (
     NamedRun,
     label_runs,
-    named_runs,
     open_run,
     open_runs,
     opened,
@@ -24,7 +22,7 @@ from harness.cli.runs import (
     tag_option,
     task_option,
 )
-from harness.cli.show import print_short
+from harness.cli.show import run_name
 from harness.comparison.compare_runs import (
     ComparedTasks,
     check_slice,
@@ -44,8 +42,6 @@ from harness.comparison.matching import HOW_TO_COMPARE
 from harness.pipeline.settings import task_names
 from harness.reporting.text import clean_text, counted
 from harness.runs.atomic_files import atomic_write
-from harness.runs.manifest import Manifest
-from harness.runs.run_folder import RunFolder
 
 GATE_FAILED = 4
 
@@ -100,12 +96,11 @@ def compare(**options: Any) -> int:
     the runs are scored against their common one.
     """
     args = SimpleNamespace(**options)
-    if args.tasks is not None:
-        return _methods(args)
-    document, errors = compared_document(args)
+    methods = args.tasks is not None
+    document, errors = compared_methods(args) if methods else compared_document(args)
     _print(args, document)
-    found = document.comparisons
-    if not errors and found and all(len(one.runs) < 2 and one.refused for one in found):
+    alone = [len(one.runs) < 2 and bool(one.refused) for one in document.comparisons]
+    if not errors and not methods and alone and all(alone):
         errors = [
             HarnessError(
                 "nothing was compared: the runs differ in more than their candidates",
@@ -119,7 +114,7 @@ def compare(**options: Any) -> int:
 
 def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
     """The comparison that the options ask for, and the errors of runs and tasks not in it."""
-    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
+    runs = open_runs(args.runs, args.task, args.tag)
     base = None
     if args.against is not None:
         # The only one of these runs with that label, or any run; it stands before them.
@@ -130,11 +125,7 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
             runs = label_runs([*open_runs([args.against], args.task, {}), *runs])
     _check_oracle_options(args, runs)
     gates = _gates(args, runs)
-    with contextlib.ExitStack() as stack:
-        if args.changes:
-            stack.enter_context(rescored(args.changes, runs))
-        else:
-            read_finished(runs)
+    with rescored(args.changes, runs, unchanged=read_finished):
         found = _compared(args, runs, base, gates)
         document = with_gates(found.document(), gates, _gated(runs), base, found.failed)
     return document, [*(error for each in runs for error in each.errors), *found.failed]
@@ -151,13 +142,14 @@ def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> i
     return GATE_FAILED if False in held else 0
 
 
-def _methods(args: SimpleNamespace) -> int:
+def compared_methods(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
+    """The comparison of tasks of one run that the options ask for, and the errors of the run."""
     names = list(dict.fromkeys(task_names(args.tasks)))
     fits = {"--task": args.task, "--gate": args.gate, "--oracle": args.oracle,
             "--export_oracle": args.export_oracle, "--set": args.changes}  # fmt: skip
     if other := [option for option, given in fits.items() if given]:
         raise UsageError(f"--tasks compares tasks of one run, without {other[0]}", where="--tasks")
-    runs = open_runs(named_runs(args.runs, args.tag), None, args.tag)
+    runs = open_runs(args.runs, None, args.tag)
     if len(runs) != 1 or len(names) < 2:
         raise UsageError(
             "--tasks compares several tasks of one run",
@@ -184,10 +176,7 @@ def _methods(args: SimpleNamespace) -> int:
         found.compared.append(compared)
         if args.by is not None:
             check_slice(args.by, found.compared)
-    document = found.document()
-    _print(args, document)
-    print_error(*run.errors)
-    return exit_code(document, run.errors)
+    return found.document(), run.errors
 
 
 def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
@@ -306,14 +295,8 @@ def score(**options: Any) -> int:
     Unfinished tasks are reported and skipped.
     """
     args = SimpleNamespace(**options)
-    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
-    with contextlib.ExitStack() as stack:
-        if args.changes:
-            stack.enter_context(rescored(args.changes, runs))
-        else:
-            for run, folder, manifest in opened(runs):
-                with errors_to(run.errors.append):
-                    _score_run(run, folder, manifest)
+    runs = open_runs(args.runs, args.task, args.tag)
+    with rescored(args.changes, runs, unchanged=_score_runs):
         if not args.json:
             for run in runs:
                 _print_run(run, changed=bool(args.changes), part=args.task is not None)
@@ -329,7 +312,7 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
 
     Everything about the scored tasks follows if the table is left out or no run keeps the scores.
     """
-    from harness.reporting.tables import print_costs, print_metrics
+    from harness.reporting.tables import print_costs, print_metrics, print_short_table
     from harness.scoring.means import means_of
 
     print(f"run {clean_text(run.named)}: {counted(len(run.kept), 'task')} scored\n", flush=True)
@@ -340,7 +323,8 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
     tasks = {task.task.name: task for task in run.kept}
     part = part and len(manifest.tasks) > 1
     if not part:
-        print_short(folder, manifest, summaries, means_of(manifest, summaries, tasks.__getitem__))
+        means = means_of(manifest, summaries, tasks.__getitem__)
+        print_short_table(manifest, summaries, means, run=run_name(folder))
     if changed and not part:
         print()
     if changed or part:
@@ -348,14 +332,16 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
         print_costs(summaries)
 
 
-def _score_run(run: NamedRun, folder: RunFolder, manifest: Manifest) -> None:
+def _score_runs(runs: Sequence[NamedRun]) -> None:
     from harness.scoring.score_run import score_task
 
-    folder.lock()
-    try:
-        for name, benchmark in run.benchmarks.items():
-            with errors_to(run.errors.append):
-                score_task(folder, manifest, name, benchmark)
-                run.read(name)
-    finally:
-        folder.unlock()
+    for run, folder, manifest in opened(runs):
+        with errors_to(run.errors.append):
+            folder.lock()
+            try:
+                for name, benchmark in run.benchmarks.items():
+                    with errors_to(run.errors.append):
+                        score_task(folder, manifest, name, benchmark)
+                        run.read(name)
+            finally:
+                folder.unlock()

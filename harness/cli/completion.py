@@ -34,16 +34,12 @@ def candidates(kind: str, ctx: click.Context, incomplete: str) -> list[str]:
     match kind:
         case "data_places" if incomplete:  # other places are files or folders
             names = ["sample", "build"]
-        case "embedder_kinds":
-            names = [*plugins.embedders]
+        case "embedder_kinds" | "judge_kinds" | "model_kinds":
+            names = [*getattr(plugins, kind.replace("_kinds", "s"))]
         case "executors":
             names = ["local", *plugins.executors]
-        case "judge_kinds":
-            names = [*plugins.judges]
         case "judges":
             names = [*plugins.judges, *plugins.models, *_named_models()]
-        case "model_kinds":
-            names = [*plugins.models]
         case "models":
             names = [*plugins.models, *_named_models()]
         case "plugin_names":
@@ -66,11 +62,10 @@ def candidates(kind: str, ctx: click.Context, incomplete: str) -> list[str]:
             labels = [manifest.label for _, manifest in kept_runs(place)]
             names = [*(str(file.parent) for file in files), *(["latest"] if files else []), *labels]
         case "tasks":
-            from harness.cli.run_options import task_folders
-            from harness.registry.task_catalogue import Catalogue
+            from harness.cli.run_options import catalogue_with
 
             there = [folder for folder in ctx.params["include_path"] or () if folder.is_dir()]
-            catalogue = Catalogue(plugins, include_path=task_folders(there))
+            catalogue = catalogue_with(there)
             before = "".join(incomplete.rpartition(",")[:2])  # the names before, in a list
             tags = (f"tag:{tag}" for tag in catalogue.tags)
             names = [*catalogue.names, *catalogue.groups, *tags]
@@ -151,13 +146,12 @@ SHELLS: dict[str, type[ShellComplete]] = {
     "harness completion fish > ~/.config/fish/completions/harness.fish",
 )
 @argument("shell", metavar="bash|zsh|fish", type=click.Choice(list(SHELLS)), help="the shell")
-def completion(shell: str) -> int:
+def completion(shell: str) -> None:
     """Print the script with which a shell completes commands, options, tasks, models, judges and
     runs.
     """
     harness = click.get_current_context().find_root().command
     sys.stdout.write(SHELLS[shell](harness, {}, "harness", VARIABLE).source())
-    return 0
 
 
 def complete(cli: click.Command) -> int:

@@ -353,25 +353,30 @@ def _print_settings(effective: Settings, ctx: click.Context, *, json: bool) -> i
     if json:
         print_json(document)
         return 0
-    settings = []
+    tables: dict[str, list[tuple[str, ...]]] = {"settings": []}
     for one in document["settings"]:
         if one["setting"] == "concurrency" and one["value"] is None:
             one["value"] = f"{Model.concurrency}, or the model's own"
         overridden = [("  overrides", other) for other in one["overrides"]]
-        settings += [
+        tables["settings"] += [
             (name, _word(given["value"]), given["where"] or DEFAULT)
             for name, given in [(one["setting"], one), *overridden]
         ]
-    _print_columns("settings", settings)
-    models = [(one["name"], one["spec"], one["where"]) for one in document["models"]]
-    _print_columns("models", models)
-    named = [
+    tables["models"] = [(one["name"], one["spec"], one["where"]) for one in document["models"]]
+    tables["variables"] = [
         (one["name"], _word(one["value"]), "; ".join(filter(None, (one["meaning"], one["hint"]))))
         for one in document["variables"]
     ]
-    _print_columns("variables", named)
-    files = [(one["file"], "read" if one["there"] else "not found") for one in document["files"]]
-    _print_columns("files", files)
+    tables["files"] = [
+        (one["file"], "read" if one["there"] else "not found") for one in document["files"]
+    ]
+    for title, rows in tables.items():
+        if rows:
+            print(f"{title}:")
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+        for *first, last in rows:
+            cells = [cell.ljust(width) for cell, width in zip(first, widths, strict=True)]
+            print(clean_text(("  " + "  ".join([*cells, last])).rstrip()))
     return 0
 
 
@@ -413,15 +418,6 @@ def _variables(effective: Settings, ctx: click.Context) -> Iterator[dict[str, An
             "meaning": VARIABLES.get(name),
             "hint": f"did you mean {meant}?" if meant else None,
         }
-
-
-def _print_columns(title: str, rows: Sequence[tuple[str, ...]]) -> None:
-    if rows:
-        print(f"{title}:")
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    for *first, last in rows:
-        cells = [cell.ljust(width) for cell, width in zip(first, widths, strict=True)]
-        print(clean_text(("  " + "  ".join([*cells, last])).rstrip()))
 
 
 def _as_json(given: Given) -> dict[str, Any]:

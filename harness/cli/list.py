@@ -68,7 +68,7 @@ WRAPS = {
         "harness list prompts 'rate*'",
     ),
 )  # fmt: skip
-def list_() -> int:
+def list_() -> None:
     """List what is installed of one KIND: models, judges, embedders, prompts, plugins, analyses.
     With a NAME, show that one in full; `harness list KIND --help` says more.
     """
@@ -76,7 +76,6 @@ def list_() -> int:
     if ctx.invoked_subcommand is None:
         kinds = ", ".join(list_.list_commands(ctx))
         raise UsageError("KIND is missing", expected=f"one of {kinds}")
-    return 0
 
 
 def _add_kind(of: str, *, example: str) -> None:
@@ -85,49 +84,44 @@ def _add_kind(of: str, *, example: str) -> None:
         help=f"List the kinds of {of}, or show the NAME of one with the meaning of its arguments.",
     )  # fmt: skip
     @argument(
-        "kind", metavar="NAME", required=False, help="one kind, with its arguments",
+        "name", metavar="NAME", required=False, help="one kind, with its arguments",
         candidates=f"{of}_kinds",
     )  # fmt: skip
     @json_option
-    def show(kind: str | None, json: bool) -> int:
-        return _show_kinds(of, kind, json=json)
+    def show(name: str | None, json: bool) -> None:
+        plugins = load_plugins()
+        registry: Registry[str, Any] = getattr(plugins, f"{of}s")
+        find: Callable[[str], Kind] = getattr(plugins, of)
+        kinds: Sequence[Kind] = [find(name)] if name else usable(registry)
+        if json:
+            print_json({f"{of}s": [_kind_document(one) for one in kinds]})
+        elif name:
+            (kind,) = kinds
+            wraps = WRAPS.get(getattr(kind, "on", ""), "").format(name=kind.name)
+            about = {
+                "about": kind.description,
+                "plugin": f"{kind.origin.plugin} of {kind.origin.distribution}",
+                "wraps": wraps,
+            }
+            arguments = [*kind.arguments.items()]
+            rows = [(title, text) for title, text in about.items() if text]
+            print_sections([(kind.name, rows), ("arguments", arguments)])
+            if not arguments:
+                print("  its plugin declares no arguments")
+        elif kinds:
+            rows = []
+            for kind in kinds:
+                taken = f"arguments {', '.join(kind.arguments)}" if kind.arguments else ""
+                parts = [kind.description, taken, f"plugin {kind.origin.plugin}"]
+                rows.append((kind.name, "; ".join(filter(None, parts))))
+            print_rows(rows)
+        else:
+            print("  no installed plugin has one")
 
 
 _add_kind("model", example="openai")
 _add_kind("judge", example="lexical")
 _add_kind("embedder", example="hashing")
-
-
-def _show_kinds(of: str, name: str | None, *, json: bool) -> int:
-    plugins = load_plugins()
-    registry: Registry[str, Any] = getattr(plugins, f"{of}s")
-    find: Callable[[str], Kind] = getattr(plugins, of)
-    kinds: Sequence[Kind] = [find(name)] if name else usable(registry)
-    if json:
-        print_json({f"{of}s": [_kind_document(one) for one in kinds]})
-    elif name:
-        (kind,) = kinds
-        wraps = WRAPS.get(getattr(kind, "on", ""), "").format(name=kind.name)
-        about = {
-            "about": kind.description,
-            "plugin": f"{kind.origin.plugin} of {kind.origin.distribution}",
-            "wraps": wraps,
-        }
-        arguments = [*kind.arguments.items()]
-        rows = [(title, text) for title, text in about.items() if text]
-        print_sections([(kind.name, rows), ("arguments", arguments)])
-        if not arguments:
-            print("  its plugin declares no arguments")
-    elif kinds:
-        rows = []
-        for kind in kinds:
-            taken = f"arguments {', '.join(kind.arguments)}" if kind.arguments else ""
-            parts = [kind.description, taken, f"plugin {kind.origin.plugin}"]
-            rows.append((kind.name, "; ".join(filter(None, parts))))
-        print_rows(rows)
-    else:
-        print("  no installed plugin has one")
-    return 0
 
 
 def _kind_document(kind: Kind) -> dict[str, Any]:
@@ -154,7 +148,7 @@ def _kind_document(kind: Kind) -> dict[str, Any]:
     "--strict_plugins", is_flag=True,
     help="fail if a plugin is broken, a hook is misspelt or a name is registered twice",
 )  # fmt: skip
-def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
+def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> None:
     """List the installed plugins and what each registered; broken plugins come first. For each
     NAME, show everything that the plugin registered, or its traceback.
     """
@@ -181,7 +175,6 @@ def plugins(names: Sequence[str], json: bool, strict_plugins: bool) -> int:
         print_error(*plugins.problems)
     if strict_plugins:
         plugins.check_problems()
-    return 0
 
 
 def _plugin_summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
@@ -261,12 +254,7 @@ def _plugins_document(plugins: Plugins, chosen: Sequence[Origin]) -> dict[str, A
 
 
 def _source(one: Origin) -> dict[str, str]:
-    return {
-        "plugin": one.plugin,
-        "distribution": one.distribution,
-        "version": one.version,
-        "module": one.module,
-    }
+    return {name: getattr(one, name) for name in ("plugin", "distribution", "version", "module")}
 
 
 def _origin(one: Origin) -> str:
@@ -275,17 +263,16 @@ def _origin(one: Origin) -> str:
 
 @list_.command(cls=Command, epilog=epilog("harness list analyses"))
 @json_option
-def analyses(json: bool) -> int:
+def analyses(json: bool) -> None:
     """List the analyses by benchmark; `harness analyse NAME --help` shows the options of one."""
     known = usable(load_plugins().analyses)
     if json:
         fields = ("name", "benchmark", "description")
         print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
-        return 0
+        return
     for benchmark in sorted({one.benchmark for one in known}):
         print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
         print_rows([(one.name, one.description) for one in known if one.benchmark == benchmark])
-    return 0
 
 
 NOT_DESCRIBED = "not described; variables.yaml next to the prompt can describe it"
@@ -300,7 +287,7 @@ NOT_DESCRIBED = "not described; variables.yaml next to the prompt can describe i
     candidates="prompts",
 )  # fmt: skip
 @json_option
-def prompts(patterns: Sequence[str], json: bool) -> int:
+def prompts(patterns: Sequence[str], json: bool) -> None:
     """List prompts as BENCHMARK/PROMPT.ROLE, all or those that match a PATTERN. For the full name
     of a prompt, show its text, its variables and the tasks that use it.
     """
@@ -310,21 +297,19 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
     templates = Templates(prompt_folders(plugins))
     files = templates.everything()
     full, others = _chosen_prompts(patterns, files)
+    pages = (_prompt_page(name, templates, plugins) for name in full)
     if json:
-        pages = [_prompt_document(name, files[name], plugins) for name in others]
-        print_json(
-            {"prompts": [*(_prompt_page(name, templates, plugins) for name in full), *pages]}
-        )
-        return 0
-    for name in full:
-        _print_prompt(_prompt_page(name, templates, plugins))
+        rest = [_prompt_document(name, files[name], plugins) for name in others]
+        print_json({"prompts": [*pages, *rest]})
+        return
+    for page in pages:
+        _print_prompt(page)
     for benchmark in dict.fromkeys(name.partition("/")[0] for name in others):
         print(f"{benchmark}:")
         own = [name for name in others if name.startswith(f"{benchmark}/")]
         rows = [(name.partition("/")[2], " and ".join(map(shown, files[name]))) for name in own]
         print_rows(rows)
     print_error(*plugins.broken)
-    return 0
 
 
 def _chosen_prompts(

@@ -133,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             return complete(harness)
         with harness.make_context("harness", with_command(given)) as ctx:
-            code: int = harness.invoke(ctx)
+            code: int = harness.invoke(ctx) or 0
         sys.stdout.flush()
     except click.exceptions.Exit as exited:
         return exited.exit_code

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import PATH, command, errors_to, option, print_error
@@ -72,9 +71,8 @@ def report(**options: Any) -> int:
     """
     args = SimpleNamespace(**options)
     check_folder(args.output)
-    source = click.get_current_context().get_parameter_source
     for name in ("by", "samples", "labels"):
-        if args.rank and source(name) is not ParameterSource.DEFAULT:
+        if args.rank and getattr(args, name) not in (None, ()):
             raise UsageError(f"--rank writes a page of ranks, without --{name}", where="--rank")
     for file in args.labels:
         if not Path(file).is_file():
@@ -82,7 +80,7 @@ def report(**options: Any) -> int:
                 "there are no labels here", where="--labels", found=file,
                 expected="labels of the items that `harness analyse gist-export-labels` draws",
             )  # fmt: skip
-    runs = open_runs(named_runs(args.runs, args.tag), args.task, args.tag)
+    runs = open_runs(args.runs, args.task, args.tag)
     says, unread = write_report(
         args.output, runs, only=args.task, title=args.title,
         samples=args.samples, labels=args.labels, by=args.by, rank=args.rank,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args, get_type_hints
 
 import click
 
@@ -22,6 +22,9 @@ from harness.cli.settings import (
 )
 from harness.pipeline.settings import ALL_OTHERS, BOUNDS, RunSettings, make_settings, parse_args
 from harness.tasks.load import read_value
+
+if TYPE_CHECKING:
+    from harness.registry.task_catalogue import Catalogue
 
 INCLUDE_PATH: dict[str, Any] = {
     "metavar": "DIR",
@@ -278,12 +281,13 @@ def run_setting(name: str, *words: str) -> Any:
     return RunCommand("run").make_context("run", list(words)).params[name]
 
 
-def task_folders(folders: Iterable[Path]) -> Sequence[Path]:
-    """The folders of task files: the given folders, or else the folders in the settings."""
-    found: Sequence[Path] = run_setting(
-        "include_path", *(f"--include_path={one}" for one in folders)
-    )
-    return found
+def catalogue_with(folders: Iterable[Path]) -> Catalogue:
+    """The installed tasks and those of the given folders, or else of those in the settings."""
+    from harness.registry import load_plugins
+    from harness.registry.task_catalogue import Catalogue
+
+    words = (f"--include_path={one}" for one in folders)
+    return Catalogue(load_plugins(), include_path=run_setting("include_path", *words))
 
 
 def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -222,13 +222,13 @@ class NamedRun:
 def open_runs(
     named: Sequence[str], only: str | None, tags: Mapping[str, str], *, benchmarks: bool = True
 ) -> list[NamedRun]:
-    """The named runs, each folder once; a run that cannot be opened has its error.
+    """The named runs, or all with these tags, each once; a run that cannot be opened has its error.
 
     Unless told otherwise, they have the benchmarks of their tasks, or of the `only` one.
     """
     runs: list[NamedRun] = []
     first: dict[Path, str] = {}
-    for name in named:
+    for name in named_runs(named, tags):
         try:
             folder, manifest = open_run(name, tags=tags)
         except HarnessError as error:
@@ -288,8 +288,20 @@ def read_finished(runs: Sequence[NamedRun]) -> None:
 
 
 @contextmanager
-def rescored(changes: Mapping[str, Any], runs: Sequence[NamedRun]) -> Iterator[None]:
-    """Score all runs with changed options, into files that last as long as the context."""
+def rescored(
+    changes: Mapping[str, Any],
+    runs: Sequence[NamedRun],
+    *,
+    unchanged: Callable[[Sequence[NamedRun]], None],
+) -> Iterator[None]:
+    """Score all runs with changed options, into files that last as long as the context.
+
+    Without changes, `unchanged` adds the finished tasks of the runs.
+    """
+    if not changes:
+        unchanged(runs)
+        yield
+        return
     from harness.scoring.rescore import rescore, rescoring
     from harness.tasks.changes import apply_changes
 

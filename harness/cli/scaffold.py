@@ -157,7 +157,7 @@ def files_of(name: str, package: str, form: Form) -> Mapping[str, str]:
 @option(
     "--stages", is_flag=True, help="two stages, options and a judge, instead of one question a row",
 )  # fmt: skip
-def new_plugin(name: str, into: Path, stages: bool) -> int:
+def new_plugin(name: str, into: Path, stages: bool) -> None:
     """Create a package that installs, runs with the baseline and passes its own tests: pyproject,
     task, prompt, sample, baseline, tests. Then change it to your benchmark.
     """
@@ -187,4 +187,3 @@ def new_plugin(name: str, into: Path, stages: bool) -> int:
     print(f"  pip install -e {shlex.quote(f'{folder}[test]')}")
     print(f"  {form.run.format(package=package)}")
     print(f"  python -m pytest {shlex.quote(str(folder))}")
-    return 0

@@ -11,6 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -188,6 +189,17 @@ def arguments_text(args: Mapping[str, str]) -> str:
     if not same:
         raise ValueError("values without `,name=` inside and without spaces at either end")
     return text
+
+
+@contextmanager
+def usable_arguments(whose: str, *, where: str, found: str | None = None) -> Iterator[None]:
+    """Raise the ValueError of a block about a model's arguments as UsageError."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(
+            f"the arguments {whose} cannot be used", where=where, found=found, expected=str(error)
+        ) from error
 
 
 def entries(option: str, texts: Sequence[str]) -> dict[str, Any]:
@@ -582,14 +594,9 @@ def named_models(tables: Any, where: Callable[[Sequence[str]], str]) -> dict[str
                 where=place,
                 expected=f'a table [models.{name}] with kind = "openai", or another, and arguments',
             )
-        try:
+        with usable_arguments(f"of the model {name!r}", where=place):
             texts = {key: argument(value) for key, value in values.items() if key != "kind"}
             arguments_text(texts)
-        except ValueError as error:
-            raise UsageError(
-                f"the arguments of the model {name!r} cannot be used", where=place,
-                expected=str(error),
-            ) from error  # fmt: skip
         found[name] = NamedModel(name=name, kind=values["kind"], args=texts, where=place)
     return found
 
@@ -628,15 +635,9 @@ def expand(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str
         given = parse_spec(spec)
         label = given.given or named.args.get("label") or ("" if given.args else kind)
         args = {**named.args, **given.args, **({"label": label} if label else {})}
-        try:
+        whose = f"given to the model {kind!r}"
+        with usable_arguments(whose, where=named.where, found=repr(spec)):
             text = arguments_text(args)
-        except ValueError as error:
-            raise UsageError(
-                f"the arguments given to the model {kind!r} cannot be used",
-                where=named.where,
-                found=repr(spec),
-                expected=str(error),
-            ) from error
         return f"{named.kind}:{text}" if text else named.kind
     wrapped = plugins.judge(kind).on if colon and kind in plugins.judges else "alone"
     if wrapped == "model":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import islice
@@ -18,7 +18,6 @@ import msgspec
 
 from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.base.redaction import safe_text
-from harness.calls.budget import player_name
 from harness.calls.pricing import read_price_file
 from harness.cli.command import (
     PATH,
@@ -49,12 +48,10 @@ from harness.runs.journal import Head, JournalIndex, JournalRecords, scan
 from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from harness.contracts.report import Report, Sheet
+    from harness.contracts.report import Report
     from harness.contracts.task import Group
     from harness.pipeline.run import RunResult
     from harness.runs.manifest import Manifest, StageEntry
-    from harness.scoring.means import MeanOverTasks
-    from harness.scoring.summary import TaskSummary
 
 
 Place: TypeAlias = "tuple[str, StageEntry, Path]"
@@ -90,27 +87,28 @@ _WHOLE, _HEAD, _TAIL = 12, 6, 4
 @option("--stage", metavar="NAME", help="this stage only, of items")
 @option("--prices", metavar="FILE", type=PATH, help="prices of models (those of the run)")
 @json_option
-def show(**options: Any) -> int:
+def show(**options: Any) -> None:
     """Show one RUN: its main metrics, or a chapter about it by name (--metrics, --costs, …)."""
     args = SimpleNamespace(**options)
     folder, manifest = open_run(args.run, among=args.output_path, tags=args.tag)
     places = _places(folder, manifest, args)
     with paged():
         if args.sample is not None:
-            return _show_sample(folder, manifest, places, args)
-        if args.failures or args.samples:
-            return _show_items(places, args)
-        return _show_results(folder, manifest, args)
+            _show_sample(folder, manifest, places, args)
+        elif args.failures or args.samples:
+            _show_items(places, args)
+        else:
+            _show_results(folder, manifest, args)
 
 
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
-    tasks = manifest.tasks
     if args.task is not None:
-        one_of(args.task, tasks, f"the run has no task {args.task!r}", none="a run with a task")
-        tasks = {args.task: tasks[args.task]}
+        problem = f"the run has no task {args.task!r}"
+        one_of(args.task, manifest.tasks, problem, none="a run with a task")
     places = [
         (name, stage, folder.path / entry.folder / stage.file)
-        for name, entry in tasks.items()
+        for name, entry in manifest.tasks.items()
+        if args.task in (None, name)
         for stage in entry.stages
     ]
     if args.stage is not None:
@@ -120,7 +118,7 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
     return places
 
 
-def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> int:
+def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> None:
     from harness.scoring.means import means_of_run
     from harness.scoring.run_costs import sessions_at
     from harness.scoring.score_run import priced_stages, read_summary, unfinished_stages
@@ -129,25 +127,22 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
     at = prices or manifest.prices
     if at is not None:
         manifest = sessions_at(manifest, at)
+    if args.task is not None:
+        one = {args.task: manifest.tasks[args.task]}
+        manifest = msgspec.structs.replace(manifest, tasks=one, groups={})
     summaries = []
     unfinished: dict[str, list[str]] = {}
     for name, entry in manifest.tasks.items():
-        if args.task not in (None, name):
-            continue
         open_stages = unfinished_stages(entry)
         summary = None if open_stages else read_summary(folder.summary(name))
         if summary is None:
             unfinished[name] = list(open_stages)
-        else:
-            if prices is not None:
-                stages = priced_stages(folder, manifest, name, prices)
-                summary = msgspec.structs.replace(summary, stages=stages)
-            summaries.append(summary)
-    means = (
-        means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
-        if args.task is None
-        else ()
-    )
+            continue
+        if prices is not None:
+            stages = priced_stages(folder, manifest, name, prices)
+            summary = msgspec.structs.replace(summary, stages=stages)
+        summaries.append(summary)
+    means = means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
     if args.json:
         from harness.scoring.summary import over_repeats
 
@@ -167,58 +162,54 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
                 ],
             }
         )
-        return 0
-    from harness.reporting.tables import print_costs, print_metrics
+        return
+    from harness.reporting.tables import print_costs, print_metrics, print_short_table
 
-    asked = any((args.metrics, args.costs, args.provenance))
-    if not asked:
+    chapters = {name for name in ("metrics", "costs", "provenance") if getattr(args, name)}
+    if not chapters:
         for line in _heading(folder, manifest, unfinished):
             print(line)
         print(flush=True)
-    if not asked and args.task is None:
-        print_short(folder, manifest, summaries, means, rest=False)
-        print("more: --metrics, --costs, --samples, --failures, --provenance, --sample ID")
-    alone = args.task is not None and not asked
-    if args.metrics or alone:
+        if args.task is None:
+            print_short_table(manifest, summaries, means, run=None)
+            print("more: --metrics, --costs, --samples, --failures, --provenance, --sample ID")
+        else:
+            chapters = {"metrics", "costs"}
+    if "metrics" in chapters:
         print_metrics(summaries)
-        print_analyses(folder, manifest, only=args.task)
-    if args.costs or alone:
+        _print_reports(_group_reports(folder, manifest))
+    if "costs" in chapters:
         print_costs(summaries)
-    if args.provenance:
-        _print_provenance(manifest, only=args.task)
-    return 0
+    if "provenance" in chapters:
+        _print_provenance(manifest)
 
 
-def _print_provenance(manifest: Manifest, *, only: str | None) -> None:
+def _print_provenance(manifest: Manifest) -> None:
     from harness.reporting.html.provenance import command_of
     from harness.reporting.tables import data_name
 
-    tasks = {name: one for name, one in manifest.tasks.items() if only in (None, name)}
-    sections = {
-        "command": [("", command_of(manifest))],
-        "models": [
-            (role, clean_text(f"{one.name}; {json.dumps(one.identity)}", limit=300))
-            for role, one in manifest.roles.items()
-        ],
-        "tasks": [
-            (
-                name,
-                f"version {one.task().version}, content {one.content}; {data_name(one.data)}, "
-                f"fingerprint {one.data.get('fingerprint', 'unknown')}",
-            )
-            for name, one in tasks.items()
-        ],
-        "prompts": [
-            *{
-                (f"{one.task().benchmark}/{prompt}", digest): None
-                for one in tasks.values()
-                for prompt, digest in one.templates.items()
-            }
-        ],
-        "versions": [*manifest.versions.items()],
-        "commits": [*manifest.commits.items()],
-    }
-    print_sections(sections.items())
+    models = [
+        (role, clean_text(f"{one.name}; {json.dumps(one.identity)}", limit=300))
+        for role, one in manifest.roles.items()
+    ]
+    tasks = [
+        (
+            name,
+            f"version {one.task().version}, content {one.content}; {data_name(one.data)}, "
+            f"fingerprint {one.data.get('fingerprint', 'unknown')}",
+        )
+        for name, one in manifest.tasks.items()
+    ]
+    prompts = dict.fromkeys(
+        (f"{one.task().benchmark}/{prompt}", digest)
+        for one in manifest.tasks.values()
+        for prompt, digest in one.templates.items()
+    )
+    print_sections([
+        ("command", [("", command_of(manifest))]), ("models", models), ("tasks", tasks),
+        ("prompts", [*prompts]), ("versions", [*manifest.versions.items()]),
+        ("commits", [*manifest.commits.items()]),
+    ])  # fmt: skip
 
 
 def _heading(
@@ -257,26 +248,27 @@ def _records(places: list[Place], args: SimpleNamespace) -> Iterator[tuple[str, 
                 yield task, stage.name, record
 
 
-def _show_items(places: list[Place], args: SimpleNamespace) -> int:
+def _show_items(places: list[Place], args: SimpleNamespace) -> None:
     what = "failure" if args.failures else "sample"
+    records = _records(places, args)
     if args.json:
         found = [
             {"task": task, "stage": stage, "user": record.user, "id": record.id}
             | {"outcome": record.outcome}
-            for task, stage, record in _records(places, args)
+            for task, stage, record in records
         ]
         print_json({f"{what}s": found})
-        return 0
+        return
     count = 0
-    for task, stage, record in _records(places, args):
+    for task, stage, record in records:
         count += 1
         if isinstance(record.outcome, Done):
             ended = f"done: {msgspec.json.encode(record.outcome.value).decode()}"
         else:
-            ended = f"{record.outcome.cause}: {record.outcome.detail}"
-            if record.outcome.detail.startswith("Traceback"):  # its last line has the exception
-                last = record.outcome.detail.strip().rsplit("\n", 1)[-1]
-                ended = f"{record.outcome.cause}: {last}"
+            detail = record.outcome.detail
+            if detail.startswith("Traceback"):  # its last line has the exception
+                detail = detail.strip().rsplit("\n", 1)[-1]
+            ended = f"{record.outcome.cause}: {detail}"
         print(
             clean_text(f"{task}/{stage}  {record.id}  user {record.user}  ")
             + clean_text(ended, limit=300 if args.failures else 100)
@@ -285,12 +277,11 @@ def _show_items(places: list[Place], args: SimpleNamespace) -> int:
         print(f"\n{counted(count, what)}; --sample ID shows everything about one")
     else:
         print(f"no {what}s")
-    return 0
 
 
 def _show_sample(
     folder: RunFolder, manifest: Manifest, places: list[Place], args: SimpleNamespace
-) -> int:
+) -> None:
     found = [*_records(places, args)]
     if not found:
         raise _no_sample(folder, places, args.sample)
@@ -299,7 +290,7 @@ def _show_sample(
             {"task": task, "stage_name": name, "record": record} for task, name, record in found
         ]
         print_json({"records": records})
-        return 0
+        return
     for cut in (False, True):
         lines = [
             line
@@ -309,7 +300,6 @@ def _show_sample(
         if len(found) == 1 or len(lines) <= _LONG:
             break
     sys.stdout.writelines(f"{line}\n" for line in lines)
-    return 0
 
 
 def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError:
@@ -337,8 +327,7 @@ def _record_lines(
     whole = f"--task {task} --stage {stage} --sample {record.id}" if cut else None
     yield from _block("item", _json(record.item), whole=whole)
     for number, call in enumerate(record.calls, 1):
-        by_rule = manifest.by_rule(task, player_name(call.role, call.member))
-        description = describe_call(call, by_rule=by_rule)
+        description = describe_call(call, manifest, task=task)
         yield _rule(f"call {number} of {len(record.calls)}: {description}", "─")
         for message in call.messages:
             yield from _block(message.role, message.content, whole=whole)
@@ -389,7 +378,7 @@ def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
     if json:
         sys.stdout.write(result.to_json())
     elif result.summaries or not result.requests:
-        print_results(result, verbose=verbose)
+        _print_tables(result, verbose=verbose)
     if result.requests and not json:
         for path, many in result.requests.items():
             print(f"{path}: {counted(many, 'request')}")
@@ -414,52 +403,38 @@ def _with_answers() -> str:
     return f"{safe_text(shlex.join(['harness', *kept]))} --answers FILE"
 
 
-def print_results(result: RunResult, *, verbose: bool = False) -> None:
+def _print_tables(result: RunResult, *, verbose: bool) -> None:
     """Print the short table of a run and the first tables of its groups' analyses; with `verbose`
     all that is known of its tasks as well."""
-    from harness.reporting.tables import print_costs, print_metrics
+    from harness.reporting.tables import print_costs, print_metrics, print_short_table
 
     folder = RunFolder(result.folder)
     manifest = folder.manifest()
     everything = verbose and bool(result.summaries)
+    reports = _group_reports(folder, manifest) if result.summaries else iter(())
     if result.summaries or len(manifest.tasks) > 1:
-        reports = () if everything or not result.summaries else _group_reports(folder, manifest)
-        print_short(
-            folder, manifest, result.summaries, result.means,
-            sheets=[sheet for report in reports for sheet in report.sheets[:1]],
-            rest=not everything,
-        )  # fmt: skip
+        first = [] if everything else [sheet for one in reports for sheet in one.sheets[:1]]
+        run = None if everything else run_name(folder)
+        print_short_table(manifest, result.summaries, result.means, run=run, sheets=first)
     if everything:
         print()
         print_metrics(result.summaries)
-        print_analyses(folder, manifest)
+        _print_reports(reports)
         print_costs(result.summaries)
 
 
-def print_short(
-    folder: RunFolder,
-    manifest: Manifest,
-    summaries: Sequence[TaskSummary],
-    means: Sequence[MeanOverTasks],
-    *,
-    sheets: Sequence[Sheet] = (),
-    rest: bool = True,
-) -> None:
-    """Print the short table of a run, these tables, and with `rest` the command for the rest."""
-    from harness.reporting.tables import print_short_table
-
-    path = folder.path
+def run_name(folder: RunFolder) -> str:
+    """What a command calls a run: its name alone if it is in the folder of runs."""
     with suppress(UsageError):  # wrong settings, which no stored run needs
-        if path.parent.resolve() == default_folder().resolve():
-            path = Path(path.name)
-    print_short_table(manifest, summaries, means, run=str(path) if rest else None, sheets=sheets)
+        if folder.path.parent.resolve() == default_folder().resolve():
+            return folder.path.name
+    return str(folder.path)
 
 
-def print_analyses(folder: RunFolder, manifest: Manifest, *, only: str | None = None) -> None:
-    """Print the analyses of a run's groups, unless `only` a task is asked for."""
+def _print_reports(reports: Iterable[Report]) -> None:
     from harness.reporting.grid import print_report
 
-    for report in _group_reports(folder, manifest) if only is None else ():
+    for report in reports:
         print_report(report)
 
 
@@ -473,29 +448,27 @@ def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
         with suppress(HarnessError):
             selected = Catalogue(load_plugins(), include_path=folders).select([spec])
             found |= {group.name: group for group in selected.groups}
-    groups = (found[name] for name in manifest.groups if name in found)
-    yield from filter(None, (_group_report(group, folder, manifest) for group in groups))
+    for group in (found[name] for name in manifest.groups if name in found):
+        if group.analysis is not None:
+            yield from _reports_of(group.analysis, group, folder, manifest)
 
 
-def _group_report(group: Group, folder: RunFolder, manifest: Manifest) -> Report | None:
-    """The analysis of a group for its tasks that the run has finished; None if there is none."""
+def _reports_of(name: str, group: Group, folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
+    """The analysis of a group's tasks that the run has finished; none if there is no such task."""
     from harness.analysis.report_notes import with_notes
     from harness.registry.data_tools import run_tool
     from harness.scoring.finished_task import finished_task
 
-    if group.analysis is None:
-        return None
     with errors_to(print_error):
-        registration = load_plugins().analysis(group.analysis)
+        registration = load_plugins().analysis(name)
         tasks = []
-        for name, entry in manifest.tasks.items():
+        for task, entry in manifest.tasks.items():
             benchmark = entry.task().benchmark
             fits = registration.benchmark in (ANY_BENCHMARK, benchmark)
-            if fits and name in group.members and folder.summary(name).exists():
+            if fits and task in group.members and folder.summary(task).exists():
                 found = load_plugins().benchmark(benchmark)
-                tasks.append(finished_task(folder, manifest, name, found, label=manifest.label))
+                tasks.append(finished_task(folder, manifest, task, found, label=manifest.label))
         if tasks:
             analysis = made(registration)
             report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
-            return with_notes(report, tasks)
-    return None
+            yield with_notes(report, tasks)

@@ -20,7 +20,7 @@ from harness.cli.report import check_folder, write_report
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.runs import kept_runs, open_runs
 from harness.cli.settings import argument as text_of
-from harness.cli.settings import arguments_text, check_no_secrets, named_setting
+from harness.cli.settings import arguments_text, check_no_secrets, named_setting, usable_arguments
 from harness.cli.show import print_result
 from harness.contracts.stage import CANDIDATE
 from harness.pipeline.settings import LOCAL, RunSettings, task_names
@@ -111,15 +111,11 @@ def _planned(
 
     file = suite.file
     spec = candidate.spec
-    try:
-        check_no_secrets(spec or candidate.args, where=candidate.where)
-        if not spec:
+    check_no_secrets(spec or candidate.args, where=candidate.where)
+    if not spec:
+        with usable_arguments("of this model", where=candidate.where):
             given = {name: text_of(value) for name, value in candidate.args.items()}
             spec = f"{candidate.kind}:{arguments_text(given)}"
-    except ValueError as error:
-        raise UsageError(
-            "the arguments of this model cannot be used", where=candidate.where, expected=str(error)
-        ) from error
     words = [f"--model={spec}", f"--name={candidate.name}", f"--seed={seed}"]
     words += [f"--tasks={task}" for task in file.tasks]
     words += [f"--judge={file.judge}"] if file.judge is not None else []
@@ -300,7 +296,8 @@ def _finish(
     from harness.pipeline.suite import exit_code_of
     from harness.reporting.forecast_tables import ending_report
 
-    documents, errors, gates = decided_gates(suite, runs, bases)
+    documents, errors = compared_seeds(suite, runs, bases)
+    decided = [gate for each in documents for gate in each.gates or ()]
     written: Path | None = None
     folders = [each.folder for each in runs if each.folder is not None]
     with errors_to(errors.append):
@@ -311,9 +308,8 @@ def _finish(
             write_report(page, runs_of_all, title=title, option=PAGE, bases=names)
             written = page
     codes = [each.exit_code for each in runs] + [one.exit_code for one in errors]
-    code = exit_code_of([*codes, gates])
+    code = exit_code_of([*codes, *(CODES[gate.holds] for gate in decided)])
     if json:
-        decided = [gate for each in documents for gate in each.gates or ()]
         said = {"suite": suite.name, "runs": runs, "report": written and str(written)}
         print_json({**said, "gates": decided, "exit_code": code})
     else:
@@ -363,16 +359,14 @@ def check_gates(suite: Suite, selection: Selection, plugins: Plugins) -> None:
             raise
 
 
-def decided_gates(
+def compared_seeds(
     suite: Suite, runs: Sequence[SuiteRun], bases: Mapping[int, str]
-) -> tuple[list[ComparisonDocument], list[HarnessError], int]:
-    """The comparison with its gates for each seed, the errors, and the exit code of all gates.
+) -> tuple[list[ComparisonDocument], list[HarnessError]]:
+    """The comparison with its gates for each seed, and the errors.
 
     `bases` has by seed the folder of the run that the others are compared with. Without gates,
     tasks that cannot be compared are no errors: how each run ended says why.
     """
-    from harness.pipeline.suite import exit_code_of
-
     documents: list[ComparisonDocument] = []
     errors: list[HarnessError] = []
     for seed in suite.file.seeds:
@@ -392,5 +386,4 @@ def decided_gates(
         document, wrong = compared_document(args)
         documents.append(document)
         errors += wrong if suite.file.gates else []
-    codes = [CODES[gate.holds] for document in documents for gate in document.gates or ()]
-    return documents, errors, exit_code_of([*codes, *(error.exit_code for error in errors)])
+    return documents, errors

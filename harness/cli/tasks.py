@@ -35,7 +35,7 @@ from harness.cli.command import (
     print_error,
     print_sections,
 )
-from harness.cli.run_options import include_path_option, task_folders
+from harness.cli.run_options import catalogue_with, include_path_option
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import DataSpec, RoleSpec, Task
 from harness.prompts import Templates
@@ -70,7 +70,7 @@ MOST_LISTED = 4
 @option("--all", is_flag=True, help="list everything, with descriptions")
 @json_option
 @include_path_option
-def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence[Path]) -> int:
+def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence[Path]) -> None:
     """List the tasks and groups on one screen; with --all every task, group and tag with its
     description, with a PATTERN those that match it. For the full name of a task, show its
     benchmark, options, roles and data.
@@ -78,14 +78,14 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
     if all and patterns:
         raise UsageError("--all cannot be combined with names", found=" ".join(patterns))
     plugins = load_plugins()
-    catalogue = Catalogue(plugins, include_path=task_folders(include_path))
+    catalogue = catalogue_with(include_path)
     entries = [entry for entry in catalogue.matching(patterns) if not entry.abstract]
     named = [one for one in entries if one.members is None and one.name in patterns]
     if json:
         benchmarks = _benchmarks_of(named, plugins)
         document = {**_document(entries, catalogue, plugins), "benchmarks": benchmarks}
         print(dumps(document, indent=2, ensure_ascii=False))
-        return 0
+        return
     pages = []
     for one in named:
         with errors_to(print_error):
@@ -103,7 +103,6 @@ def tasks(patterns: Sequence[str], all: bool, json: bool, include_path: Sequence
         tags = [(tag, ", ".join(names)) for tag, names in _tags(listed).items()]
         print_sections([*_sections(listed), ("tags", tags)])
     print_error(*map(str, plugins.broken), *plugins.problems, *catalogue.problems)
-    return 0
 
 
 def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, str]]:
@@ -118,16 +117,17 @@ def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, s
 
 
 def _document(entries: Sequence[Entry], catalogue: Catalogue, plugins: Plugins) -> dict[str, Any]:
-    shared = ("name", "description", "tags")
-    fields = {False: (*shared, "benchmark", "version"), True: (*shared, "members")}
-    rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
-    for entry in entries:
-        is_group = entry.members is not None
-        one = {name: getattr(entry, name) for name in fields[is_group]}
-        rows[is_group].append({**one, "source": entry.bundle, "file": str(entry.file)})
+    def rows(*fields: str, groups: bool) -> list[dict[str, Any]]:
+        return [
+            {name: getattr(one, name) for name in ("name", "description", "tags", *fields)}
+            | {"source": one.bundle, "file": str(one.file)}
+            for one in entries
+            if (one.members is not None) is groups
+        ]
+
     return {
-        "tasks": rows[False],
-        "groups": rows[True],
+        "tasks": rows("benchmark", "version", groups=False),
+        "groups": rows("members", groups=True),
         "tags": _tags(entries),
         "broken": [
             {"plugin": one.plugin, "distribution": one.distribution, "error": one.error}
@@ -337,7 +337,7 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
     Takes names, globs, groups, tags and files, as --tasks does.
     """
     plugins = load_plugins()
-    checker = Checker(plugins, Catalogue(plugins, include_path=task_folders(include_path)))
+    checker = Checker(plugins, catalogue_with(include_path))
     wrong = 0
     printed: set[str] = set()
     for target in targets:
@@ -436,12 +436,9 @@ class Checker:
             self._seen.add(document.key)
             yield document
             if document.is_group:
-                try:
-                    members = self._catalogue.members(document)
-                except TaskError:
-                    # `errors` reports the error of the group; its members are not known.
-                    continue
-                yield from self._collect(members)
+                # `errors` reports the error of a group whose members are not known.
+                with suppress(TaskError):
+                    yield from self._collect(self._catalogue.members(document))
 
     def _held(self, document: Document, errors: list[HarnessError]) -> list[HarnessError]:
         """The errors about a sample that count: without those about its data, if a file names other

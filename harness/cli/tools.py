@@ -43,7 +43,7 @@ from harness.cli.command import (
     print_json,
     print_rows,
 )
-from harness.cli.run_options import include_path_option, task_folders
+from harness.cli.run_options import catalogue_with, include_path_option
 from harness.cli.runs import NamedRun, open_runs, opened
 from harness.contracts.report import Report
 from harness.contracts.task import Task
@@ -264,9 +264,9 @@ class Tools(CommandGroup):
 
         return report_command(ctx, cmd_name, work, options=tool.options, help=tool.description)
 
-    def _list(self, json: bool) -> int:
+    def _list(self, json: bool) -> None:
         if click.get_current_context().invoked_subcommand is not None:
-            return 0
+            return
         known = usable(load_plugins().tools_of(str(self.name)))
         tools = [(name, one.get_short_help_str(80)) for name, one in self.own.items()]
         tools += [(one.name, one.description) for one in known]
@@ -275,7 +275,6 @@ class Tools(CommandGroup):
             print_json({f"{self.name}_tools": named})
         else:
             print_rows(tools)
-        return 0
 
 
 Work: TypeAlias = "tuple[Report, dict[str, Any], int]"
@@ -303,7 +302,21 @@ def report_command(
         json = json or group.params["json"]
         others = {str(one.name): given[str(one.name)] for one in arguments}
         report, document, code = work(settings, json, **others)
-        show_report(report, document, plot=plot, json=json)
+        drawn = write_figures(report.figures, plot) if plot is not None else []
+        if json:
+            print_json({**document, "drawn": [str(path) for path in drawn], "report": report})
+        else:
+            from harness.reporting.grid import print_report
+
+            print_report(report)
+            sys.stdout.flush()
+            lines = [f"drawn: {path}" for path in drawn] or [
+                f"--plot FILE.svg draws a figure: {figure.title}" for figure in report.figures
+            ]
+            for line in lines:
+                print(clean_text(line), file=sys.stderr)
+        if plot is not None and not report.figures:
+            raise DataError("--plot: the report has no figures", found="a report with tables only")
         return code
 
     own = [
@@ -315,30 +328,6 @@ def report_command(
         ),
     ]  # fmt: skip
     return Command(name, callback=use, help=help, params=[*own, *options_of(options, own=own)])
-
-
-def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, json: bool) -> None:
-    """Draw the figures if `plot` is given, and print the report; as JSON it is part of `document`.
-
-    DataError after printing if `plot` is given and the report has no figures.
-    """
-    drawn: list[Path] = []
-    if plot is not None and report.figures:
-        drawn = write_figures(report.figures, plot)
-    if json:
-        print_json({**document, "drawn": [str(path) for path in drawn], "report": report})
-    else:
-        from harness.reporting.grid import print_report
-
-        print_report(report)
-        sys.stdout.flush()
-        lines = [f"drawn: {path}" for path in drawn] or [
-            f"--plot FILE.svg draws a figure: {figure.title}" for figure in report.figures
-        ]
-        for line in lines:
-            print(clean_text(line), file=sys.stderr)
-    if plot is not None and not report.figures:
-        raise DataError("--plot: the report has no figures", found="a report with tables only")
 
 
 def usable(registry: Registry[Any, R]) -> list[R]:
@@ -433,13 +422,12 @@ class Analyses(CommandGroup):
     subcommand_metavar="NAME RUN… [OPTION…]",
 )
 @json_option
-def analyse(json: bool) -> int:
+def analyse(json: bool) -> None:
     """Analyse stored runs; no model is called. `harness list analyses` lists the analyses, `harness
     analyse NAME --help` shows the options of one.
     """
     if click.get_current_context().invoked_subcommand is None:
         raise UsageError("NAME is missing", hint="`harness list analyses` lists the analyses")
-    return 0
 
 
 class Copied(DataError):
@@ -588,10 +576,8 @@ def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
 
 
 def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ...]:
-    from harness.registry.task_catalogue import Catalogue
-
-    catalogue = Catalogue(load_plugins(), include_path=task_folders(include_path))
-    return catalogue.select([part for name in names for part in name.split(",") if part]).tasks
+    wanted = [part for name in names for part in name.split(",") if part]
+    return catalogue_with(include_path).select(wanted).tasks
 
 
 def _fetching() -> Fetching:

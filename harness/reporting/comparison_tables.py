@@ -15,7 +15,6 @@ from harness.comparison.differences import FEW, LEAST_USERS, MOST_KEPT
 from harness.comparison.document import (
     Comparison,
     ComparisonDocument,
-    DecidedGate,
     Decision,
     Difference,
 )
@@ -132,7 +131,7 @@ def _grid(
             row.append(value + mark)
         if two:
             one = next(iter(each.differences), None)
-            row += [difference_of(one), p_value(one.p_holm)] if one else [NOTHING, NOTHING]
+            row += [value_of(one, signed), p_value(one.p_holm)] if one else [NOTHING, NOTHING]
         of = "" if each.n == each.asked else f" of {each.asked:,}"
         rows.append([*row, f"{each.n:,}{of}" if each.n else NOTHING])
     return grid(heads, rows, numbers=len(heads) - 2, width=width, keys=2)
@@ -159,7 +158,7 @@ def _differences(
         [
             _name(each), metric_name(each.metric, each),
             f"{labels[one.first]} − {labels[one.second]}",
-            difference_of(one), p_value(one.p), p_value(one.p_holm), f"{one.n:,}",
+            value_of(one, signed), p_value(one.p), p_value(one.p_holm), f"{one.n:,}",
         ]
         for each in decisions
         for one in each.differences
@@ -281,14 +280,6 @@ def _in_full(one: Comparison, labels: Mapping[str, str], width: int | None) -> I
         yield from open_notes(run.metrics, width, labels[run.run])
 
 
-def difference_of(one: Difference | DecidedGate) -> str:
-    """A difference with its interval, if it has one: `+0.120 [+0.030, +0.210]`."""
-    if one.value is None or one.interval is None:
-        return signed(one.value)
-    low, high = one.interval
-    return f"{signed(one.value)} [{signed(low)}, {signed(high)}]"
-
-
 def p_value(value: float | None) -> str:
     """A p value as tables show it: never 0, which no test gives."""
     if value is None:
@@ -366,7 +357,7 @@ def print_gates(
         parts = [clean_text(gate.gate), *([" − ".join(runs)] if runs else [])]
         said = [clean_text(gate.undecided or "")]
         if gate.undecided is None:
-            said = [difference_of(gate), f"bound {gate.bound:+g}"]
+            said = [value_of(gate, signed), f"bound {gate.bound:+g}"]
         margin = abs(gate.bound)
         if gate.holds and gate.interval and max(map(abs, gate.interval)) < margin:
             said.append(f"equal within {margin:g}")

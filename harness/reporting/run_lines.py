@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from harness.calls.budget import player_name
 from harness.calls.pricing import Cost, together
 from harness.contracts.records import CallRecord
 from harness.reporting.text import NOTHING, clean_text, count, counted
+from harness.runs.manifest import Manifest
 from harness.scoring.grouping import grouped
 from harness.scoring.summary import RoleUse
 
@@ -47,8 +49,8 @@ def throttled(limits: Mapping[str, Mapping[str, Any]]) -> str | None:
     return clean_text(lines[0]) + more if lines else None
 
 
-def describe_call(call: CallRecord, *, by_rule: bool) -> str:
-    """Who was asked, where the reply came from, and how it was read."""
+def describe_call(call: CallRecord, manifest: Manifest, *, task: str) -> str:
+    """Who was asked in a task of a run, where the reply came from, and how it was read."""
     who = f"{call.role} {call.member}" if call.member else call.role
     parts = [f"{who}, prompt {call.prompt}, from {call.source}"]
     if call.repeat:
@@ -63,8 +65,9 @@ def describe_call(call: CallRecord, *, by_rule: bool) -> str:
         parts.append(f"{call.attempts} attempts")
     if call.usage is not None:
         parts.append(f"{call.usage.prompt_tokens} + {call.usage.completion_tokens} tokens")
-    elif call.finish is not None and not by_rule:
-        parts.append("tokens unknown")
+    elif call.finish is not None:
+        by_rule = manifest.by_rule(task, player_name(call.role, call.member))
+        parts += [] if by_rule else ["tokens unknown"]
     if call.source == "model":
         parts.append(f"{call.seconds:.1f} s")
     return ", ".join(parts)

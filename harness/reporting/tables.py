@@ -6,7 +6,7 @@ Imports rich at the top: import this module where it is used.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -47,7 +47,7 @@ from harness.scoring.summary import (
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
-    from harness.comparison.document import Comparison
+    from harness.comparison.document import Comparison, DecidedGate, Difference
     from harness.contracts.benchmark import Metric
     from harness.contracts.report import Sheet
 
@@ -80,7 +80,13 @@ def print_costs(summaries: Sequence[TaskSummary], console: Console | None = None
     ]  # fmt: skip
     heads = ("stage", "items", "done", "missing")
     show(console, [*grid(heads, stages, numbers=(False, True, True, False), width=width), Text()])
-    if roles := _roles(summaries):
+    roles = [
+        (clean_text(f"{summary.task}/{stage_name}, {role}"), use)
+        for summary in summaries
+        for stage_name, stage in summary.stages.items()
+        for role, use in stage.roles.items()
+    ]
+    if roles:
         show(console, [*_role_grid(roles, width), *_role_notes(roles, width), Text()])
     show(console, _costs(summaries, width))
 
@@ -358,15 +364,6 @@ def _role_notes(roles: Sequence[tuple[str, RoleUse]], width: int | None) -> list
     return indented(notes, "dim", width) + indented(unknown, "yellow", width)
 
 
-def _roles(summaries: Sequence[TaskSummary]) -> list[tuple[str, RoleUse]]:
-    return [
-        (clean_text(f"{summary.task}/{stage_name}, {role}"), use)
-        for summary in summaries
-        for stage_name, stage in summary.stages.items()
-        for role, use in stage.roles.items()
-    ]
-
-
 class Directed(Protocol):
     """A metric, or a result in one."""
 
@@ -388,12 +385,15 @@ def interval_header(results: Iterable[MetricResult]) -> str:
     return f"{confidence:.0%} {'BCa ' if method == 'bca' else ''}interval"
 
 
-def value_of(result: MetricResult | MeanOverTasks) -> str:
-    """The value with its interval, if it has one: `0.857 [0.571, 1.000]`."""
+def value_of(
+    result: MetricResult | MeanOverTasks | Difference | DecidedGate,
+    shown: Callable[[float | None], str] = number,
+) -> str:
+    """The value with its interval, if it has one: `0.857 [0.571, 1.000]`; a difference `signed`."""
     if result.value is None or result.interval is None:
-        return number(result.value)
+        return shown(result.value)
     low, high = result.interval
-    return f"{number(result.value)} [{number(low)}, {number(high)}]"
+    return f"{shown(result.value)} [{shown(low)}, {shown(high)}]"
 
 
 def metric_words(

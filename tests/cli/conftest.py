@@ -105,7 +105,7 @@ def shown(capsys):
     """What `harness show` prints with some arguments; it must go well."""
 
     def run(*arguments):
-        assert show.main(arguments, standalone_mode=False) == 0
+        assert show.main(arguments, standalone_mode=False) is None
         return capsys.readouterr().out
 
     return run

@@ -10,7 +10,6 @@ import msgspec
 
 from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
-from harness.calls.budget import player_name
 from harness.comparison.document import SAME
 from harness.contracts.judge import Selected
 from harness.contracts.outcomes import NoVerdict
@@ -129,8 +128,7 @@ def _parts_of(task: FinishedTask, wanted: Mapping[str, str]) -> dict[str, list[P
 
 def _parts(record: Any, stage: str, task: FinishedTask) -> Iterator[Part]:
     for call in record.calls:
-        by_rule = task.manifest.by_rule(task.task.name, player_name(call.role, call.member))
-        about = f"{stage}: {describe_call(call, by_rule=by_rule)}"
+        about = f"{stage}: {describe_call(call, task.manifest, task=task.task.name)}"
         asked = "\n\n".join(f"{one.role}: {one.content}" for one in call.messages)
         yield Part(about, clipped(asked), "asked")
         if call.reasoning is not None:

@@ -11,6 +11,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -193,16 +194,22 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def service(harness, monkeypatch) -> Iterator[Service]:
-    """Batches are looked at often, and a file is sent soon after its last question."""
     monkeypatch.setenv("TEAM_PASS", KEY)
-    monkeypatch.setattr(client, "QUIET", 0.2)
-    monkeypatch.setattr(openai_batches, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(openai_batches, "LONGEST_PAUSE", 0.01)
-    with Service(harness.answer) as started:
+    with Service(harness.answer) as started, quickly():
         harness.url = f"{started.address}/v1,api_key_env=TEAM_PASS"
         threading.Thread(target=started.serve_forever, daemon=True).start()
         yield started
         started.shutdown()
+
+
+@contextmanager
+def quickly() -> Iterator[None]:
+    """Batches are looked at often, and a file is sent soon after its last question."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "QUIET", 0.2)
+        patch.setattr(openai_batches, "FIRST_PAUSE", 0.01)
+        patch.setattr(openai_batches, "LONGEST_PAUSE", 0.01)
+        yield
 
 
 @pytest.fixture

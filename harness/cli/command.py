@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +33,6 @@ RARE_TOO = "rare options too"
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-_COMPARES = "`harness compare RUN…` compares runs, and takes the options of comparisons"
 FORMER = {
     "batch": "`--model openai --model_args …,batch=true` asks in batches",
     "config": "`harness doctor --settings` shows the settings and where they come from",
@@ -54,11 +54,10 @@ FORMER = {
     "--run_storage": "`--output_path DIR` names a folder that all nodes share",
     "--strict_plugins": "`harness list plugins --strict_plugins` fails if a plugin is broken",
     "report --max_size": "`--samples N` says how many samples of each task the page shows",
-    "score --compare": _COMPARES,
-    "score --export_oracle": _COMPARES,
-    "score --force": _COMPARES,
-    "score --oracle": _COMPARES,
-    "score --output": _COMPARES,
+    **dict.fromkeys(
+        (f"score --{name}" for name in ("compare", "export_oracle", "force", "oracle", "output")),
+        "`harness compare RUN…` compares runs, and takes the options of comparisons",
+    ),
     "validate --tasks": "`harness validate NAME…` names the tasks without an option",
 }
 """Commands and options that are spelled otherwise now, each with the new spelling."""
@@ -335,16 +334,23 @@ def paged() -> Iterator[None]:
     if not sys.stdout.isatty():
         yield
         return
-    held = _Screen()
+    held, errors = _Screen(), list[HarnessError]()
+    with redirect_stdout(held), errors_to(errors.append):
+        yield
+    text, screen = held.getvalue(), shutil.get_terminal_size()
+    rows = sum(1 + len(click.unstyle(line)) // screen.columns for line in text.splitlines())
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which is for the pager
     try:
-        with redirect_stdout(held):
-            yield
+        if rows >= screen.lines:
+            click.echo_via_pager(text.removesuffix("\n"))
+            text = ""
+    except (OSError, ValueError):  # PAGER is no command
+        pass
     finally:
-        text = held.getvalue()
-        if text.count("\n") < shutil.get_terminal_size().lines:
-            sys.stdout.write(text)
-        else:
-            click.echo_via_pager(text, color=True)
+        signal.signal(signal.SIGINT, interrupted)
+    sys.stdout.write(text)
+    for error in errors:
+        raise error
 
 
 class _Screen(io.StringIO):

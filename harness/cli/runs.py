@@ -344,7 +344,7 @@ WHICH = re.compile(r"failed|older=(?P<days>\d+)d|all_but=(?P<newest>\d+)")
 @json_option
 def runs(
     output_path: Path | None, tag: Mapping[str, str], clean: str | None, yes: bool, json: bool
-) -> int:
+) -> int | None:
     """List the runs, the newest first, or remove some of them (--clean)."""
     if output_path is not None and not output_path.is_dir():
         raise DataError("this folder does not exist", where="--output_path", found=str(output_path))
@@ -357,12 +357,8 @@ def runs(
         raise UsageError("--yes needs --clean", expected="harness runs --clean failed --yes")
     from harness.scoring.run_list import list_runs
 
-    listing = list_runs(place, tag)
-    if json:
-        print_json(listing)
-    else:
-        _print(listing)
-    return 0
+    (print_json if json else _print)(list_runs(place, tag))
+    return None
 
 
 def _print(listing: Listing) -> None:
@@ -374,7 +370,7 @@ def _print(listing: Listing) -> None:
         columns = ("run", "model", "tags", "tasks", "first result", "state")
         rows = tuple(map(_row, listing.runs))
         print_report(Report(sheets=(Sheet(title=title, columns=columns, rows=rows),)))
-        print("`harness show RUN` shows one in full")
+        print("`harness show RUN` shows one")
     else:
         print(clean_text(f"no runs in {listing.folder}"))
     for one in listing.damaged:

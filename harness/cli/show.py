@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -90,6 +91,13 @@ _WHOLE, _HEAD, _TAIL = 12, 6, 4
 def show(**options: Any) -> None:
     """Show one RUN: its main metrics, or a chapter about it by name (--metrics, --costs, …)."""
     args = SimpleNamespace(**options)
+    items = [name for name in ("sample", "samples", "failures") if options[name]]
+    about = ("metrics", "costs", "provenance", "prices") if items else ("stage",)
+    apart = [f"--{name}" for name in (*items, *about) if options[name]]
+    if len(apart) > 1 or (args.stage and not items):
+        expected = "one of them" if items else "--samples, --failures or --sample ID with it"
+        problem = "these options say nothing together"
+        raise UsageError(problem, found=" ".join(apart), expected=expected)
     folder, manifest = open_run(args.run, among=args.output_path, tags=args.tag)
     places = _places(folder, manifest, args)
     with paged():
@@ -166,15 +174,13 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
     from harness.reporting.tables import print_costs, print_metrics, print_short_table
 
     chapters = {name for name in ("metrics", "costs", "provenance") if getattr(args, name)}
-    if not chapters:
-        for line in _heading(folder, manifest, unfinished):
-            print(line)
-        print(flush=True)
-        if args.task is None:
-            print_short_table(manifest, summaries, means, run=None)
-            print("more: --metrics, --costs, --samples, --failures, --provenance, --sample ID")
-        else:
-            chapters = {"metrics", "costs"}
+    print(*_heading(folder, manifest, unfinished), sep="\n", end="\n\n", flush=True)
+    if not chapters and args.task is not None:
+        chapters = {"metrics", "costs"}
+    elif not chapters:
+        reports = _group_reports(folder, manifest) if summaries else ()
+        print_short_table(manifest, summaries, means, reports=reports)
+        print("more: --metrics, --costs, --samples, --failures, --provenance, --sample ID")
     if "metrics" in chapters:
         print_metrics(summaries)
         _print_reports(_group_reports(folder, manifest))
@@ -253,9 +259,8 @@ def _show_items(places: list[Place], args: SimpleNamespace) -> None:
     records = _records(places, args)
     if args.json:
         found = [
-            {"task": task, "stage": stage, "user": record.user, "id": record.id}
-            | {"outcome": record.outcome}
-            for task, stage, record in records
+            {"task": task, "stage": stage, "user": one.user, "id": one.id, "outcome": one.outcome}
+            for task, stage, one in records
         ]
         print_json({f"{what}s": found})
         return
@@ -273,10 +278,8 @@ def _show_items(places: list[Place], args: SimpleNamespace) -> None:
             clean_text(f"{task}/{stage}  {record.id}  user {record.user}  ")
             + clean_text(ended, limit=300 if args.failures else 100)
         )
-    if count:
-        print(f"\n{counted(count, what)}; --sample ID shows everything about one")
-    else:
-        print(f"no {what}s")
+    said = f"\n{counted(count, what)}; --sample ID shows everything about one"
+    print(said if count else f"no {what}s")
 
 
 def _show_sample(
@@ -286,10 +289,8 @@ def _show_sample(
     if not found:
         raise _no_sample(folder, places, args.sample)
     if args.json:
-        records = [
-            {"task": task, "stage_name": name, "record": record} for task, name, record in found
-        ]
-        print_json({"records": records})
+        named = [{"task": task, "stage_name": name, "record": one} for task, name, one in found]
+        print_json({"records": named})
         return
     for cut in (False, True):
         lines = [
@@ -410,17 +411,16 @@ def _print_tables(result: RunResult, *, verbose: bool) -> None:
 
     folder = RunFolder(result.folder)
     manifest = folder.manifest()
-    everything = verbose and bool(result.summaries)
-    reports = _group_reports(folder, manifest) if result.summaries else iter(())
-    if result.summaries or len(manifest.tasks) > 1:
-        first = [] if everything else [sheet for one in reports for sheet in one.sheets[:1]]
-        run = None if everything else run_name(folder)
-        print_short_table(manifest, result.summaries, result.means, run=run, sheets=first)
-    if everything:
+    reports = _group_reports(folder, manifest) if result.summaries else ()
+    table = partial(print_short_table, manifest, result.summaries, result.means)
+    if verbose and result.summaries:
+        table()
         print()
         print_metrics(result.summaries)
         _print_reports(reports)
         print_costs(result.summaries)
+    elif result.summaries or len(manifest.tasks) > 1:
+        table(run=run_name(folder), reports=reports)
 
 
 def run_name(folder: RunFolder) -> str:

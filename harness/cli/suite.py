@@ -283,8 +283,7 @@ def _run(
         say=say,
         complain=print_error,
     )
-    left = [each for each in planned if each.label not in before]
-    asyncio.run(runner.run(left))
+    asyncio.run(runner.run([each for each in planned if each.label not in before]))
     ended = before | runner.runs
     return [ended[each.label] for each in planned]
 

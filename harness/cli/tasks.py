@@ -111,8 +111,7 @@ def _benchmarks_of(tasks: Sequence[Entry], plugins: Plugins) -> list[dict[str, s
     for name in dict.fromkeys(task.benchmark or "" for task in tasks):
         with errors_to(print_error):
             if name in plugins.benchmarks:
-                benchmark = plugins.benchmark(name)
-                found.append({field: getattr(benchmark, field) for field in fields})
+                found.append({field: getattr(plugins.benchmark(name), field) for field in fields})
     return found
 
 

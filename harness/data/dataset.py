@@ -207,29 +207,17 @@ class TaskData:
             )
         return tuple(source.path for source in self.files[table])
 
-    def lacks(self, benchmark: str, error: Exception) -> DataError | None:
-        """The error for values that the task lets the data leave out, if a benchmark needs one.
-
-        Python names None in the error of code that takes it for a value.
-        """
-        rows = {}
-        for table in self.tables.values() if "None" in str(error) else ():
+    def gaps(self) -> list[str]:
+        """The first row without a value of each column that the task declares `required: false`."""
+        places = []
+        for table in self.tables.values():
             for column in (name for name, one in table.columns.items() if not one.required):
                 for batch in table.batches(column):
                     if None in (cells := batch.columns[column]):
                         row = batch.first + cells.index(None)
-                        rows[column] = table.bad(row, column, None, "").where
+                        places.append(table.bad(row, column, None, "").where or column)
                         break
-        if not rows:
-            return None
-        return DataError(
-            f"the benchmark '{benchmark}' needs a value that is missing, in one of the columns "
-            f"that the task declares `required: false`: {join_names(rows)}",
-            where="; ".join(filter(None, rows.values())),
-            found=f"{type(error).__name__}: {error}",
-            expected="a value in every row of a column that the benchmark needs",
-            hint="complete or remove the rows, and declare the column without `required: false`",
-        )
+        return places
 
     def choose(self, ids: Iterable[str], *, of: str = "users") -> list[str]:
         """The ids that this run keeps, in an order that depends on seed and ids only."""

@@ -351,9 +351,7 @@ def value_in(kind: str, text: str) -> Any:
             if _WHOLE.fullmatch(stripped):
                 return int(stripped.partition(".")[0])
             if _NUMBER.fullmatch(stripped) and "e" in stripped.lower():
-                hint = (
-                    "spreadsheets write long numbers like this and lose digits: export it as text"
-                )
+                hint = _SPREADSHEET
         case "number":
             if _NUMBER.fullmatch(stripped) and isfinite(number := float(stripped)):
                 return number

@@ -490,8 +490,10 @@ class _Loader:
             except HarnessError:
                 raise
             except Exception as error:
-                if lacks := dataset.lacks(benchmark.name, error):
-                    raise lacks from error
+                gaps = dataset.gaps() if "None" in str(error) else []
+                rows = (
+                    f"; or complete the rows that lack a value: {', '.join(gaps)}" if gaps else ""
+                )
                 about = next(iter(dataset.about.values()), "")
                 raise PluginError(
                     f"the benchmark {benchmark.name!r} cannot load its data",
@@ -499,7 +501,7 @@ class _Loader:
                     found=traceback.format_exc(limit=-4).strip(),
                     hint="correct `load` in the benchmark's code; for rows that it cannot use, it "
                     "raises `table.bad(…)`, which names the row. `harness list plugins` names the "
-                    "benchmark's package",
+                    f"benchmark's package{rows}",
                 ) from error
         return self._loaded[key]
 

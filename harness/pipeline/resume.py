@@ -153,7 +153,7 @@ def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
     facts = [f"{dataset.task}: {fact}" for dataset in datasets for fact in dataset.noted]
     if len(facts) > MOST_FACTS:
         facts = [
-            f"{len(facts):,} notes on the data: --verbose prints them, or `harness show --metrics`"
+            f"{len(facts):,} notes on the data: see --verbose or `harness show --metrics latest`"
         ]
     for line in (*prepared.notes, *facts):
         display.show_line(line)

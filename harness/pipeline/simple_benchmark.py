@@ -49,8 +49,7 @@ def simple(
 
     def load(dataset: Any, options: Any) -> Any:
         table = dataset.table()
-        chosen = set(dataset.choose(str(row[id_column]) for _, row in table.rows()))
-        return table, chosen
+        return table, set(dataset.choose(str(row[id_column]) for _, row in table.rows()))
 
     def items(upstreams: Mapping[str, Records[Any, Any]], data: Any, options: Any) -> Iterator[Row]:
         table, chosen = data

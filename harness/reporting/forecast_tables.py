@@ -27,8 +27,7 @@ def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
     console = console or result_console()
     for stage in forecast.stages:
         for role in stage.roles if task_and_repeat(stage.task)[1] == 1 else ():
-            title = f"{stage.task}, {stage.stage}: {role.role} ({role.label})"
-            console.print(_rule(title))
+            console.print(_rule(f"{stage.task}, {stage.stage}: {role.role} ({role.label})"))
             if not role.first_prompt:
                 console.print(Text(NOT_REACHED, style="yellow"))
             for message in role.first_prompt:

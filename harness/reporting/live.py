@@ -135,8 +135,7 @@ class Picture:
         left, spent = self._pace.left(), duration(now - self._began)
         facts = f"{left}, {done:,} of {least}{known:,} items, {spent} so far"
         part = done * len(sized) / (known * len(stages)) if known else 0.0
-        line = _bar(part, min(width - cell_len(facts) - 2, LONGEST_BAR))
-        return line.append(facts)
+        return _bar(part, min(width - cell_len(facts) - 2, LONGEST_BAR)).append(facts)
 
     def _sums(self) -> Text:
         stages = self._progress.stages

@@ -49,7 +49,7 @@ from harness.tasks.repeats import task_and_repeat
 if TYPE_CHECKING:
     from harness.comparison.document import Comparison, DecidedGate, Difference
     from harness.contracts.benchmark import Metric
-    from harness.contracts.report import Sheet
+    from harness.contracts.report import Report, Sheet
 
 MISSING, WITHOUT = "missing ", "without missing"
 """What the columns for the value by the policy that a metric does not use begin with, and the one
@@ -78,8 +78,9 @@ def print_costs(summaries: Sequence[TaskSummary], console: Console | None = None
         for summary in summaries
         for name, stage in summary.stages.items()
     ]  # fmt: skip
-    heads = ("stage", "items", "done", "missing")
-    show(console, [*grid(heads, stages, numbers=(False, True, True, False), width=width), Text()])
+    heads, numbers = ("stage", "items", "done", "missing"), (False, True, True, False)
+    lines = grid(heads, stages, numbers=numbers, width=width)
+    show(console, [*lines, Text()] if stages else [])
     roles = [
         (clean_text(f"{summary.task}/{stage_name}, {role}"), use)
         for summary in summaries
@@ -443,11 +444,11 @@ def print_short_table(
     summaries: Sequence[TaskSummary],
     means: Sequence[MeanOverTasks],
     *,
-    run: str | None,
-    sheets: Sequence[Sheet] = (),
+    run: str | None = None,
+    reports: Iterable[Report] = (),
     console: Console | None = None,
 ) -> None:
-    """Print the main metrics of a run, what limits them, and those of `sheets` that say more.
+    """Print the main metrics of a run, what limits them, and first tables that say more.
 
     `run` is what `harness show` calls the run; None where everything follows.
     """
@@ -473,7 +474,7 @@ def print_short_table(
     show(console, [title, *metric_words(words, width)])
     show(console, grid(heads, cells, numbers=3, width=width))
     show(console, wrapped(_below(summaries), width))
-    for sheet in sheets:
+    for sheet in (sheet for report in reports for sheet in report.sheets[:1]):
         if _says_more(sheet, summaries, means):
             show(console, [Text(), *sheet_lines(sheet, console.width)])
     if run is not None:

@@ -53,18 +53,42 @@ def test_failures_one_a_line_without_control_characters(kept_run, shown):
 
 def test_where_a_run_comes_from_is_a_chapter(kept_run, shown):
     out = shown(str(kept_run.path), "--provenance")
-    assert out.startswith("command:\n    harness run --model ")
+    assert out.startswith(f"run {kept_run.path}: ")
+    assert "\n\ncommand:\n    harness run --model " in out
     assert "\ntasks:\n  toy " in out and "\nmodels:\n  candidate" in out
 
 
 def test_what_is_longer_than_the_terminal_goes_through_a_pager(kept_run, monkeypatch):
-    paged, screen = [], Screen()
-    monkeypatch.setattr("click.echo_via_pager", lambda text, color: paged.append(text))
-    for lines in "5", "90":
+    def seen(lines, pager, code=0):
         monkeypatch.setenv("LINES", lines)
-        with redirect_stdout(screen):
-            main(["show", str(kept_run.path), "--samples"])
-    assert paged == [screen.getvalue()] and "4 samples" in screen.getvalue()
+        monkeypatch.setattr("click.echo_via_pager", pager)
+        with redirect_stdout(Screen()) as screen:
+            assert main(["show", str(kept_run.path), "--samples"]) == code
+        return screen.getvalue()
+
+    def no_command(text):
+        raise OSError("PAGER is a folder")
+
+    def cut_off(*_):
+        raise KeyboardInterrupt
+
+    paged: list[str] = []
+    assert seen("5", paged.append) == ""
+    whole = seen("90", no_command)
+    assert "4 samples" in whole and [f"{text}\n" for text in paged] == [whole]
+    assert seen("5", no_command) == whole
+    monkeypatch.setattr("harness.cli.show.counted", cut_off)
+    assert seen("5", paged.append, code=130) == "" and len(paged) == 1
+
+
+@pytest.mark.parametrize("words", [
+    ("--samples", "--failures"), ("--sample", "ann", "--costs"), ("--failures", "--prices", "p"),
+    ("--stage", "name"), ("--stage", "name", "--metrics"),
+])  # fmt: skip
+def test_options_that_say_nothing_together_are_refused(kept_run, printed, words):
+    said = printed("show", str(kept_run.path), *words, code=2).err
+    named = [word for word in words if word.startswith("--") and word != "--metrics"]
+    assert f"these options say nothing together\n  found:    {' '.join(named)}\n" in said
 
 
 def test_a_sample_is_shown_whole_and_a_user_through_all_tasks_and_stages(kept_run, shown):

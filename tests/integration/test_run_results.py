@@ -22,8 +22,10 @@ def test_verbose_and_show_print_the_same_and_everything_and_have_the_means_in_th
     assert shown.endswith(
         "\nmore: --metrics, --costs, --samples, --failures, --provenance, --sample ID\n"
     )
+    head = "\n".join(shown.splitlines()[:2]) + "\n"
     metrics, costs = (
-        harness.here("show", first.name, chapter).ok().out for chapter in ("--metrics", "--costs")
+        harness.here("show", first.name, chapter).ok().out.removeprefix(head)
+        for chapter in ("--metrics", "--costs")
     )
     short = "\n".join(shown.splitlines()[2:-1])
     assert done.out == f"{short}\n\n{metrics}{costs}"
@@ -63,6 +65,8 @@ def test_many_notes_on_the_data_are_a_number_before_a_run_and_whole_after_it(har
     assert "usersum_movielens: users with fewer than 50 activities, left out: 4\n" in few.err
     many = harness.here("--tasks", "usersum_movielens,behaviour_movies", *words, "--verbose").ok()
     said = [line for line in many.err.splitlines() if "notes on the data" in line]
-    assert said == ["19 notes on the data: --verbose prints them, or `harness show --metrics`"]
+    assert said == [
+        "19 notes on the data: see --verbose or `harness show --metrics latest`"
+    ]
     assert "left out: 4" not in many.err
     assert "users with fewer than 50 activities, left out: 4" in many.out

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.base.errors import DataError, PromptError, TaskError, UsageError
+from harness.base.errors import DataError, PluginError, PromptError, TaskError, UsageError
 from harness.contracts.stage import Item, Stage
 from harness.contracts.task import DataSpec, Group, HubSpec, SourceSpec, TableSpec
 from harness.pipeline import preparation
@@ -108,10 +108,9 @@ def test_a_missing_value_that_only_the_task_file_could_do_without_is_named_with_
         ("user,action,note\nu,liked,n\n", f"{file}, row 1, column 'title'"),
     ):
         file.write_text(text)
-        with pytest.raises(DataError, match="'interests' needs a value that is missing") as caught:
+        with pytest.raises(PluginError, match="'interests' cannot load its data") as caught:
             prepared(**own)
-        assert caught.value.where == where
-        assert "without `required: false`" in str(caught.value.hint)
+        assert str(caught.value.hint).endswith(f"; or complete the rows that lack a value: {where}")
     file.write_text("user,title,action\nu,t,liked\n")
     assert prepared(**own).tasks
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from harness.calls.pricing import Cost
-from harness.contracts.report import Sheet
+from harness.contracts.report import Report, Sheet
 from harness.contracts.task import RoleSpec
 from harness.reporting.grid import result_console
 from harness.reporting.tables import (
@@ -315,10 +315,10 @@ def ending(*summaries, means=(), planned=None, groups=None, run="runs/one", **op
     manifest = make_manifest(
         model="gpt", tasks=entries, groups=groups or {}, without_mean=without_mean
     )
-    sheets = options.pop("sheets", ())
+    reports = options.pop("reports", ())
     return lines_on(
         lambda console: print_short_table(
-            manifest, summaries, means, run=run, sheets=sheets, console=console
+            manifest, summaries, means, run=run, reports=reports, console=console
         ),
         **{"width": 80, **options},
     )
@@ -394,7 +394,7 @@ def test_a_table_without_a_number_of_its_own_is_left_out():
         means = [mean("both", "a", "b", value=0.61)]
         lines = ending(
             task("a", value=0.4567), task("b"), means=means, groups={"both": ("a", "b")},
-            sheets=[one],
+            reports=[Report(sheets=(one,))],
         )  # fmt: skip
         return "T" in lines
 

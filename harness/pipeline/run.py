@@ -128,8 +128,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
             "errors": [str(error) for error in self.errors],
             **{name: value for name, value in optional.items() if value},
         }
-        text = msgspec.json.format(msgspec.json.encode(document, enc_hook=str))
-        return text.decode() + "\n"
+        return msgspec.json.format(msgspec.json.encode(document, enc_hook=str)).decode() + "\n"
 
 
 async def arun(

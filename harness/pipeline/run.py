@@ -201,8 +201,13 @@ async def _begin(session: Session) -> None:
     if taken.resumed:
         stores = functools.partial(open_stores, session)
         await collect_left_behind(taken.folder.path, stores, LoopTurns())
-    for model in prepared.models:
+    batched = set()
+    for model in sorted(prepared.models, key=lambda one: not one.patient):
         model.folder = taken.folder.batches(model.identity.key(taken.run_id))
+        if model.patient:
+            batched.add(model.folder)
+        elif model.folder in batched:
+            model.folder = None  # the batches are taken up, and do not keep it from asking live
     await _find_out(session)
     session.contexts = session.contexts_of(session.thinks)
     taken.begin(prepared, session.contexts, session.thinks)

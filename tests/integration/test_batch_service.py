@@ -490,6 +490,22 @@ def test_a_command_without_batch_is_refused_while_batches_are_open(harness, serv
     assert len(service.live) == 3
 
 
+def test_batches_of_one_role_do_not_keep_another_from_asking_the_same_model_live(
+    harness, service, run
+):
+    def answer(body: dict[str, Any]) -> str:
+        return harness.answer(body) if "[liked]" in body["messages"][-1]["content"] else "1"
+
+    service.answer = answer
+    service.look = lambda name: os.kill(os.getpid(), signal.SIGINT)
+    judge = f"openai:base_url={harness.url},model=candidate-model,thinking=false"
+    assert run("--allow_self_judging", judge=judge).code == 130
+    service.look = lambda name: service.end(batch=name)
+    run("--allow_self_judging", judge=judge).ok()
+    assert len(service.sent) == 3 and service.live
+    assert not [body for body in service.live if "[liked]" in body["messages"][-1]["content"]]
+
+
 @pytest.mark.parametrize(("taken_up", "ended"), [(0, False), (1, False), (1, True)])
 def test_batches_of_version_0_1_are_open_until_they_are_taken_up(tmp_path, taken_up, ended):
     job = {"id": "a", "requests": 2, "endpoint": "", "file_id": "f", "batch_id": "b"}

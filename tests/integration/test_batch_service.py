@@ -289,6 +289,25 @@ def test_a_second_try_is_asked_live(harness, service, run):
     assert [len(record["calls"]) for record in harness.records("name")] == [2, 2, 2]
 
 
+def test_an_interrupt_says_that_live_calls_in_flight_finish(harness, service, run):
+    service.answer = lambda body: "no idea"
+    signals = iter([signal.SIGINT])
+
+    def answer(body: dict[str, Any]) -> str:
+        for number in signals:
+            os.kill(os.getpid(), number)
+        return harness.answer(body)
+
+    def look(name: str) -> None:
+        service.end(batch=name)
+        service.answer = answer
+
+    service.look = look
+    stopped = run()
+    assert (stopped.code, len(service.batches)) == (130, 1)
+    assert "finishing the calls in flight; press Ctrl-C again to stop at once" in stopped.err
+
+
 @pytest.mark.parametrize(
     ("errors", "words"),
     [
@@ -515,7 +534,8 @@ def test_batches_of_one_role_do_not_keep_another_from_asking_the_same_model_live
     service.answer = answer
     service.look = lambda name: os.kill(os.getpid(), signal.SIGINT)
     judge = f"openai:base_url={harness.url},model=candidate-model,thinking=false"
-    assert run("--allow_self_judging", judge=judge).code == 130
+    stopped = run("--allow_self_judging", judge=judge)
+    assert (stopped.code, "finishing the calls" in stopped.err) == (130, False)
     service.look = lambda name: service.end(batch=name)
     run("--allow_self_judging", judge=judge).ok()
     assert len(service.sent) == 3 and service.live

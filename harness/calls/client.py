@@ -235,7 +235,7 @@ class Client:
     Every reply is kept among the run's own answers, but only those that ended by themselves are
     stored for other runs. `run_id` enters the keys of models whose answers may not leave the run;
     `fresh` is a salt for runs that need answers of their own. What the `outbox` takes is asked
-    elsewhere: the session ends once all is written.
+    elsewhere: the session ends once all is written. `live` counts attempts in flight, not batches.
     """
 
     def __init__(
@@ -270,7 +270,7 @@ class Client:
         self._stopped: HarnessError | None = None
         self._over = asyncio.Event()
         self._in_flight = 0
-        self._waiting_long = 0
+        self.live = 0
         self._retrying = 0
         self._came = 0.0
         self._short = False
@@ -554,9 +554,9 @@ class Client:
         self._in_flight += 1
         self._landed.clear()
         if model.patient:
-            self._waiting_long += 1
             self._gather()
         else:
+            self.live += 1
             tries.begin(call.use)
         try:
             if seconds is None:
@@ -574,10 +574,10 @@ class Client:
             outcome = outcome.with_traceback(None)  # its frames hold the response
         finally:
             self._in_flight -= 1
-            self._waiting_long -= model.patient
             if not self._in_flight:
                 self._landed.set()
             if not model.patient:
+                self.live -= 1
                 state.limiter.release()
             self.meter.settle(claim, outcome)
             if model.patient and outcome is not LEFT and not isinstance(outcome, AskLive):
@@ -646,7 +646,7 @@ class Client:
     def _look_whether_all_came(self) -> None:
         self._quiet = None
         # A call that is about to be sent again belongs to those that come.
-        coming = self._retrying or self._in_flight > self._waiting_long
+        coming = self._retrying or self.live
         if coming or _now() - self._came < QUIET:
             loop = asyncio.get_running_loop()
             self._quiet = loop.call_later(QUIET / 4, self._look_whether_all_came)

@@ -148,7 +148,7 @@ def import_answers(
             where=", ".join(map(str, files)),
             found=next((place for _, place in failed.values()), "no line"),
             expected=USABLE,
-            hint="repeat the command without --answers, which writes these questions again",
+            hint=f"{OPTION} DIR in place of --answers writes these questions again",
         )
     left = sum(key not in found and key not in failed and not own.has(key) for key in asked)
     for answer in found.values():

@@ -62,16 +62,17 @@ class Plan:
 
     def admit(self) -> list[StageRun]:
         """The stages to start now, marked as running; stages that open engines serve come first."""
-        self._release()
+        # A resource stays held while a running or ready stage needs it for the same models.
+        wanted = self._running() + self._ready()
+        needed = {need for run in wanted for need in self._needs(run).items()}
+        self._held = dict(one for one in self._held.items() if one in needed)
         held = self._held.items()
         admitted = [run for run in self._ready() if self._needs(run).items() <= held]
         for run in admitted:
             run.state = State.RUNNING
         for run in self._ready():
             needs = self._needs(run)
-            if all(
-                self._held.get(resource, models) == models for resource, models in needs.items()
-            ):
+            if all(self._held.get(name, models) == models for name, models in needs.items()):
                 self._held.update(needs)
                 run.state = State.RUNNING
                 admitted.append(run)
@@ -125,12 +126,6 @@ class Plan:
             if resource is not None:
                 needs.setdefault(resource, set()).add(model)
         return {resource: frozenset(models) for resource, models in needs.items()}
-
-    def _release(self) -> None:
-        """Release the resources that no running or ready stage of the same models needs."""
-        wanted = self._running() + self._ready()
-        needed = {need for run in wanted for need in self._needs(run).items()}
-        self._held = dict(held for held in self._held.items() if held in needed)
 
 
 def for_later(

@@ -201,8 +201,13 @@ async def _begin(session: Session) -> None:
     if taken.resumed:
         stores = functools.partial(open_stores, session)
         await collect_left_behind(taken.folder.path, stores, LoopTurns())
-    for model in prepared.models:
+    batched = set()
+    for model in sorted(prepared.models, key=lambda one: not one.patient):
         model.folder = taken.folder.batches(model.identity.key(taken.run_id))
+        if model.patient:
+            batched.add(model.folder)
+        elif model.folder in batched:
+            model.folder = None  # the batches are taken up, and do not keep it from asking live
     await _find_out(session)
     session.contexts = session.contexts_of(session.thinks)
     taken.begin(prepared, session.contexts, session.thinks)
@@ -435,6 +440,7 @@ async def open_executor(
             own=OwnAnswers(own, session=session.number),
         )
         client.follow(session.client)
+        session.client = client
         make_workers = functools.partial(Lanes, client=client, memo=Memory(store or own, own))
     return Executor(
         plan=plan,
@@ -530,14 +536,14 @@ def _status_of(errors: list[HarnessError], *, stops: tuple[type[HarnessError], .
 def _signals(executor: Executor, session: Session) -> Iterator[None]:
     """The first Ctrl-C or SIGTERM lets calls in flight finish, the second one stops at once.
 
-    Nothing is said to finish where all models are asked in batches, which go on.
+    Nothing is said to finish where all calls in flight are in batches, which go on.
     """
-    count, patient = 0, {model.patient for model in session.asked}
+    count, batched = 0, any(model.patient for model in session.asked)
 
     def interrupt() -> None:
         nonlocal count
         count += 1
-        if count == 1 and patient != {True}:
+        if count == 1 and (session.client.live or not batched):
             session.display.show_line(
                 "finishing the calls in flight; press Ctrl-C again to stop at once"
             )

@@ -35,8 +35,8 @@ class Session:
     The questions to the model `written` go to files, by the `outbox`. On `machines` there are so
     many `workers`.
 
-    `asked` are the models that this session may ask; `thinks` has which of them think. `client` is
-    for the small question. `look` looks before the first call that costs; None if that is done,
+    `asked` are the models that this session may ask; `thinks` has which of them think. `client` has
+    the calls of this process. `look` looks before the first call that costs; None if that is done,
     with the error that it found in `errors`. The stages `later` are left to the next session.
     """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,20 +30,18 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def jobs_of(model: Model) -> dict[str, Job]:
-    """The jobs of a model in its run by id, with those that version 0.1 did not collect."""
+    """The jobs of a model in its run by id; without a list of its own, what version 0.1 left."""
     assert model.folder is not None, "a run gives the folder"
-    left = (job for job in _jobs_in(model.folder.parent) if job.file_id and not job.ended)
-    first = {job.id: job for job in left if job.model == model.identity.label}
-    return first | {job.id: job for job in _jobs_in(model.folder)}
-
-
-def _jobs_in(folder: Path) -> list[Job]:
-    path, hint = folder / JOBS, "download the answers yourself, then give them with --answers"
+    path, hint = model.folder / JOBS, "download the answers yourself, then give them with --answers"
     if not path.exists():
-        return []
-    return decode_file(
+        path = model.folder.parent / JOBS
+        if not path.exists():
+            return {}
+    jobs = decode_file(
         path.read_bytes(), list[Job], path, what="list of batches", version=1, hint=hint
     )
+    left = (job for job in jobs if not job.model or (job.file_id and not job.ended))
+    return {job.id: job for job in left if job.model in ("", model.identity.label)}
 
 
 def refuse_open_batches(model: Model) -> None:
@@ -54,13 +51,16 @@ def refuse_open_batches(model: Model) -> None:
     if left := [job for job in jobs_of(model).values() if job.file_id and not job.ended]:
         names = ", ".join(job.batch_id or f"of file {job.file_id}" for job in left)
         asked = sum(job.requests for job in left)
-        own, first = model.folder, model.folder.parent  # the second is that of version 0.1
-        lists = {str((first if job.model else own) / JOBS) for job in left}
+        if any((model.folder / f"{job.id}.out").exists() for job in left):
+            what, hint = "answers of batches of this run are here", "which uses them"
+        else:
+            path = (model.folder.parent if left[0].model else model.folder) / JOBS
+            what, hint = "batches of this run are open", "which takes them up; to ask live all the "
+            hint += f"same, cancel them at the service and delete {path}"
         raise UsageError(
-            "batches of this run are open: asked live, their questions would be paid twice",
+            f"{what}: asked live, their questions would be paid twice",
             where=model.identity.label,
             found=f"{len(left):,} with {asked:,} requests: {names}",
             expected="batch=true among this model's arguments, as when they were sent",
-            hint="repeat the command with batch=true, which takes them up; to ask live all the "
-            f"same, cancel them at the service and delete {' and '.join(sorted(lists))}",
+            hint=f"repeat the command with batch=true, {hint}",
         )

@@ -289,6 +289,25 @@ def test_a_second_try_is_asked_live(harness, service, run):
     assert [len(record["calls"]) for record in harness.records("name")] == [2, 2, 2]
 
 
+def test_an_interrupt_says_that_live_calls_in_flight_finish(harness, service, run):
+    service.answer = lambda body: "no idea"
+    signals = iter([signal.SIGINT])
+
+    def answer(body: dict[str, Any]) -> str:
+        for number in signals:
+            os.kill(os.getpid(), number)
+        return harness.answer(body)
+
+    def look(name: str) -> None:
+        service.end(batch=name)
+        service.answer = answer
+
+    service.look = look
+    stopped = run()
+    assert (stopped.code, len(service.batches)) == (130, 1)
+    assert "finishing the calls in flight; press Ctrl-C again to stop at once" in stopped.err
+
+
 @pytest.mark.parametrize(
     ("errors", "words"),
     [
@@ -490,6 +509,39 @@ def test_a_command_without_batch_is_refused_while_batches_are_open(harness, serv
     assert len(service.live) == 3
 
 
+def test_answers_that_are_here_are_used_and_never_given_up(harness, service, run):
+    service.look = lambda name: os.kill(os.getpid(), signal.SIGINT)
+    assert run().code == 130
+    (jobs,) = harness.folder.glob("runs/*/batches/*/jobs.json")
+    (job,) = json.loads(jobs.read_text())
+    service.end()
+    answers = service.files[service.batches["batch-0"]["output_file_id"]]
+    jobs.with_name(f"{job['id']}.out").write_bytes(answers + b"\n")  # as kill -9 leaves it
+    refused = run(batch="false")
+    assert (refused.code, service.live) == (2, [])
+    assert "answers of batches of this run are here" in refused.err
+    assert "with batch=true, which uses them\n" in refused.err
+    run().ok()
+    assert (len(service.batches), service.live) == (1, [])
+
+
+def test_batches_of_one_role_do_not_keep_another_from_asking_the_same_model_live(
+    harness, service, run
+):
+    def answer(body: dict[str, Any]) -> str:
+        return harness.answer(body) if "[liked]" in body["messages"][-1]["content"] else "1"
+
+    service.answer = answer
+    service.look = lambda name: os.kill(os.getpid(), signal.SIGINT)
+    judge = f"openai:base_url={harness.url},model=candidate-model,thinking=false"
+    stopped = run("--allow_self_judging", judge=judge)
+    assert (stopped.code, "finishing the calls" in stopped.err) == (130, False)
+    service.look = lambda name: service.end(batch=name)
+    run("--allow_self_judging", judge=judge).ok()
+    assert len(service.sent) == 3 and service.live
+    assert not [body for body in service.live if "[liked]" in body["messages"][-1]["content"]]
+
+
 @pytest.mark.parametrize(("taken_up", "ended"), [(0, False), (1, False), (1, True)])
 def test_batches_of_version_0_1_are_open_until_they_are_taken_up(tmp_path, taken_up, ended):
     job = {"id": "a", "requests": 2, "endpoint": "", "file_id": "f", "batch_id": "b"}
@@ -499,7 +551,8 @@ def test_batches_of_version_0_1_are_open_until_they_are_taken_up(tmp_path, taken
     (tmp_path / "jobs.json").write_text(json.dumps(
         [{**job, "model": "openai:m"}, {**job, "id": "c", "model": "openai:another"}]
     ))  # fmt: skip
-    (model.folder / "jobs.json").write_text(json.dumps([{**job, "ended": ended}] * taken_up))
+    if taken_up:
+        (model.folder / "jobs.json").write_text(json.dumps([{**job, "ended": ended}]))
     if ended:
         return model.require()
     with pytest.raises(UsageError) as refused:
@@ -588,7 +641,8 @@ def test_batches_are_sent_to_one_server_by_one_process(run):
     assert "batches are asked by one process, not by workers elsewhere" in elsewhere.err
 
 
-def test_batches_of_version_0_1_are_taken_up_once(harness, service, run):
+@pytest.mark.parametrize("refused", [False, True])
+def test_batches_of_version_0_1_are_taken_up_once(harness, service, run, refused):
     """A folder as 0.1 left it: a question answered, one in a batch, one not yet asked."""
     service.look = lambda name: os.kill(os.getpid(), signal.SIGINT)
     assert run().code == 130
@@ -615,6 +669,14 @@ def test_batches_of_version_0_1_are_taken_up_once(harness, service, run):
         "id": "batch-x", "object": "batch", "input_file_id": name, "status": "in_progress",
         "created_at": 1, "completion_window": "24h", "endpoint": "/v1/chat/completions",
     }}  # fmt: skip
+    if refused:
+        service.look = lambda name: (
+            service.fail(name, []) if name == "batch-x" else service.end(batch=name)
+        )
+        assert run("--max_failures", "1", batch="only").code == 0
+        run("--retry_failures", batch="false").ok()
+        assert len(service.live) == 1, "nor do they keep a command from asking live"
+        return
     service.look = lambda name: service.end(batch=name)
     run().ok()
     assert (len(service.batches), len(service.live)) == (1, 1)

@@ -198,6 +198,7 @@ def test_what_cannot_be_used_is_said_with_its_place_and_files_without_use_are_re
         assert (refused.code, f"{file}: no answer can be used" in refused.err) == (1, True)
         assert f"found:    {there}" in refused.err
         assert f"expected: {expected}" in refused.err
+        assert "--write_requests DIR in place of --answers writes these questions" in refused.err
     some = asked("some.out", "none.out").ok().err
     assert "2 replies imported\nnone.out: no answer can be used\n" in some
     assert "failed, to be asked again: bad_response 1\nthe first at some.out:2: " in some

@@ -152,9 +152,7 @@ def lock_folder(prepared: Prepared, *, display: Display) -> LockedFolder:
     datasets = dict.fromkeys(each.dataset for each in prepared.tasks)
     facts = [f"{dataset.task}: {fact}" for dataset in datasets for fact in dataset.noted]
     if len(facts) > MOST_FACTS:
-        facts = [
-            f"{len(facts):,} notes on the data: see --verbose or `harness show --metrics latest`"
-        ]
+        facts = [f"{len(facts):,} notes on the data: `harness show latest --metrics` prints them"]
     for line in (*prepared.notes, *facts):
         display.show_line(line)
     if found is not None:

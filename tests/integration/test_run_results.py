@@ -66,7 +66,7 @@ def test_many_notes_on_the_data_are_a_number_before_a_run_and_whole_after_it(har
     many = harness.here("--tasks", "usersum_movielens,behaviour_movies", *words, "--verbose").ok()
     said = [line for line in many.err.splitlines() if "notes on the data" in line]
     assert said == [
-        "19 notes on the data: see --verbose or `harness show --metrics latest`"
+        "19 notes on the data: `harness show latest --metrics` prints them"
     ]
     assert "left out: 4" not in many.err
     assert "users with fewer than 50 activities, left out: 4" in many.out

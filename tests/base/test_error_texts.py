@@ -145,7 +145,7 @@ the run has no task 'interest'
 expected: interests
 to do: did you mean 'interests'?\
 """)),
-    "show RUN --stage nam": (2, UsageError, None, None, snapshot("""\
+    "show RUN --samples --stage nam": (2, UsageError, None, None, snapshot("""\
 the run has no stage 'nam'
 expected: name, support
 to do: did you mean 'name'?\

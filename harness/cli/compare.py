@@ -82,8 +82,8 @@ GATE_FAILED = 4
 @option("--output", metavar="FILE", type=PATH, help="write the comparison to FILE as JSON")
 @option(
     "--verbose", is_flag=True,
-    help="print all metrics, all pairs of runs, the units that changed most, each run's own "
-    "values, counts and notes",
+    help="compare all metrics and all pairs of runs, which makes each p larger, and print the "
+    "units that changed most, each run's own values, counts and notes",
 )  # fmt: skip
 @option("--json", is_flag=True, help="the comparison as one JSON document")
 def compare(**options: Any) -> int:

@@ -292,8 +292,7 @@ def prepare_streams() -> None:
     for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         stream = getattr(sys, name)
         if stream is None:
-            nowhere = os.fdopen(os.open(os.devnull, mode), "w", encoding="utf-8")
-            setattr(sys, name, nowhere)
+            setattr(sys, name, os.fdopen(os.open(os.devnull, mode), "w", encoding="utf-8"))
         elif stream is getattr(sys, f"__{name}__") and stream.encoding.lower() != "utf-8":
             stream.reconfigure(errors="backslashreplace")
     if sys.stderr is sys.__stderr__:

@@ -329,7 +329,7 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
         print()
     if changed or part:
         print_metrics(summaries)
-        print_costs(summaries)
+        print_costs({one.task: one.stages for one in summaries})
 
 
 def _score_runs(runs: Sequence[NamedRun]) -> None:

@@ -67,8 +67,7 @@ def candidates(kind: str, ctx: click.Context, incomplete: str) -> list[str]:
             there = [folder for folder in ctx.params["include_path"] or () if folder.is_dir()]
             catalogue = catalogue_with(there)
             before = "".join(incomplete.rpartition(",")[:2])  # the names before, in a list
-            tags = (f"tag:{tag}" for tag in catalogue.tags)
-            names = [*catalogue.names, *catalogue.groups, *tags]
+            names = [*catalogue.names, *catalogue.groups, *(f"tag:{tag}" for tag in catalogue.tags)]
     return [one for name in dict.fromkeys(names) if (one := before + name).startswith(incomplete)]
 
 

@@ -298,8 +298,7 @@ def _errors_of_each_task(settings: RunSettings, loaded: Plugins) -> list[Harness
     for name in settings.tasks:
         tasks: Sequence[Task] = ()
         with errors_to(lambda error: found.setdefault(str(error), error)):
-            catalogue = Catalogue(loaded, include_path=settings.include_path)
-            tasks = catalogue.select([name]).tasks
+            tasks = Catalogue(loaded, include_path=settings.include_path).select([name]).tasks
         for task in tasks:
             try:
                 prepare(

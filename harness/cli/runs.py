@@ -202,8 +202,7 @@ class NamedRun:
         from harness.scoring.finished_task import finished_task
 
         assert self.opened is not None
-        benchmark = self.benchmarks[task]
-        self.kept.append(finished_task(*self.opened, task, benchmark, label=self.label))
+        self.kept.append(finished_task(*self.opened, task, self.benchmarks[task], label=self.label))
 
     def as_json(self) -> dict[str, Any]:
         """The results, as a part of the JSON document."""

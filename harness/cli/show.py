@@ -129,7 +129,7 @@ def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> lis
 def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> None:
     from harness.scoring.means import means_of_run
     from harness.scoring.run_costs import sessions_at
-    from harness.scoring.score_run import priced_stages, read_summary, unfinished_stages
+    from harness.scoring.score_run import count_stages, read_summary, unfinished_stages
 
     prices = None if args.prices is None else read_price_file(args.prices)
     at = prices or manifest.prices
@@ -147,7 +147,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
             unfinished[name] = list(open_stages)
             continue
         if prices is not None:
-            stages = priced_stages(folder, manifest, name, prices)
+            stages = count_stages(folder, manifest, name, prices)
             summary = msgspec.structs.replace(summary, stages=stages)
         summaries.append(summary)
     means = means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
@@ -185,7 +185,13 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
         print_metrics(summaries)
         _print_reports(_group_reports(folder, manifest))
     if "costs" in chapters:
-        print_costs(summaries)
+        stages_of = {one.task: one.stages for one in summaries}
+        for name, left in unfinished.items():
+            found = count_stages(folder, manifest, name, at)
+            stages_of[name] = {
+                f"{stage} so far" if stage in left else stage: one for stage, one in found.items()
+            }
+        print_costs(stages_of)
     if "provenance" in chapters:
         _print_provenance(manifest)
 
@@ -418,7 +424,7 @@ def _print_tables(result: RunResult, *, verbose: bool) -> None:
         print()
         print_metrics(result.summaries)
         _print_reports(reports)
-        print_costs(result.summaries)
+        print_costs({one.task: one.stages for one in result.summaries})
     elif result.summaries or len(manifest.tasks) > 1:
         table(run=run_name(folder), reports=reports)
 

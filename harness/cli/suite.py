@@ -284,8 +284,7 @@ def _run(
         complain=print_error,
     )
     asyncio.run(runner.run([each for each in planned if each.label not in before]))
-    ended = before | runner.runs
-    return [ended[each.label] for each in planned]
+    return [(before | runner.runs)[each.label] for each in planned]
 
 
 def _finish(

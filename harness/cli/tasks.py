@@ -146,8 +146,7 @@ def folded(entries: Sequence[Entry]) -> list[Entry]:
         if entry.pattern is None or count <= MOST_LISTED:
             shown[entry.name] = entry
             continue
-        known = shown.get(family, entry)
-        tags = tuple(dict.fromkeys((*known.tags, *entry.tags)))
+        tags = tuple(dict.fromkeys((*shown.get(family, entry).tags, *entry.tags)))
         about = f"{count} tasks: {entry.about}" if entry.about else f"{count} tasks"
         shown[family] = replace(entry, name=entry.pattern, description=about, tags=tags)
     return list(shown.values())

@@ -40,6 +40,7 @@ from harness.scoring.summary import (
     MetricResult,
     RepeatedTask,
     RoleUse,
+    StageSummary,
     TaskSummary,
     main_metrics,
     over_repeats,
@@ -66,34 +67,31 @@ def print_metrics(summaries: Sequence[TaskSummary], console: Console | None = No
         show(console, [*_repeats(repeated, width), Text()])
 
 
-def print_costs(summaries: Sequence[TaskSummary], console: Console | None = None) -> None:
+def print_costs(
+    tasks: Mapping[str, Mapping[str, StageSummary]], console: Console | None = None
+) -> None:
     """Print what the stages of all tasks did and asked, and what that cost."""
     console = console or result_console()
     width = room_on(console)
-    stages: list[Row] = [
+    stages = [(f"{task}/{name}", one) for task, of in tasks.items() for name, one in of.items()]
+    rows: list[Row] = [
         (
-            clean_text(f"{summary.task}/{name}"), f"{stage.items:,}", f"{stage.done:,}",
+            clean_text(name), f"{stage.items:,}", f"{stage.done:,}",
             Text(causes(stage.failures), "yellow" if stage.failures else "dim"),
         )
-        for summary in summaries
-        for name, stage in summary.stages.items()
+        for name, stage in stages
     ]  # fmt: skip
     heads, numbers = ("stage", "items", "done", "missing"), (False, True, True, False)
-    lines = grid(heads, stages, numbers=numbers, width=width)
+    lines = grid(heads, rows, numbers=numbers, width=width)
     show(console, [*lines, Text()] if stages else [])
-    roles = [
-        (clean_text(f"{summary.task}/{stage_name}, {role}"), use)
-        for summary in summaries
-        for stage_name, stage in summary.stages.items()
-        for role, use in stage.roles.items()
-    ]
-    if roles:
+    asked = ((name, role, use) for name, stage in stages for role, use in stage.roles.items())
+    if roles := [(clean_text(f"{name}, {role}"), use) for name, role, use in asked]:
         show(console, [*_role_grid(roles, width), *_role_notes(roles, width), Text()])
-    show(console, _costs(summaries, width))
+    show(console, _costs([stage for _, stage in stages], width))
 
 
-def _costs(summaries: Sequence[TaskSummary], width: int | None) -> list[Text]:
-    costs = costs_by_model(costs_of(summaries))
+def _costs(stages: Iterable[StageSummary], width: int | None) -> list[Text]:
+    costs = costs_by_model(costs_of(stages))
     if not costs:
         return []
     (currency,) = {clean_text(cost.currency) for cost in costs.values()}

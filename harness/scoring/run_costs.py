@@ -10,7 +10,7 @@ from harness.calls.budget import Use, usage_name
 from harness.calls.pricing import FREE, Cost, PriceTable, Spend, cost_of, price_of
 from harness.contracts.identity import Identity
 from harness.runs.manifest import Manifest, RoleEntry
-from harness.scoring.summary import TaskSummary
+from harness.scoring.summary import StageSummary
 
 UNNAMED = "unknown"
 """The model of a role whose entry names none."""
@@ -63,12 +63,7 @@ def sessions_at(manifest: Manifest, prices: PriceTable) -> Manifest:
     return msgspec.structs.replace(manifest, sessions=sessions, prices=prices)
 
 
-def costs_of(summaries: Iterable[TaskSummary]) -> list[Cost]:
-    """Every cost in the summaries."""
-    return [
-        use.cost
-        for summary in summaries
-        for stage in summary.stages.values()
-        for use in stage.roles.values()
-        if use.cost is not None
-    ]
+def costs_of(stages: Iterable[StageSummary]) -> list[Cost]:
+    """Every cost in the stages."""
+    uses = [use for stage in stages for use in stage.roles.values()]
+    return [use.cost for use in uses if use.cost is not None]

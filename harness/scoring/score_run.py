@@ -186,11 +186,14 @@ def score_into(
     )
 
 
-def priced_stages(
-    folder: RunFolder, manifest: Manifest, name: str, prices: PriceTable
+def count_stages(
+    folder: RunFolder, manifest: Manifest, name: str, prices: PriceTable | None
 ) -> dict[str, StageSummary]:
-    """The stages of a finished task of a run, counted again at these prices."""
-    indexes = _open(folder, manifest, name)
+    """The stages of a task of a run, counted by the records that they have, at these prices."""
+    indexes = {}
+    for stage in manifest.tasks[name].stages:
+        path = folder.path / manifest.tasks[name].folder / stage.file
+        indexes[stage.name] = JournalIndex(path, stage.key, items=stage.items)
     return _stage_summaries(manifest, name, _calls_of(indexes), prices)
 
 

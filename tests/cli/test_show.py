@@ -51,6 +51,12 @@ def test_failures_one_a_line_without_control_characters(kept_run, shown):
     assert [each["id"] for each in document["samples"]] == ["bob/1", "ann/1", "cid/1"]
 
 
+def test_costs_tell_what_an_unfinished_task_has_so_far(scored_run, shown):
+    shown_rows = [line.split() for line in shown(str(scored_run.path), "--costs").splitlines()]
+    assert ["toy/name", "3", "1", "2:", "ValueError", "1,", "no_json", "1"] in shown_rows
+    assert ["later/name", "so", "far", "1", "1", "–"] in shown_rows
+
+
 def test_where_a_run_comes_from_is_a_chapter(kept_run, shown):
     out = shown(str(kept_run.path), "--provenance")
     assert out.startswith(f"run {kept_run.path}: ")

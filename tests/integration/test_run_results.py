@@ -65,8 +65,6 @@ def test_many_notes_on_the_data_are_a_number_before_a_run_and_whole_after_it(har
     assert "usersum_movielens: users with fewer than 50 activities, left out: 4\n" in few.err
     many = harness.here("--tasks", "usersum_movielens,behaviour_movies", *words, "--verbose").ok()
     said = [line for line in many.err.splitlines() if "notes on the data" in line]
-    assert said == [
-        "19 notes on the data: `harness show latest --metrics` prints them"
-    ]
+    assert said == ["19 notes on the data: `harness show latest --metrics` prints them"]
     assert "left out: 4" not in many.err
     assert "users with fewer than 50 activities, left out: 4" in many.out

@@ -65,6 +65,10 @@ def summary():
     )  # fmt: skip
 
 
+def costs(summaries, console):
+    print_costs({each.task: each.stages for each in summaries}, console)
+
+
 def printed(*summaries, width, what=print_metrics):
     return lines_on(lambda console: what(summaries, console), width=width)
 
@@ -83,7 +87,7 @@ coverage ↑  0.250 [0.150, 0.300]  40        –                 –
   support, grounded: 3 missing (name/no_json 2, support/timeout 1)
 """)
     other = replace(summary, task="other", stages={"name": summary.stages["name"]})
-    assert "\n".join(printed(summary, other, width=80, what=print_costs)) == dedent("""\
+    assert "\n".join(printed(summary, other, width=80, what=costs)) == dedent("""\
 stage              items  done  missing
 ────────────────────────────────────────────
 interests/name        40    38  2: no_json 2
@@ -139,8 +143,8 @@ def test_how_schemas_were_met_is_shown_where_one_was_asked_for(summary):
     )
     noted = "interests/name, candidate: 1,040 calls asked for a schema, 38 replies met it"
     read = "  interests/name, candidate: 40 of 1,040 replies read: strict 100%"
-    assert printed(summary, width=80, what=print_costs)[-3:] == [read, f"  {noted}", ""]
-    print_costs([summary], console)
+    assert printed(summary, width=80, what=costs)[-3:] == [read, f"  {noted}", ""]
+    costs([summary], console)
     assert f"\x1b[2m  {noted}" in console.file.getvalue()
 
 
@@ -150,7 +154,7 @@ def test_tokens_that_were_not_reported_are_no_number(summary):
     none = use(calls=9, untold=9, **dict.fromkeys(fields))
     roles = {"candidate": some, "judge": none, "rule": use(calls=3)}
     stage = StageSummary(items=40, done=40, failures={}, roles=roles)
-    lines = printed(replace(summary, stages={"name": stage}), width=80, what=print_costs)
+    lines = printed(replace(summary, stages={"name": stage}), width=80, what=costs)
     assert "\n".join(lines[-9:]) == dedent("""\
 asked                      calls  stored  failed  tokens in  tokens out
 ───────────────────────────────────────────────────────────────────────
@@ -209,7 +213,7 @@ def test_names_are_neither_markup_nor_control_characters(summary):
         stages={evil: stage}, comparable=False, not_comparable_because=(evil,),
     )  # fmt: skip
     print_metrics([hostile, hostile], console)
-    print_costs([hostile, hostile], console)
+    costs([hostile], console)
     shown = console.file.getvalue()
     assert "\x1b" not in shown
     assert "[bold red]x[/] \\x1b[31m :smile:" in shown
@@ -223,7 +227,7 @@ def test_below_the_costs_stands_what_is_not_known_of_them(summary):
     )  # fmt: skip
     asked = use(calls=400, cost=cost)
     stage = StageSummary(items=400, done=400, failures={}, roles={"candidate": asked})
-    lines = printed(replace(summary, stages={"name": stage}), width=80, what=print_costs)
+    lines = printed(replace(summary, stages={"name": stage}), width=80, what=costs)
     assert "\n".join(lines[-5:-1]) == dedent("""\
 model       calls  paid, USD  reused  saved, USD
 ────────────────────────────────────────────────

@@ -135,7 +135,7 @@ def costs_table(runs: Sequence[ReportedRun]) -> Table | None:
             tokens(sum(getattr(use, name) or 0 for use in uses), untold)
             for name in ("prompt_tokens", "completion_tokens")
         )
-        own = costs_of(run.summaries)
+        own = costs_of(stage for one in run.summaries for stage in one.stages.values())
         cost = together("", own) if own else None
         rows.append((
             run.label, duration(run.seconds), calls, 100 * stored / calls if calls else None,

@@ -38,8 +38,7 @@ class Rescoring:
 def rescoring(asked: Task, wanted: Task, benchmark: Benchmark) -> Rescoring:
     """The rescoring of the task `asked` as `wanted`."""
     before = _shaping(asked, task_options(asked, benchmark))
-    after = _shaping(wanted, typed_options(wanted, benchmark.options))
-    different = differences(before, after)
+    different = differences(before, _shaping(wanted, typed_options(wanted, benchmark.options)))
     free = (*(f"options.{name}" for name in benchmark.scored_with), *SCORING)
     fixed = {
         path: sides

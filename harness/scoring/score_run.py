@@ -193,7 +193,8 @@ def count_stages(
     indexes = {}
     for stage in manifest.tasks[name].stages:
         path = folder.path / manifest.tasks[name].folder / stage.file
-        indexes[stage.name] = JournalIndex(path, stage.key, items=stage.items)
+        whole = stage.items is not None
+        indexes[stage.name] = JournalIndex(path, stage.key, items=stage.items, finished=whole)
     return _stage_summaries(manifest, name, _calls_of(indexes), prices)
 
 

@@ -325,11 +325,7 @@ def errors_to(take: Callable[[HarnessError], object]) -> Iterator[None]:
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Show what the block prints page by page, if it is longer than the terminal that it goes to.
-
-    with paged():
-        print(text)
-    """
+    """Show what the block prints page by page, if it is longer than the terminal it goes to."""
     if not sys.stdout.isatty():
         yield
         return
@@ -338,16 +334,16 @@ def paged() -> Iterator[None]:
         yield
     text, screen = held.getvalue(), shutil.get_terminal_size()
     rows = sum(1 + len(click.unstyle(line)) // screen.columns for line in text.splitlines())
-    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which is for the pager
-    try:
-        if rows >= screen.lines:
+    if rows < screen.lines:
+        sys.stdout.write(text)
+    else:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which is for the pager
+        try:
             click.echo_via_pager(text.removesuffix("\n"))
-            text = ""
-    except (OSError, ValueError):  # PAGER is no command
-        pass
-    finally:
-        signal.signal(signal.SIGINT, interrupted)
-    sys.stdout.write(text)
+        except (OSError, ValueError):  # PAGER is no command
+            sys.stdout.write(text)
+        finally:
+            signal.signal(signal.SIGINT, before)
     for error in errors:
         raise error
 

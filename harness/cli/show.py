@@ -150,7 +150,9 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
             stages = count_stages(folder, manifest, name, prices)
             summary = msgspec.structs.replace(summary, stages=stages)
         summaries.append(summary)
-    means = means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
+    chapters = {name for name in ("metrics", "costs", "provenance") if getattr(args, name)}
+    shown = summaries if args.json or not chapters else []
+    means = means_of_run(folder, manifest, shown, lambda name: load_plugins().benchmark(name))
     if args.json:
         from harness.scoring.summary import over_repeats
 
@@ -173,7 +175,6 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
         return
     from harness.reporting.tables import print_costs, print_metrics, print_short_table
 
-    chapters = {name for name in ("metrics", "costs", "provenance") if getattr(args, name)}
     print(*_heading(folder, manifest, unfinished), sep="\n", end="\n\n", flush=True)
     if not chapters and args.task is not None:
         chapters = {"metrics", "costs"}

@@ -284,7 +284,8 @@ def _run(
         complain=print_error,
     )
     asyncio.run(runner.run([each for each in planned if each.label not in before]))
-    return [(before | runner.runs)[each.label] for each in planned]
+    ended = before | runner.runs
+    return [ended[each.label] for each in planned]
 
 
 def _finish(

@@ -201,13 +201,11 @@ async def _begin(session: Session) -> None:
     if taken.resumed:
         stores = functools.partial(open_stores, session)
         await collect_left_behind(taken.folder.path, stores, LoopTurns())
-    batched = set()
-    for model in sorted(prepared.models, key=lambda one: not one.patient):
-        model.folder = taken.folder.batches(model.identity.key(taken.run_id))
-        if model.patient:
-            batched.add(model.folder)
-        elif model.folder in batched:
-            model.folder = None  # the batches are taken up, and do not keep it from asking live
+    places = {one: taken.folder.batches(one.identity.key(taken.run_id)) for one in prepared.models}
+    batched = {place for model, place in places.items() if model.patient}
+    for model, place in places.items():
+        # Batches that another model takes up do not keep this one from asking live.
+        model.folder = place if model.patient or place not in batched else None
     await _find_out(session)
     session.contexts = session.contexts_of(session.thinks)
     taken.begin(prepared, session.contexts, session.thinks)

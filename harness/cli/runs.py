@@ -363,12 +363,17 @@ def runs(
 def _print(listing: Listing) -> None:
     from harness.contracts.report import Report, Sheet
     from harness.reporting.grid import print_report
+    from harness.reporting.run_lines import progress_line
 
     if listing.runs:
         title = f"{counted(len(listing.runs), 'run')} in {listing.folder}, newest first"
         columns = ("run", "model", "tags", "tasks", "first result", "state")
         rows = tuple(map(_row, listing.runs))
         print_report(Report(sheets=(Sheet(title=title, columns=columns, rows=rows),)))
+        for run in listing.runs:
+            if run.progress is not None:
+                then = "is" if run.at_work else "was last"
+                print(clean_text(f"{run.run} {then} at {progress_line(run.progress)}"))
         print("`harness show RUN` shows one")
     else:
         print(clean_text(f"no runs in {listing.folder}"))
@@ -383,10 +388,8 @@ def _row(run: ListedRun) -> tuple[str, ...]:
 
     state = status_text(run.status, run.at_work)
     problems = filter(None, [run.problem, *(task.problem for task in run.tasks)])
-    if run.at_work is not False:
-        state += f": {_progress(RunFolder(Path(run.folder)))}"
-    elif problem := next(problems, None):
-        state += f": {problem.splitlines()[0]}"
+    why = next(problems, "").partition("\n")[0]
+    state += f": {why}" if why not in ("", state) else ""
     done, many = [task for task in run.tasks if task.scored], len(run.tasks)
     finished = f"{many:,}" if len(done) == many else f"{len(done):,} of {many:,}"
     result = ""
@@ -401,19 +404,6 @@ def _row(run: ListedRun) -> tuple[str, ...]:
         result,
         state,
     )
-
-
-def _progress(folder: RunFolder) -> str:
-    """The stage that a living run works at, and how many records it has."""
-    manifest = folder.manifest()
-    for name, entry in manifest.tasks.items():
-        for stage in entry.stages:
-            file = folder.path / entry.folder / stage.file
-            if stage.items is None:
-                with suppress(OSError), file.open("rb") as lines:
-                    return f"{name}/{stage.name}, {counted(sum(1 for _ in lines), 'record')}"
-                return f"{name}/{stage.name}"
-    return "scoring"
 
 
 def _clean(place: Path, tags: Mapping[str, str], which: str, *, yes: bool) -> int:

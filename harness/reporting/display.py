@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
+from harness.pipeline.pace import Pace, tokens_per_second
 from harness.pipeline.progress import Display, RunProgress, StageProgress
 from harness.reporting.run_lines import throttled, tokens
-from harness.reporting.text import causes, clean_text, counted, duration, share
-from harness.reporting.throughput import Pace, tokens_per_second
+from harness.reporting.text import causes, clean_text, counted, duration, share, time_left
 
 PAUSE = 60.0
 """The seconds after which a stage that is still at work has another plain line."""
@@ -133,7 +133,8 @@ class _Followed:
         parts = [f"{stage.done:,}"]
         if stage.total:
             parts = [f"{stage.done:,}/{stage.total:,}", share(stage.done, stage.total)]
-        parts += [*_facts(stage, self._pace.tokens_per_second()), self._pace.left()]
+        left = time_left(self._pace.seconds_left(), at_least=False)
+        parts += [*_facts(stage, self._pace.tokens_per_second()), left]
         return f"{stage.label}: {'; '.join(parts)}"
 
 

@@ -16,10 +16,10 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.calls.pricing import together
+from harness.pipeline.pace import Pace
 from harness.pipeline.progress import RunProgress, StageProgress
 from harness.reporting.run_lines import UNKNOWN, money, paid, throttled, tokens
-from harness.reporting.text import causes, clean_text, count, counted, duration, share
-from harness.reporting.throughput import Pace
+from harness.reporting.text import causes, clean_text, count, counted, duration, share, time_left
 
 REFRESHES_PER_SECOND = 2.0
 LATELY = 5.0
@@ -132,7 +132,8 @@ class Picture:
         ]
         known = sum(size or 0 for size in sized)
         least = "" if len(sized) == len(stages) else "at least "
-        left, spent = self._pace.left(), duration(now - self._began)
+        left = time_left(self._pace.seconds_left(), at_least=self._pace.unsized())
+        spent = duration(now - self._began)
         facts = f"{left}, {done:,} of {least}{known:,} items, {spent} so far"
         part = done * len(sized) / (known * len(stages)) if known else 0.0
         return _bar(part, min(width - cell_len(facts) - 2, LONGEST_BAR)).append(facts)

@@ -9,8 +9,9 @@ from typing import Any
 from harness.calls.budget import player_name
 from harness.calls.pricing import Cost, together
 from harness.contracts.records import CallRecord
-from harness.reporting.text import NOTHING, clean_text, count, counted
+from harness.reporting.text import NOTHING, clean_text, count, counted, time_left
 from harness.runs.manifest import Manifest
+from harness.runs.progress_file import ProgressNote
 from harness.scoring.grouping import grouped
 from harness.scoring.summary import RoleUse
 
@@ -20,6 +21,20 @@ def status_text(status: str, at_work: bool | None) -> str:
     if status == "running":
         return {True: "at work", False: "killed", None: "at work or killed"}[at_work]
     return status.replace("_", " ")
+
+
+def progress_line(note: ProgressNote) -> str:
+    """How far a run at work is: its stages, its rate, the time left, and what it paid."""
+    stages = [
+        f"{one.task}/{one.stage} "
+        + (f"{one.done:,}" if one.total is None else f"{one.done:,} of {one.total:,}")
+        + f", {one.missing:,} missing" * bool(one.missing)
+        for one in note.stages
+    ]
+    facts = [f"{60 * note.items_per_second:,.0f} items/min"] if note.items_per_second else []
+    facts += [time_left(note.seconds_left, at_least=note.at_least)]
+    facts += [f"paid {paid(note.cost)} {note.cost.currency}"] if note.cost else []
+    return f"{'; '.join(stages) or 'no stage'}: {', '.join(facts)}"
 
 
 def rate_limited(sessions: Iterable[Mapping[str, Any]]) -> Iterator[str]:

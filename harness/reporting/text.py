@@ -158,6 +158,13 @@ def duration(seconds: float | None) -> str:
     return f"{minutes}:{rest:02}"
 
 
+def time_left(seconds: float | None, *, at_least: bool) -> str:
+    """How long a run still takes, as far as that is known."""
+    if seconds is None:
+        return "time left unknown"
+    return f"{'at least ' if at_least else ''}{duration(seconds)} left"
+
+
 def _visible(char: str) -> str:
     code = ord(char)
     # Unicode never assigns some code points, and XML forbids some of them.

@@ -19,6 +19,7 @@ from harness.base.hashing import digest
 from harness.runs.atomic_files import remove_unfinished, storage_error
 from harness.runs.journal import named_like_part
 from harness.runs.manifest import Manifest, read_manifest, write_manifest
+from harness.runs.progress_file import PROGRESS
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ BATCHES = "batches"
 OWN_ANSWERS = ("answers.sqlite", "answers.sqlite-wal", "answers.sqlite-shm", "answers.sqlite.lock")
 """The file of the answers that the run got, and the files that may lie next to it."""
 
-_TAKEN = frozenset({LOCK, ENGINES, BATCHES, "manifest.json", *OWN_ANSWERS})
+_TAKEN = frozenset({LOCK, ENGINES, BATCHES, "manifest.json", PROGRESS, *OWN_ANSWERS})
 _NAME = re.compile(r"(?P<time>\d{8}T\d{6})-(?P<model>.*)-(?P<key>[0-9a-f]{8})(?:-(?P<again>\d+))?")
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from harness.base.errors import DataError, HarnessError
 from harness.runs.manifest import Manifest, Status
+from harness.runs.progress_file import ProgressNote, read_progress
 from harness.runs.run_folder import RunFolder
 from harness.scoring.grouping import grouped
 from harness.scoring.score_run import read_summary, unfinished_stages
@@ -42,7 +43,8 @@ class ListedTask(msgspec.Struct, frozen=True, kw_only=True):
 class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run in short; `model` is its label.
 
-    `at_work` is None if a process on another machine may be at work in it.
+    `at_work` is None if a process on another machine may be at work in it, and `progress` what it
+    last said of its stages.
     """
 
     folder: str
@@ -55,6 +57,7 @@ class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None
     tasks: tuple[ListedTask, ...]
     tags: dict[str, str] = {}
+    progress: ProgressNote | None = None
 
 
 class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +88,7 @@ def list_runs(place: Path, tags: Mapping[str, str] | None = None) -> Listing:
                 continue
             if folder.manifest_file.exists():
                 manifest = folder.manifest()
+                at_work = folder.at_work() if manifest.status == "running" else False
                 if (tags or {}).items() <= manifest.tags.items():
                     runs.append(
                         ListedRun(
@@ -93,11 +97,12 @@ def list_runs(place: Path, tags: Mapping[str, str] | None = None) -> Listing:
                             begun=manifest.sessions[0].started if manifest.sessions else None,
                             model=manifest.label,
                             status=manifest.status,
-                            at_work=folder.at_work() if manifest.status == "running" else False,
+                            at_work=at_work,
                             limit=manifest.limit,
                             problem=manifest.problem,
                             tasks=tuple(_tasks(folder, manifest)),
                             tags=manifest.tags,
+                            progress=None if at_work is False else read_progress(path),
                         )
                     )
             else:

@@ -16,6 +16,7 @@ from harness.base import clock
 from harness.base.errors import DataError
 from harness.cli.runs import named_runs, open_run
 from harness.runs.manifest import Session, now, session_started
+from harness.runs.progress_file import ProgressNote, StageNote, write_progress
 from harness.runs.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -152,11 +153,25 @@ def test_a_living_run_has_its_stage_and_records_and_is_told_from_a_killed_one(ke
         return listed(printed)[0][OF_CONFTEST][-1]
 
     kept_run.lock()
-    assert state() == "at work: later/name, 1 record"
+    assert state() == "at work"
+    stages = (
+        StageNote(task="toy", stage="name", done=1_200, total=4_000, missing=3),
+        StageNote(task="later", stage="name", done=7, total=None, missing=0),
+    )
+    note = ProgressNote(
+        stages=stages, items_per_second=2.5, seconds_left=1_120.0, at_least=True, cost=None
+    )
+    write_progress(kept_run.path, note)
+    said = (
+        f"{OF_CONFTEST} is at toy/name 1,200 of 4,000, 3 missing; later/name 7: "
+        "150 items/min, at least 18:40 left\n"
+    )
+    assert said in printed("runs").out
     kept_run.unlock()
     lock = kept_run.path / "lock"
     lock.write_text(json.dumps({"pid": os.getpid(), "host": f"not-{socket.gethostname()}"}))
-    assert state() == "at work or killed: later/name, 1 record"
+    assert state() == "at work or killed"
+    assert f"{OF_CONFTEST} was last at toy/name" in printed("runs").out
     gone = os.fork()
     if gone == 0:
         os._exit(0)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from harness.pipeline.progress import StageProgress
-from harness.reporting.text import duration
+from harness.base import clock
+from harness.calls.pricing import together
+from harness.pipeline.progress import RunProgress, StageProgress
+from harness.runs.progress_file import ProgressNote, StageNote, forget_progress, write_progress
+
+NOTE_SECONDS = 5.0
+"""The time between two notes of a run's progress in its folder."""
 
 SPAN = 60.0
 """The pace is measured over this many past seconds, or longer where no more items were done in them
@@ -76,15 +83,18 @@ class Pace:
             return None
         first, last = self._moments[0], self._moments[-1]
         steps = last.asked - first.asked if calls else last.items - first.items
-        return left * self._seconds() / steps if steps else None
+        if not steps or (not left and self.unsized()):
+            return None
+        return left * self._seconds() / steps
 
-    def left(self) -> str:
-        """The time left as text; a lower bound while some stages have no size yet."""
-        seconds = self.seconds_left()
-        unsized = any(stage.total is None and stage.ended is None for stage in self._stages)
-        if seconds is None or (unsized and not seconds):
-            return "time left unknown"
-        return f"{'at least ' if unsized else ''}{duration(seconds)} left"
+    def unsized(self) -> bool:
+        """Whether stages of unknown size are still to end: the time left is a lower bound."""
+        return any(stage.total is None and stage.ended is None for stage in self._stages)
+
+    def items_per_second(self) -> float | None:
+        """Items per second; None before any was done."""
+        done = self._moments[-1].items - self._moments[0].items if self._moments else 0
+        return done / self._seconds() if done and self._seconds() else None
 
     def _seconds(self) -> float:
         return self._now - self._moments[0].at if self._moments else 0.0
@@ -99,3 +109,47 @@ def tokens_per_second(stage: StageProgress) -> float | None:
 
 def _worked(stage: StageProgress) -> int:
     return max(stage.done - stage.resumed, 0)
+
+
+@contextmanager
+def noted_progress(progress: RunProgress) -> Iterator[None]:
+    """Note in the run folder, every few seconds, how far the run is; the note goes at the end.
+
+    A thread does it, so that a run that computes says so too.
+    """
+    over, pace = threading.Event(), Pace(progress.stages)
+
+    def go_on() -> None:
+        while not over.wait(NOTE_SECONDS):
+            pace.look(clock.seconds())
+            write_progress(progress.folder, _note(progress, pace))
+
+    thread = threading.Thread(target=go_on, name="harness-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        forget_progress(progress.folder)
+
+
+def _note(progress: RunProgress, pace: Pace) -> ProgressNote:
+    costs = tuple(progress.costs().values())
+    return ProgressNote(
+        stages=tuple(
+            StageNote(
+                task=stage.task,
+                stage=stage.stage,
+                done=stage.done,
+                total=stage.total,
+                missing=sum(dict(stage.failures).values()),
+            )
+            for stage in progress.stages
+            if stage.started is not None and stage.ended is None
+        ),
+        items_per_second=pace.items_per_second(),
+        seconds_left=pace.seconds_left(),
+        at_least=pace.unsized(),
+        cost=together("", costs) if costs else None,
+    )

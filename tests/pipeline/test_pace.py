@@ -2,8 +2,11 @@
 
 import pytest
 
-from harness.pipeline.progress import StageProgress
-from harness.reporting.throughput import Pace, tokens_per_second
+from harness.calls.pricing import Price, Spend, cost_of
+from harness.pipeline import pace as module
+from harness.pipeline.pace import Pace, noted_progress, tokens_per_second
+from harness.pipeline.progress import RunProgress, StageProgress
+from harness.runs.progress_file import StageNote, read_progress
 
 
 def looked_at(stage, *moments):
@@ -52,7 +55,6 @@ def test_nothing_is_said_before_anything_is_known():
     stage = StageProgress(task="t", stage="s", total=100)
     pace = looked_at(stage, (1.0, {}), (2.0, {"started": 2.0}))
     assert pace.seconds_left() is None
-    assert pace.left() == "time left unknown"
     assert pace.tokens_per_second() is None
     assert looked_at(stage, (5.0, {"done": 50, "resumed": 50})).seconds_left() is None
     stage = StageProgress(task="t", stage="s", completion_tokens=600, started=10.0, ended=40.0)
@@ -68,10 +70,11 @@ def test_a_round_that_arrives_bit_by_bit_counts_as_a_whole():
     assert looked_at(stage, *moments).seconds_left() == 310.0
 
 
-def whole(*stages, now):
+def left(*stages, now=10.0):
+    """The seconds left of several stages, and whether they are a lower bound."""
     pace = Pace(stages)
     pace.look(now)
-    return pace
+    return pace.seconds_left(), pace.unsized()
 
 
 def test_the_time_left_of_several_stages_follows_from_their_calls_together():
@@ -82,14 +85,33 @@ def test_the_time_left_of_several_stages_follows_from_their_calls_together():
     by_rule = StageProgress(task="t", stage="by_rule", done=59, **started)
     ended = StageProgress(task="t", stage="ended", done=10, calls=10, ended=5.0, **started)
     # 50 of two calls, 40 of one, 60 of the mean of 50 calls over 40 items: 215 at 5 a second.
-    assert whole(pairs, single, unworked, by_rule, ended, now=10.0).left() == "0:43 left"
+    assert left(pairs, single, unworked, by_rule, ended) == (43.0, False)
 
 
 def test_stages_of_unknown_size_make_the_time_left_a_bound():
     first = StageProgress(task="t", stage="a", total=20, done=10, calls=10, started=0.0)
     later = StageProgress(task="t", stage="b")
-    assert whole(first, later, now=10.0).left() == "at least 0:10 left"
+    assert left(first, later) == (10.0, True)
     first.done = first.calls = 20
-    assert whole(first, later, now=10.0).left() == "time left unknown"
+    assert left(first, later) == (None, True)
     later.ended = 10.0  # given up
-    assert whole(first, later, now=10.0).left() == "0:00 left"
+    assert left(first, later) == (0.0, False)
+
+
+def test_a_run_notes_in_its_folder_what_it_works_at_until_it_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "NOTE_SECONDS", 0.01)
+    at_work = StageProgress(task="t", stage="a", total=20, done=10, calls=10, started=0.0)
+    at_work.failures["timeout"] = 2
+    stages = [StageProgress(task="t", stage="b"), at_work]
+    price = Price(input=1.0, output=1.0)
+    cost = cost_of("m", price, "USD", paid=Spend(calls=1, prompt_tokens=2_000_000), saved=Spend())
+    progress = RunProgress(
+        folder=tmp_path, model="m", resumed=False, stages=stages, costs=lambda: {"a": cost}
+    )
+    with noted_progress(progress):
+        while (note := read_progress(tmp_path)) is None:
+            pass
+    assert note.stages == (StageNote(task="t", stage="a", done=10, total=20, missing=2),)
+    assert note.items_per_second * note.seconds_left == pytest.approx(10)
+    assert (note.at_least, note.cost.paid) == (True, 2.0)
+    assert not [*tmp_path.iterdir()]

@@ -5,6 +5,7 @@ Imports rich at the top: import this module where it is used.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -32,7 +33,15 @@ from harness.reporting.tables import (
     result_cells,
     value_of,
 )
-from harness.reporting.text import NOTHING, clean_text, counted, number, signed, wrapped_whole
+from harness.reporting.text import (
+    NOTHING,
+    clean_text,
+    counted,
+    number,
+    reasons,
+    signed,
+    wrapped_whole,
+)
 from harness.scoring.grouping import grouped
 from harness.tasks.repeats import task_and_repeat
 
@@ -40,6 +49,9 @@ GATE_WORDS = {True: "holds", False: "does not hold", None: "undecided"}
 GATE_STYLES = {True: "green", False: "bold red", None: "yellow"}
 MOST_CHANGED = 3
 """The units shown that changed most; each takes two lines."""
+
+MOST_MISSING = 3
+"""The runs that are named with what they lack."""
 
 WORSE = "▼"
 MORE = "more: --verbose (all metrics and pairs, changed units, each run's own values)"
@@ -199,6 +211,10 @@ def _below(document: ComparisonDocument, labels: Mapping[str, str]) -> Iterator[
     comparisons = document.comparisons
     if why := comparability(comparisons):
         yield Text(why, style="red")
+    if lost := [*_missing(comparisons, labels)]:
+        left = len(lost) - MOST_MISSING
+        more = f"; and of {counted(left, 'more run')}" if left > 0 else ""
+        yield Text(f"missing: {'; '.join(lost[:MOST_MISSING])}{more}", style="yellow")
     refused = grouped(
         ((each.label, "; ".join(each.because)), clean_text(one.task))
         for one in comparisons
@@ -239,6 +255,20 @@ def _below(document: ComparisonDocument, labels: Mapping[str, str]) -> Iterator[
             yield Text(f"{name}: deviation over repeats: {', '.join(spread)}", style="dim")
     for doubt in dict.fromkeys(doubt for each in comparisons for doubt in each.doubts):
         yield Text(clean_text(doubt), style="yellow")
+
+
+def _missing(comparisons: Sequence[Comparison], labels: Mapping[str, str]) -> Iterator[str]:
+    """How much each run lacks of the first main metrics, and why, the run that lacks most first."""
+    causes: dict[str, Counter[str]] = defaultdict(Counter)
+    every: Counter[str] = Counter()
+    for one in comparisons:
+        for run in one.runs if one.main else ():
+            result = run.metrics[one.main[0]]
+            causes[run.run].update(result.missing)
+            every[run.run] += result.n + sum(result.missing.values())
+    for name, of in sorted(causes.items(), key=lambda each: -each[1].total()):
+        if lost := of.total():
+            yield f"{labels[name]} {lost:,} of {every[name]:,} ({reasons(of)})"
 
 
 def _in_full(one: Comparison, labels: Mapping[str, str], width: int | None) -> Iterator[Text]:

@@ -153,6 +153,24 @@ def test_what_is_missing_is_drawn_by_cause_and_limits_the_answer(small_run, tmp_
     assert "failures" not in reported(small_run).texts
 
 
+def test_the_first_sentence_counts_the_people_whom_both_runs_have(tmp_path):
+    people: dict[str, int] = {}
+
+    def answer(request: Request) -> Reply:
+        person = people.setdefault(str(request.messages), len(people) + 1)
+        return Reply(text="[" if person <= 8 else '[{"interest": "x", "items": [1, 2, 3]}]')
+
+    whole = Reply(text='[{"interest": "y", "items": [1, 2, 3]}]')
+    models = ScriptedModel(answer, name="m"), ScriptedModel(lambda request: whole, name="n")
+    with offered(models):
+        runs = [
+            evaluate("interests", model=one.spec, judge="lexical", limit=30, data="sample",
+                     max_failures=1, output_path=tmp_path / one.spec, reuse="run").folder
+            for one in models
+        ]  # fmt: skip
+    assert "Paired over 22 people" in " ".join(reported(*runs).texts[""].split())
+
+
 def test_parts_of_the_data_are_compared_with_by(recorded, tmp_path):
     runs = many_runs(recorded / "usersumbench", tmp_path, ["a", "b"])
     assert "`--by SLICE` adds the differences" in reported(*runs).texts["differences"]

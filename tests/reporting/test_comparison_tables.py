@@ -189,8 +189,9 @@ def test_what_limits_the_verdict_has_a_line_each():
         a_comparison("s", runs, refused=(odd,), oracle=oracle, doubts=("served differently",)),
         *many(["t\x1b[31m[b]x[/b]"], [BASE]),
     )
-    assert lines[-7:] == [
+    assert lines[-8:] == [
         "not comparable to published: bundled sample data",
+        "missing: step-1000 37 of 80 (no_json 37)",
         "not compared on s: odd: window 50 against 100; x",
         "forced in on s: step-2000 *: seed 1 against 0",
         "ptc: too few models",

@@ -94,10 +94,13 @@ def test_an_axis_begins_at_0_and_ends_at_a_round_number(values, ends):
     assert axis.ticks[1] == sum(ends) / 2
 
 
-def result(name="t", *, members=(), rules=(), published=(), higher=True, **values):
+def result(
+    name="t", *, members=(), rules=(), published=(), comparable=True, higher=True, **values
+):
     return Result(
         name=name, metric="ptc", words="pairs in order; ties count 0", higher_is_better=higher,
         tasks=frozenset(members or (name,)), rules=rules, published=published,
+        comparable=comparable,
         values={label: one if isinstance(one, Value) else Value(value=one, of=40)
                 for label, one in values.items()},
     )  # fmt: skip
@@ -126,6 +129,8 @@ def test_labels_of_references_that_lie_close_stand_on_lines_of_their_own():
     paper = PublishedResult(task="t", metric="ptc", model="A model of a very long name indeed",
                             value=0.9, source="Table 1", comparable_if="asked once")  # fmt: skip
     (row,) = result_rows([result(a=0.4, rules=rules, published=(paper,))], ["a"])
+    (stamped,) = result_rows([result(a=0.4, published=(paper,), comparable=False)], ["a"])
+    assert stamped.references == []
     found = [(one.label, one.line, one.published) for one in row.references]
     # The two best rules alone; each label is cut, as a phone has no room for more.
     assert found == [("bm25", 0, False), ("mean", 1, False), ("paper: A model of a ver…", 2, True)]

@@ -128,7 +128,7 @@ def _result_row(result: Result, labels: Sequence[str], *, starts: bool) -> Row:
         Reference(rule.short, f"{rule.name}: {number(rule.value)}", rule.value, False)
         for rule in result.rules[:MOST_RULES]
     ]
-    if best := result.best_published:
+    if result.comparable and (best := result.best_published):
         condition = f", comparable if {best.comparable_if}" if best.comparable_if else ""
         about = f"{best.model} in {best.source}: {number(best.value)}{condition}"
         references.append(Reference(f"paper: {best.model}", about, best.value, True))

@@ -88,8 +88,6 @@ def _answer(
     runs: Sequence[ReportedRun], rows: Sequence[Row], found: ComparedRuns
 ) -> tuple[str, str]:
     """The sentence at the top of the page, and how far it can be trusted."""
-    results = [one for run in runs for each in run.summaries for one in each.metrics.values()]
-    people = f"{max((one.users for one in results), default=0):,} people"
     tops = [row for row in rows if row.name]
     if len(runs) > 1:
         answer = found.document.verdict()
@@ -98,18 +96,21 @@ def _answer(
         if answer.startswith(("undecided", "no test")):  # and with no name of a run
             answer = f"{answer[0].upper()}{answer[1:]}"
         answer, _, shown = answer.partition(": ")
-        tests = counted(len(found.document.tested()), "test")
+        tested = found.document.tested()
+        tests, people = counted(len(tested), "test"), max((one.users for one in tested), default=0)
         left = sum(row.ending is None for row in tops)
         but = f" {left} of {len(tops)} tasks are not compared." if left else ""
         shown = f"{shown}. " if shown else ""
-        return f"{answer}.", f"{shown}Paired over {people}, p after Holm for {tests}.{but}"
+        return f"{answer}.", f"{shown}Paired over {people:,} people, p after Holm for {tests}.{but}"
     label = runs[0].label
     valued = [row for row in tops if row.marks[0].value is not None]
     if not valued:
         return f"{label} has no result.", "; ".join({row.marks[0].text: 0 for row in tops})
     without = len(tops) - len(valued)
     but = f" {without} of {len(tops)} tasks have no value." if without else ""
-    why = f"Over up to {people}; a second run shows what differs.{but}"
+    metrics = (one for each in runs[0].summaries for one in each.metrics.values())
+    people = max((one.users for one in metrics), default=0)
+    why = f"Over up to {people:,} people; a second run shows what differs.{but}"
     beside = [row.ending.kind for row in valued if row.ending]
     if len(valued) > 1 and beside:
         of = f"{beside.count('wins')} of {len(beside)} tasks"

@@ -53,7 +53,7 @@ class Result:
     """A metric of a task, or its mean over the `tasks` of a group, by the label of each run.
 
     `first` is whether it is the first main metric, `words` are what it measures. The best of the
-    `rules` stands first.
+    `rules` stands first. It is `comparable` if a run may stand beside the `published` results.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Result:
     counts_as: str = "worst"
     rules: tuple[Rule, ...] = ()
     published: tuple[PublishedResult, ...] = ()
+    comparable: bool = False
     ending: Ending | None = None
 
     @property
@@ -113,6 +114,8 @@ def results_of(runs: Sequence[ReportedRun], found: ComparedRuns) -> list[Result]
             if result is not None:
                 shown.setdefault((name, metric), result)
     endings = endings_of(found.document)
+    every = [one for run in runs for one in run.summaries]
+    comparable = {task_and_repeat(one.task)[0] for one in every if not one.not_comparable_because}
     results = []
     for name in _in_order(tasks):
         metrics = [metric for metric in values[name] if metric] or [""]
@@ -127,6 +130,7 @@ def results_of(runs: Sequence[ReportedRun], found: ComparedRuns) -> list[Result]
                 counts_as=(result.counts_as or "worst") if result else "worst",
                 rules=_rules(runs, tasks[name], metric, higher=higher),
                 published=_published(runs, name, metric, metrics),
+                comparable=bool(tasks[name] & comparable),
                 ending=endings.get((name, metric)),
             ))  # fmt: skip
     return results

@@ -43,7 +43,7 @@ def values_table(results: Sequence[Result]) -> Table:
                          value.other if value.missing else None))  # fmt: skip
         rows += [(one.name, metric, rule.name, rule.value, *[None] * 6) for rule in one.rules]
         if best := one.best_published:
-            named = f"{best.model}, {best.source}"
+            named = f"{best.model}, {best.source}{'' if one.comparable else ', not comparable'}"
             rows.append((one.name, metric, named, best.value, best.low, best.high, best.n,
                          None, None, None))  # fmt: skip
     columns = ("task", "metric", "run, rule or paper", "value", "low", "high", "units", "missing",

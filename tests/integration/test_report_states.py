@@ -35,16 +35,17 @@ def test_runs_that_cannot_be_compared_say_why(small_run, tmp_path, capsys):
 
 def test_a_run_without_a_finished_task_says_how_far_it_came(small_run, tmp_path):
     run = shutil.copytree(small_run, tmp_path / "run")
-    (run / "interests" / "summary.json").unlink()
+    for name in ("interests/summary.json", "lock"):
+        (run / name).unlink()
     document = json.loads((run / "manifest.json").read_text())
     document["status"] = "running"
     document["tasks"]["interests"]["stages"][1]["items"] = None
     document["sessions"][0]["ended"] = None
     write_sealed(run / "manifest.json", document)
     page = reported(run)
-    assert "baseline has no result.1 of 2 stages done, running" in page.texts[""].replace("\n", "")
-    assert "1 of 2 stages done, running" in page.texts["results"]
-    assert "baseline: running" in page.texts["limits"]
+    assert "baseline has no result.1 of 2 stages done, killed" in page.texts[""].replace("\n", "")
+    assert "1 of 2 stages done, killed" in page.texts["results"]
+    assert "baseline: killed" in page.texts["limits"]
     assert page.texts.keys() == {"", "results", "limits", "origin"}
 
 

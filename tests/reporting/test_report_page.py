@@ -110,11 +110,11 @@ def test_a_row_names_its_metric_in_words_with_an_arrow_and_what_is_missing():
     lost = Value(value=0.4, interval=(0.3, 0.5), of=40, causes={"ask/no_json": 3, "ask/empty": 1},
                  missing=0.1, other=0.36)  # fmt: skip
     parts = Value(value=0.5, of=40, missing=0.05, other=0.45, counts=True)
-    none = Value(why="1 of 2 stages done, running")
+    none = Value(why="1 of 2 stages done, killed")
     (row,) = result_rows([result(a=lost, b=parts, c=none)], ["c", "a", "b", "d"])
     assert (row.name, row.metric, row.words) == ("t", "ptc ↑", "pairs in order")
     assert [(one.label, one.colour, one.text, one.aside) for one in row.marks] == [
-        ("c", 0, "1 of 2 stages done, running", ""), ("a", 1, "0.400", "4 missing"),
+        ("c", 0, "1 of 2 stages done, killed", ""), ("a", 1, "0.400", "4 missing"),
         ("b", 2, "0.500", "5% missing"),
     ]  # fmt: skip
     assert [one.title for one in row.marks[1:]] == [

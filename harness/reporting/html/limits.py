@@ -30,13 +30,13 @@ def limits_of(
 ) -> Iterator[Limit]:
     """What a reader must know before using the results, the gravest first."""
     states = grouped(
-        ((run.manifest.status, bool(run.manifest.problem or run.problems)), run) for run in runs
+        ((run.status, bool(run.manifest.problem or run.problems)), run) for run in runs
     )
     for (status, _), own in states.items():
         why = [f"{run.label}: {one}" for run in own
                for one in (run.manifest.problem, *run.problems) if one]  # fmt: skip
         if status != "done" or why:
-            said = status.replace("_", " ") if status != "done" else "in part not read"
+            said = status if status != "done" else "in part not read"
             yield Limit(f"{_some([run.label for run in own])}: {said}", (*why,) or (said,))
     for run in runs:
         if failed := members_note(run.summaries):

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from harness.base.errors import HarnessError
 from harness.comparison.matching import comparison_set
+from harness.reporting.run_lines import status_text
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import FinishedTask
@@ -18,12 +19,14 @@ from harness.scoring.summary import TaskSummary
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedRun:
-    """A run of a report, called by its label; `problems` say what of it is not shown, and why.
+    """A run of a report, called by its label; `status` is how far it is.
 
-    `summaries` are of all tasks that were scored, `tasks` of those whose plugin is there.
+    `problems` say what of it is not shown, and why. `summaries` are of all
+    tasks that were scored, `tasks` of those whose plugin is there.
     """
 
     label: str
+    status: str
     manifest: Manifest
     tasks: tuple[FinishedTask, ...]
     summaries: tuple[TaskSummary, ...]
@@ -63,6 +66,7 @@ def reported_run(
                 more.append(str(error))
     return ReportedRun(
         label=label,
+        status=status_text(manifest.status, folder.at_work()),
         manifest=manifest,
         tasks=tuple(tasks),
         summaries=tuple(known[name] for name in manifest.tasks if name in known),

@@ -158,7 +158,7 @@ def _values(run: ReportedRun) -> Iterator[_Found]:
             undone = unfinished_stages(entry)
             done = len(entry.stages) - len(undone)
             why = f"{done} of {len(entry.stages)} stages done" if undone else "not scored"
-            yield base, "", {base}, Value(why=f"{why}, {run.manifest.status}"), None
+            yield base, "", {base}, Value(why=f"{why}, {run.status}"), None
             continue
         metrics = main_metrics(summary.main, summary.metrics)
         for metric in metrics:

@@ -461,6 +461,7 @@ class _Loader:
     ) -> None:
         specs = {task_and_repeat(task.name)[0]: task.data for task in tasks}
         self._places, self.notes = places_of(settings.data, specs, groups)
+        self._specs = specs
         self._settings = settings
         self._fetching = Fetching(
             offline=settings.offline, download=settings.download, stop=stop,
@@ -506,6 +507,15 @@ class _Loader:
         return self._loaded[key]
 
     def open(self, task: Task) -> TaskData:
+        if task.data.sample is None and self.place_of(task) == SAMPLE and len(self._specs) > 1:
+            without = {name for name, spec in self._specs.items() if spec.sample is None}
+            others = ",".join(name for name in self._specs if name not in without)
+            raise DataError(
+                f"tasks without a bundled sample: {join_names(sorted(without))}",
+                found="--data sample",
+                expected="tasks with one, or data for each other task: --data TASK=PLACE",
+                hint=f"--tasks {others} runs on samples" if others else None,
+            )
         return open_dataset(
             task.data,
             data=self.place_of(task),

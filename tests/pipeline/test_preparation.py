@@ -115,6 +115,13 @@ def test_a_missing_value_that_only_the_task_file_could_do_without_is_named_with_
     assert prepared(**own).tasks
 
 
+def test_of_several_tasks_those_that_have_a_sample_are_named():
+    with pytest.raises(DataError) as caught:
+        prepared(tasks="gist_synthetic,gist_mind,gist_yelp,interests")
+    assert caught.value.problem == "tasks without a bundled sample: gist_mind, gist_yelp"
+    assert caught.value.hint == "--tasks gist_synthetic,interests runs on samples"
+
+
 def test_a_change_to_what_a_task_has_is_none_of_the_settings():
     changes = {"window": 20, "interests.min_support": 2, "max_interests": 5}
     made = prepared(tasks="interests,interests_short", changes=changes)

@@ -94,9 +94,7 @@ def test_an_axis_begins_at_0_and_ends_at_a_round_number(values, ends):
     assert axis.ticks[1] == sum(ends) / 2
 
 
-def result(
-    name="t", *, members=(), rules=(), published=(), comparable=True, higher=True, **values
-):
+def result(name="t", *, members=(), rules=(), published=(), comparable=True, higher=True, **values):
     return Result(
         name=name, metric="ptc", words="pairs in order; ties count 0", higher_is_better=higher,
         tasks=frozenset(members or (name,)), rules=rules, published=published,

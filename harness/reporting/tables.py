@@ -42,6 +42,7 @@ from harness.scoring.summary import (
     RoleUse,
     StageSummary,
     TaskSummary,
+    baselines_of,
     main_metrics,
     over_repeats,
 )
@@ -186,7 +187,7 @@ def _metrics(metrics: Mapping[str, MetricResult], width: int | None) -> list[Tex
     for name, result in metrics.items():
         value = Text(value_of(result), "bold")
         row: Row = (metric_name(name, result), value, *result_cells(result, others))
-        rows[result.baseline].append(row)
+        rows[bool(result.baseline)].append(row)
     if rows[True]:
         rows[True] = [None, [Text("without any model", "dim")], *rows[True]]
     return grid(heads, [*rows[False], *rows[True]], numbers=len(heads) - 1, width=width)
@@ -415,11 +416,15 @@ JUDGE = "judge"
 
 @dataclass(frozen=True, kw_only=True)
 class _Row:
-    """A line of the table; `value` may also say why there is none."""
+    """A line of the table; `value` may also say why there is none.
+
+    `baseline` is the best value of the answers that ask no model.
+    """
 
     name: str
     value: str = ""
     metric: str = ""
+    baseline: str = ""
     n: str = ""
     missing: str = ""
     in_mean: bool = False
@@ -428,12 +433,20 @@ class _Row:
 
 
 def _row(
-    name: str, metric: str, result: MetricResult | MeanOverTasks, n: int, missing: str
+    name: str, metric: str, summaries: Sequence[TaskSummary], mean: MeanOverTasks | None = None
 ) -> _Row:
-    none = "no mean" if isinstance(result, MeanOverTasks) else "no value"
+    """The line of a task, or of the mean over these tasks."""
+    results = [each.metrics[metric] for each in summaries]
+    result, rules = mean or results[0], baselines_of(summaries, metric)
+    missing = sum(sum(one.missing.values()) for one in results)
+    lost = sum(map(missing_share, results)) / len(results)
+    none = "no value" if mean is None else "no mean"
     return _Row(
-        name=name, metric=metric_name(metric, result), n=f"{n:,}", missing=missing,
+        name=name, metric=metric_name(metric, result),
         value=none if result.value is None else value_of(result),
+        baseline=number(rules[0][1]) if rules else "",
+        n=f"{sum(one.units_behind for one in results):,}",
+        missing=missing_cell(results[0]) if mean is None else missing_units(missing, lost),
     )  # fmt: skip
 
 
@@ -461,16 +474,17 @@ def print_short_table(
         for each in summaries
         for name in main_metrics(each.main, each.metrics)
     )
+    rules = any(row.baseline for row in rows)
     cells: list[Row] = [
         (
-            row.name, row.metric, row.value, row.n,
+            row.name, row.metric, row.value, *([row.baseline] if rules else []), row.n,
             Text(row.missing, "" if row.missing == NOTHING else "yellow"),
         )
         for row in rows
     ]  # fmt: skip
-    heads = ("task", "main metric", "value", "n", "missing")
+    heads = ("task", "main metric", "value", *(["baseline"] if rules else []), "n", "missing")
     show(console, [title, *metric_words(words, width)])
-    show(console, grid(heads, cells, numbers=3, width=width))
+    show(console, grid(heads, cells, numbers=len(heads) - 2, width=width))
     show(console, wrapped(_below(summaries), width))
     for sheet in (sheet for report in reports for sheet in report.sheets[:1]):
         if _says_more(sheet, summaries, means):
@@ -583,17 +597,12 @@ class _Rows:
         if summary is None:
             return
         for metric in main_metrics(summary.main, summary.metrics):
-            result = summary.metrics[metric]
-            yield _row(name, metric, result, result.units_behind, missing_cell(result))
+            yield _row(name, metric, [summary])
             name = ""
 
     def _of_means(self, name: str, means: Sequence[MeanOverTasks]) -> Iterator[_Row]:
         for mean in means:
-            results = [self._found[task].metrics[mean.metric] for task in mean.tasks]
-            missing = sum(sum(result.missing.values()) for result in results)
-            lost = sum(map(missing_share, results)) / len(results)
-            n = sum(result.units_behind for result in results)
-            yield _row(name, mean.metric, mean, n, missing_units(missing, lost))
+            yield _row(name, mean.metric, [self._found[task] for task in mean.tasks], mean)
             name = ""
 
     def _why_not(self, names: Sequence[str]) -> str:

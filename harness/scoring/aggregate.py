@@ -199,7 +199,7 @@ class Columns:
             note=metric.note,
             no_interval=drawn.reason if isinstance(drawn, NoInterval) else None,
             left_out=left_out if both else None,
-            baseline=bool(metric.baseline),
+            baseline=metric.baseline,
             interval_method=interval.method,
             missing_share=(lost + missing.total()) / everything if lost or missing else UNSET,
             missing_parts=self._parts[name] if self._parts[name][0] else UNSET,

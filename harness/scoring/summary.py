@@ -29,8 +29,9 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     is None if no unit or too few have a score; `undefined` is the reason. `interval` is the
     interval of `value`; if it is None, `no_interval` is the reason. `n` units of `users` users have
     a score; `missing` counts the others by cause. `interval_method` is how the interval's bounds
-    follow from the bootstrap's draws. `counts_as` is as what a missing unit counts in
-    `counted_as_worst` where that is not the worst value.
+    follow from the bootstrap's draws. A `baseline` is the score of an answer without any model; it
+    names the metric that it is a value of, if there is one. `counts_as` is as what a missing unit
+    counts in `counted_as_worst` where that is not the worst value.
     """
 
     value: float | None
@@ -46,7 +47,7 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     no_interval: str | None = None
     left_out: float | None = None
-    baseline: bool = False
+    baseline: bool | str = False
     interval_method: Literal["percentile", "bca"] = "percentile"
     missing_share: float | msgspec.UnsetType = msgspec.UNSET
     missing_parts: tuple[int, int] | msgspec.UnsetType = msgspec.UNSET
@@ -143,6 +144,20 @@ def main_metrics(
     return tuple(name for name in named if name in metrics) or tuple(own[:1])
 
 
+def baselines_of(summaries: Sequence[TaskSummary], metric: str) -> list[tuple[str, float]]:
+    """What answers without any model get in a metric, as means over these tasks, the best first."""
+    values = grouped(
+        (name, one.value)
+        for each in summaries
+        for name, one in each.metrics.items()
+        if one.baseline == metric and one.value is not None
+    )
+    many = len(summaries)
+    means = [(name, sum(of) / many) for name, of in values.items() if len(of) == many]
+    higher = summaries[0].metrics[metric].higher_is_better
+    return sorted(means, key=lambda one: one[1], reverse=higher)
+
+
 ALONE = "one value alone has no spread"
 
 
@@ -161,7 +176,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     stderr: float | None
     undefined: str | None
     higher_is_better: bool
-    baseline: bool
+    baseline: bool | str
 
 
 class RepeatedTask(msgspec.Struct, frozen=True, kw_only=True):

@@ -382,6 +382,21 @@ def test_a_group_is_its_mean_with_its_tasks_below_each_once():
     assert names == ["whole (mean of 3)", "  inner (mean of 2", "    a", "    b", "  c"]
 
 
+def test_the_best_answer_without_a_model_stands_beside_the_value_of_its_metric():
+    def with_rules(name, popular, drawn):
+        rules = {"popular": popular, "drawn": drawn, "odd": None}
+        metrics = {rule: make_metric(value, n=40, baseline="hits") for rule, value in rules.items()}
+        return task(name, metrics={"hits": make_metric(0.5, n=40), **metrics})
+
+    both = {"means": [mean("both", "a", "b")], "groups": {"both": ("a", "b")}}
+    lines = ending(with_rules("a", 0.1, 0.3), with_rules("b", 0.4, 0.2), **both)
+    assert lines[1].split()[-4:] == ["value", "baseline", "n", "missing"]
+    # The best mean over both is that of 0.1 and 0.4, or of 0.3 and 0.2.
+    assert [line.split()[-3] for line in lines[3:6]] == ["0.250", "0.300", "0.400"]
+    lines = ending(with_rules("a", 0.1, 0.3), task("b"), **both)
+    assert [line.split()[-3] for line in lines[3:6]] == ["0.625]", "0.300", "0.750]"]
+
+
 def test_groups_that_have_no_mean_say_so_or_are_headings():
     lines = ending(task("a"), task("b", main=("loss",)), groups={"both": ("a", "b")})
     assert lines[3] == "both (mean of 2)                main metrics differ"

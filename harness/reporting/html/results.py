@@ -15,7 +15,7 @@ from harness.reporting.tables import missing_share
 from harness.scoring.grouping import grouped
 from harness.scoring.means import MeanOverTasks, means_of
 from harness.scoring.score_run import unfinished_stages
-from harness.scoring.summary import MetricResult, main_metrics
+from harness.scoring.summary import MetricResult, TaskSummary, baselines_of, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 
@@ -128,7 +128,7 @@ def results_of(runs: Sequence[ReportedRun], found: ComparedRuns) -> list[Result]
                 higher_is_better=higher, first=metric == metrics[0],
                 words=result.description.replace("`", "") if result else "",
                 counts_as=(result.counts_as or "worst") if result else "worst",
-                rules=_rules(runs, tasks[name], metric, higher=higher),
+                rules=_rules(runs, tasks[name], metric),
                 published=_published(runs, name, metric, metrics),
                 comparable=bool(tasks[name] & comparable),
                 ending=endings.get((name, metric)),
@@ -198,26 +198,20 @@ def _in_order(tasks: Mapping[str, set[str]]) -> list[str]:
     return list(order)
 
 
-def _rules(
-    runs: Sequence[ReportedRun], tasks: Collection[str], metric: str, *, higher: bool
-) -> tuple[Rule, ...]:
+def _rules(runs: Sequence[ReportedRun], tasks: Collection[str], metric: str) -> tuple[Rule, ...]:
     """What answers without any model get in all these tasks, the best first.
 
     They ask nothing, so that the first run of a task speaks for all.
     """
-    found: dict[str, dict[str, float]] = {}
-    for task in (task for run in runs for task in run.tasks):
-        for name, of in task.benchmark.metrics.items():
-            result = task.summary.metrics.get(name)
-            if of.baseline == metric and result is not None and result.value is not None:
-                base = task_and_repeat(task.task.name)[0]
-                found.setdefault(name, {}).setdefault(base, result.value)
-    rules = [
-        Rule(name, fmean(values[task] for task in tasks), name.removeprefix(f"{metric}_"))
-        for name, values in found.items()
-        if values.keys() >= {*tasks}
-    ]
-    return tuple(sorted(rules, key=lambda rule: rule.value, reverse=higher))
+    first: dict[str, TaskSummary] = {}
+    for each in (each for run in runs for each in run.summaries if metric in each.metrics):
+        first.setdefault(task_and_repeat(each.task)[0], each)
+    if not metric or not first.keys() >= {*tasks}:
+        return ()
+    return tuple(
+        Rule(name, value, name.removeprefix(f"{metric}_"))
+        for name, value in baselines_of([first[task] for task in tasks], metric)
+    )
 
 
 def _published(

@@ -479,7 +479,7 @@ def _failed_at_start(folder: RunFolder, manifest: Manifest) -> bool:
     """Whether a run ended without any record, score, batch or answer."""
     if manifest.status == "done" or _has_batches(folder, manifest):
         return False
-    files = folder.path.glob("*/*.jsonl")
+    files = folder.path.glob("*/*.jsonl*")
     if any(file.exists() and file.stat().st_size for file in files):
         return False
     if not folder.own_answers.exists():

@@ -60,6 +60,7 @@ from harness.pipeline.settings import RunSettings
 from harness.registry import load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
 from harness.runs.atomic_files import RUNS
+from harness.runs.journal import pack_journal
 from harness.runs.manifest import Status, session_ended, stage_finished
 from harness.runs.run_folder import ENGINES
 from harness.scoring.means import MeanOverTasks, means_of_run
@@ -187,11 +188,23 @@ async def arun(
         deliver(result)
         if result.status == "done":
             taken.delivered()
+            _pack_records(session)
         return result
     finally:
         if machines is not None:
             await machines.close()
         taken.folder.unlock()
+
+
+def _pack_records(session: Session) -> None:
+    """Pack the large journals of a run that is done."""
+    taken = session.taken
+    for name, entry in taken.manifest.tasks.items():
+        for stage in entry.stages:
+            try:
+                pack_journal(taken.folder.task(name) / stage.file, stage.key)
+            except HarnessError as error:
+                session.warn(f"the records of {name}/{stage.name} stay unpacked: {error}")
 
 
 async def _begin(session: Session) -> None:

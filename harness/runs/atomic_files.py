@@ -100,12 +100,17 @@ class _Format(msgspec.Struct):
     format: int = 0
 
 
-def read_sealed(data: bytes, kind: type[T], path: Path, *, what: str, version: int, hint: str) -> T:
-    """The value in a file with a format and a checksum; DataError if either is not as expected."""
+def read_sealed(
+    data: bytes, kind: type[T], path: Path, *, what: str, version: int, hint: str, oldest: int = 1
+) -> T:
+    """The value in a file with a format and a checksum; DataError if either is not as expected.
+
+    Formats from the `oldest` to this `version` are read.
+    """
     wrong = damage(data, FILE)
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
         found = msgspec.json.decode(data, type=_Format).format
-        if found != version:
+        if not oldest <= found <= version:
             wrong = f"format {found}"
     if wrong is not None:
         raise DataError(

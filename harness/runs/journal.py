@@ -3,7 +3,8 @@
 A record's `stage` is the key of its stage, not its name: lines with another key stay in the file
 and are skipped. A journal is `1-name.jsonl` and then its parts `1-name.0001.jsonl`, and so on: each
 worker on a cluster writes a part of its own, to which nothing else appends. The numbers of parts
-only rise, so the first file and then the parts by number are in the order of time.
+only rise, so the first file and then the parts by number are in the order of time. The files of a
+large journal are packed into its first one, `1-name.jsonl.zst`, when its run is done.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from itertools import chain, groupby, pairwise
 from mmap import ACCESS_READ, mmap
@@ -30,6 +31,7 @@ from harness.base.hashing import LINE, damage, seal, stable_int
 from harness.contracts.outcomes import NO_ANSWER
 from harness.contracts.records import Done, JournalLine, Record, record_type
 from harness.runs.atomic_files import storage_error, sync_folder
+from harness.runs.packed_file import PACKED, DamagedPackedFile, PackedFile, write_packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,16 +57,26 @@ _ITEM = b',"item":'
 _LARGE = 4096
 """The lines of users with more records than this are sorted before they are decoded."""
 
+_PACK_FROM = 1 << 24
+"""The bytes of the smallest journal that is packed."""
+
 T = TypeVar("T")
 ItemT = TypeVar("ItemT")
 ValueT = TypeVar("ValueT")
 
 
 def part_path(path: Path, number: int) -> Path:
-    """The path of a journal's part; number 0 is the journal's first file, `path` itself."""
+    """The path of a journal's part; number 0 is the journal's first file, `path` or packed."""
     if not 0 <= number < 10**_MOST_DIGITS:
         raise ValueError(f"a journal has no part {number}")
-    return path.with_name(f"{path.stem}.{number:0{_DIGITS}}{path.suffix}") if number else path
+    if number:
+        return path.with_name(f"{path.stem}.{number:0{_DIGITS}}{path.suffix}")
+    packed = _packed(path)
+    return packed if packed.exists() else path
+
+
+def _packed(path: Path) -> Path:
+    return path.with_name(path.name + PACKED)
 
 
 def part_numbers(path: Path) -> list[int]:
@@ -74,7 +86,7 @@ def part_numbers(path: Path) -> list[int]:
     except FileNotFoundError:
         return []
     start, end = f"{path.stem}.", path.suffix
-    found = [0] if path.name in names else []
+    found = [0] if {path.name, _packed(path).name} & {*names} else []
     for name in names:
         if name.startswith(start) and name.endswith(end):
             digits = name[len(start) : len(name) - len(end)]
@@ -125,6 +137,8 @@ class JournalFiles:
         if not 0 <= offset < FILE_SPAN:
             number, offset = divmod(place, FILE_SPAN)
             self._turn_to(number)
+        if isinstance(self._file, PackedFile):
+            return self._file.read(offset, length)
         if self._mapped:
             line: bytes = self._file[offset : offset + length]
             return line
@@ -147,7 +161,9 @@ class JournalFiles:
             if len(self._files) >= _OPEN:
                 self._close(next(iter(self._files)))
             path = part_path(self._path, number)
-            if self._mapped:
+            if path.suffix == PACKED:
+                self._files[number] = PackedFile(path)
+            elif self._mapped:
                 with path.open("rb") as file:
                     self._files[number] = mmap(file.fileno(), 0, access=ACCESS_READ)
             else:
@@ -156,10 +172,10 @@ class JournalFiles:
 
     def _close(self, number: int) -> None:
         file = self._files.pop(number)
-        if self._mapped:
-            file.close()
-        else:
+        if isinstance(file, int):
             os.close(file)
+        else:
+            file.close()
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -232,6 +248,26 @@ def lines_of(
 
     A missing file has no lines.
     """
+    number = 0
+    try:
+        for line, may_be_torn in _lines(path, finished=finished):
+            number += 1
+            # The frames of a packed file have checksums of their own.
+            if path.suffix != PACKED and (wrong := damage(line, LINE)):
+                if may_be_torn:
+                    return
+                raise damaged(path, number, wrong)
+            yield line, read(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, DamagedPackedFile) as error:
+        raise damaged(path, number, str(error)) from error
+
+
+def _lines(path: Path, *, finished: bool) -> Iterator[tuple[bytes, bool]]:
+    """Each line of a file, and whether a crash may have torn it."""
+    if path.suffix == PACKED:
+        with closing(PackedFile(path)) as packed:
+            yield from ((line, False) for line in packed.lines())
+        return
     try:
         file = path.open("rb", buffering=1 << 20)
     except FileNotFoundError:
@@ -239,20 +275,10 @@ def lines_of(
     with file:
         size = os.fstat(file.fileno()).st_size
         left = size if finished else _after_last_newline(file.fileno(), size)
-        number = 0
         while left > 0:
             line = file.readline()
-            number += 1
             left -= len(line)
-            if wrong := damage(line, LINE):
-                if left <= 0 and not finished:
-                    return
-                raise damaged(path, number, wrong)
-            try:
-                found = read(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise damaged(path, number, str(error)) from error
-            yield line, found
+            yield line, left <= 0 and not finished
 
 
 def _start(line: bytes) -> bytes:
@@ -263,13 +289,21 @@ def _start(line: bytes) -> bytes:
 
 def damaged(path: Path, number: int, found: str) -> DataError:
     """The error for a line of a journal that cannot be read."""
+    again = "repeat the run's command with --resume and the run's folder: it asks again for"
+    if path.suffix == PACKED:
+        return DataError(
+            "damaged records",
+            where=str(path),
+            found=found,
+            expected="a whole file of zstd frames with their table",
+            hint=f"put a copy in its place; or delete it, then {again} all that the store lacks",
+        )
     return DataError(
         "damaged record",
         where=f"{path}:{number}",
         found=found,
         expected="one whole JSON record a line, with its checksum",
-        hint="delete the line, then repeat the run's command with --resume and the run's folder: "
-        "it asks again for the item",
+        hint=f"delete the line, then {again} the item",
     )
 
 
@@ -290,13 +324,11 @@ def check_number(path: Path, found: int, items: int) -> None:
 def line_number(path: Path, offset: int) -> int:
     """The number, from 1, of the line that begins at `offset`."""
     number = 1
-    with path.open("rb") as file:
-        while offset > 0:
-            chunk = file.read(min(_CHUNK, offset))
-            if not chunk:
-                break
-            number += chunk.count(b"\n")
-            offset -= len(chunk)
+    for line, _ in _lines(path, finished=True):
+        offset -= len(line)
+        if offset < 0:
+            break
+        number += 1
     return number
 
 
@@ -508,10 +540,13 @@ class JournalWriter:
 def open_journal(path: Path) -> JournalWriter:
     """The writer of a process that alone writes a journal: to its first file, or to a new part.
 
-    Where there are parts it is a part, as the current line of a key is the last in their order.
+    Where it is packed or has parts it is a part, as the current line of a key is the last in their
+    order.
     """
     number = next_part(path)
-    return JournalWriter(path) if number == 1 else JournalWriter(part_path(path, number), new=True)
+    if number == 1 and not _packed(path).exists():
+        return JournalWriter(path)
+    return JournalWriter(part_path(path, number), new=True)
 
 
 class LackingRecord(NamedTuple):
@@ -669,6 +704,24 @@ class JournalIndex:
         return kept
 
 
+def pack_journal(path: Path, stage_key: str) -> None:
+    """Pack a large journal that nobody writes: its current records as they are read, by user.
+
+    Lines with another key stay, before them. A crash leaves the files or, with the packed one, the
+    newest of them, which have the same records.
+    """
+    files = [file for file in journal_parts(path) if file.suffix != PACKED]
+    if sum(file.stat().st_size for file in files) < _PACK_FROM:
+        return
+    index = JournalIndex(path, stage_key)
+    current = zip(index.places.tolist(), index.lengths.tolist(), strict=True)
+    others = ((at, size) for at, size, head in scan(path, Head) if head.stage != stage_key)
+    with JournalFiles(path) as opened:
+        write_packed(_packed(path), (opened.read(*one) for one in chain(others, current)))
+    for file in files:
+        file.unlink()
+
+
 def in_shares(indexes: Mapping[str, JournalIndex], number: int) -> list[dict[str, JournalIndex]]:
     """The records of stages in at most so many shares, each of the same whole users in all stages.
 
@@ -753,13 +806,13 @@ class JournalRecords(Generic[ItemT, ValueT]):
     ) -> Any:
         """The record at a position, as this reads it; DataError where it cannot be read."""
         index = self._index
-        line = files.read(int(index.places[position]), int(index.lengths[position]))
+        place, length = int(index.places[position]), int(index.lengths[position])
         try:
-            return (decode or self._decoder.decode)(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            part, offset = divmod(int(index.places[position]), FILE_SPAN)
+            return (decode or self._decoder.decode)(files.read(place, length))
+        except (msgspec.DecodeError, UnicodeDecodeError, DamagedPackedFile) as error:
+            part, offset = divmod(place, FILE_SPAN)
             file = part_path(index.path, part)
-            number = line_number(file, offset)
+            number = 0 if isinstance(error, DamagedPackedFile) else line_number(file, offset)
             if not isinstance(error, msgspec.ValidationError):
                 raise damaged(file, number, str(error)) from error
             raise DataError(

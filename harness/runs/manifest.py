@@ -16,7 +16,9 @@ from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
 from harness.runs.atomic_files import atomic_write, read_sealed, sealed_file
 
-FORMAT = 2
+FORMAT, OLDEST_FORMAT = 3, 2
+"""Of format 2 no journal is packed."""
+
 DAMAGED = "it may come from another version of the harness, or be damaged"
 
 Status = Literal["running", "done", "waiting", "too_many_failures", "failed", "interrupted"]
@@ -192,6 +194,7 @@ def session_started(manifest: Manifest) -> Manifest:
     """The manifest at work again, with a session that has not ended."""
     return msgspec.structs.replace(
         manifest,
+        format=FORMAT,
         status="running",
         delivered=False,
         problem=None,
@@ -280,4 +283,6 @@ def read_manifest(path: Path) -> Manifest:
             expected="a file that this user may read",
             hint=DAMAGED,
         ) from error
-    return read_sealed(data, Manifest, path, what="manifest", version=FORMAT, hint=DAMAGED)
+    return read_sealed(
+        data, Manifest, path, what="manifest", version=FORMAT, hint=DAMAGED, oldest=OLDEST_FORMAT
+    )

@@ -473,7 +473,7 @@ def test_a_long_horizon_has_one_unit_a_user_and_the_main_metrics_are_recalls_at_
     assert found["u/0"].values["published_recall_50_whole"] == 1
     assert found["v/1"].missing["published_recall_100"] == "generate/no_list"
     assert HORIZON_TEXT.main == ("recall_10", "recall_10_cosine")
-    assert column_of("horizon_query", "recall_10") == "recall_10_cosine"
+    assert column_of("horizon_query_1m", "recall_10") == "recall_10_cosine"
 
 
 def test_the_published_tables_are_those_of_the_page():
@@ -491,9 +491,9 @@ def test_the_published_tables_are_those_of_the_page():
     every = {(one.task, one.model, one.metric): one.value for one in results}
     assert len(every) == 2 * 3 * 6
     for *key, value in (
-        ("horizon_query", "Qwen3-8B", "recall_10_cosine_whole", 0.0206),
-        ("horizon_long", "Gemma2-9B", "published_recall_100_whole", 0.1039),
-        ("horizon_long", "Qwen3-8B", "precision_50_cosine_whole", 0.0065),
+        ("horizon_query_1m", "Qwen3-8B", "recall_10_cosine_whole", 0.0206),
+        ("horizon_long_1m", "Gemma2-9B", "published_recall_100_whole", 0.1039),
+        ("horizon_long_1m", "Qwen3-8B", "precision_50_cosine_whole", 0.0065),
     ):
         assert every[tuple(key)] == pytest.approx(value)
 

@@ -84,17 +84,29 @@ class Setting(Option):
 
     `table` is the meaning of a table in a settings file: named "entries", which the command line
     gives one by one and whose value is a mapping, the "arguments" of one text (`A=B,C=D`), or the
-    "contents" of the file that the option names.
+    "contents" of the file that the option names. `theirs` are words of lm-evaluation-harness for a
+    kind of model or an argument, each with ours.
 
         Setting(["--model_args"], envvar="HARNESS_MODEL_ARGS", table="arguments")
     """
 
-    def __init__(self, param_decls: Sequence[str], *, table: str | None = None, **attrs: Any):
+    def __init__(
+        self,
+        param_decls: Sequence[str],
+        *,
+        table: str | None = None,
+        theirs: Mapping[str, str] = MappingProxyType({}),
+        **attrs: Any,
+    ) -> None:
         super().__init__(param_decls, **attrs)
         self.table = table
+        self.theirs = theirs
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """The value; arguments may be a JSON object."""
+        for word, ours in self.theirs.items() if isinstance(value, str) else ():
+            name = rf'((?:^|,|{{)\s*"?){word}(?="?\s*[=:])'
+            value = ours if value == word else re.sub(name, rf"\1{ours}", value)
         if self.table == "arguments" and isinstance(value, str) and value.lstrip().startswith("{"):
             try:
                 return self._of_table(json.loads(value))

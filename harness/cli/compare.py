@@ -114,7 +114,8 @@ def compare(**options: Any) -> int:
 
 def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
     """The comparison that the options ask for, and the errors of runs and tasks not in it."""
-    runs = open_runs(args.runs, args.task, args.tag)
+    only = [args.task] if args.task else []
+    runs = open_runs(args.runs, args.tag, only=only)
     base = None
     if args.against is not None:
         # The only one of these runs with that label, or any run; it stands before them.
@@ -122,7 +123,7 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
         named = [manifest for manifest in manifests if manifest.label == args.against]
         base = (named[0] if len(named) == 1 else open_run(args.against)[1]).run_id
         if base not in {manifest.run_id for manifest in manifests}:
-            runs = label_runs([*open_runs([args.against], args.task, {}), *runs])
+            runs = label_runs([*open_runs([args.against], {}, only=only), *runs])
     _check_oracle_options(args, runs)
     gates = _gates(args, runs)
     with rescored(args.changes, runs, unchanged=read_finished):
@@ -149,7 +150,7 @@ def compared_methods(args: SimpleNamespace) -> tuple[ComparisonDocument, list[Ha
             "--export_oracle": args.export_oracle, "--set": args.changes}  # fmt: skip
     if other := [option for option, given in fits.items() if given]:
         raise UsageError(f"--tasks compares tasks of one run, without {other[0]}", where="--tasks")
-    runs = open_runs(args.runs, None, args.tag)
+    runs = open_runs(args.runs, args.tag)
     if len(runs) != 1 or len(names) < 2:
         raise UsageError(
             "--tasks compares several tasks of one run",
@@ -295,7 +296,7 @@ def score(**options: Any) -> int:
     Unfinished tasks are reported and skipped.
     """
     args = SimpleNamespace(**options)
-    runs = open_runs(args.runs, args.task, args.tag)
+    runs = open_runs(args.runs, args.tag, only=[args.task] if args.task else [])
     with rescored(args.changes, runs, unchanged=_score_runs):
         if not args.json:
             for run in runs:

@@ -25,7 +25,6 @@ from harness.base.errors import (
     PluginError,
     UsageError,
     did_you_mean,
-    one_of,
 )
 from harness.cli.command import (
     PATH,
@@ -37,14 +36,13 @@ from harness.cli.command import (
     argument,
     command,
     epilog,
-    errors_to,
     json_option,
     print_error,
     print_json,
     print_rows,
 )
 from harness.cli.run_options import catalogue_with, include_path_option
-from harness.cli.runs import NamedRun, open_runs, opened
+from harness.cli.runs import open_runs, opened, read_finished
 from harness.contracts.report import Report
 from harness.contracts.task import Task
 from harness.data import TaskData, open_dataset
@@ -63,8 +61,6 @@ from harness.registry.data_tools import build_tool, run_tool
 from harness.registry.hookspecs import TAKEN_TOOLS
 from harness.reporting.figures import check_drawable, write_figures
 from harness.reporting.text import clean_text
-from harness.runs.manifest import Manifest
-from harness.runs.run_folder import RunFolder
 from harness.tasks.shapes import LISTS, choices, in_words
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -430,10 +426,6 @@ def analyse(json: bool) -> None:
         raise UsageError("NAME is missing", hint="`harness list analyses` lists the analyses")
 
 
-class Copied(DataError):
-    """The run is another copy of a run that is analysed."""
-
-
 def _analyse(
     registration: AnalysisRegistration,
     analysis: Analysis,
@@ -445,21 +437,18 @@ def _analyse(
 ) -> Work:
     from harness.analysis.report_notes import told_apart, with_notes
     from harness.scoring.score_run import Unfinished
+    from harness.tasks.repeats import task_and_repeat
 
-    of = _describe_benchmark(registration.benchmark)
-    chosen = open_runs(runs, None, {}, benchmarks=False)
-    first: dict[str, Path] = {}
-    names: dict[str, str] = {}
-    for run, folder, manifest in opened(chosen):
-        place = first.setdefault(manifest.run_id, folder.path.resolve())
-        if place != folder.path.resolve():
-            problem = f"this run is left out: it is a copy of {place}"
-            run.errors.append(Copied(problem, where=str(folder.path)))
-            continue
+    chosen = open_runs(runs, {}, only=task, of=registration.benchmark, copies=False)
+    for run, _, manifest in opened(chosen):
         run.label = manifest.label  # `told_apart` sees only the runs with a task in the analysis
-        names |= _read_tasks(run, folder, manifest, task, of=registration.benchmark)
-    for name in task if names else ():
-        one_of(name, names, f"the run has no task of {of} named {name!r}")
+        # Repeats of a task are not tasks of their own: without --task, the first is analysed.
+        run.benchmarks = {
+            name: benchmark
+            for name, benchmark in run.benchmarks.items()
+            if task or task_and_repeat(name)[1] == 1
+        }
+    read_finished(chosen, "left out")
     left_out = [error for run in chosen for error in run.errors]
     last = None if any(run.opened for run in chosen) else left_out.pop()
     print_error(*left_out)
@@ -467,10 +456,11 @@ def _analyse(
         raise last
     tasks = told_apart([one for run in chosen for one in run.kept])
     if not tasks:
+        names = dict.fromkeys(name for run in chosen for name in run.benchmarks)
         raise DataError(
             f"the runs have no task that {registration.name!r} can analyse",
             found=f"unusable tasks: {', '.join(names)}" if names else "no task of that benchmark",
-            expected=f"runs with a finished task of {of}",
+            expected=f"runs with a finished task of {_describe_benchmark(registration.benchmark)}",
         )
     report = with_notes(run_tool(registration, lambda: analysis.run(tasks, options)), tasks)
     document = {
@@ -478,37 +468,8 @@ def _analyse(
         "tasks": [{"task": one.task.name, "run": one.run, "label": one.label} for one in tasks],
         "left_out": [str(problem) for problem in left_out],
     }
-    codes = [one.exit_code for one in left_out if not isinstance(one, (Copied, Unfinished))]
+    codes = [one.exit_code for one in left_out if not isinstance(one, Unfinished)]
     return report, document, codes[-1] if codes else 0
-
-
-def _read_tasks(
-    run: NamedRun, folder: RunFolder, manifest: Manifest, only: Sequence[str], *, of: str
-) -> dict[str, str]:
-    """Add the finished tasks of a run that an analysis is given, and an error for each other.
-
-    The result are all of its tasks `of` a benchmark, with their benchmarks.
-    """
-    from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
-    from harness.tasks.repeats import task_and_repeat
-
-    named = {name: entry.task().benchmark for name, entry in manifest.tasks.items()}
-    fitting = {name: one for name, one in named.items() if of in (ANY_BENCHMARK, one)}
-    for name, benchmark in fitting.items():
-        # Repeats of a task are not tasks of their own: without --task, the first is analysed.
-        if name not in only if only else task_and_repeat(name)[1] > 1:
-            continue
-        with errors_to(run.errors.append):
-            if open_stages := unfinished_stages(manifest.tasks[name]):
-                raise Unfinished(
-                    f"task {name!r} is left out: it is not finished",
-                    where=str(folder.path),
-                    found=f"stages with items that have no record: {', '.join(open_stages)}",
-                    hint=how_to_finish(manifest),
-                )
-            run.benchmarks[name] = load_plugins().benchmark(benchmark)
-            run.read(name)
-    return fitting
 
 
 def _describe_benchmark(benchmark: str) -> str:

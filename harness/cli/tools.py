@@ -61,7 +61,8 @@ from harness.registry.data_tools import build_tool, run_tool
 from harness.registry.hookspecs import TAKEN_TOOLS
 from harness.reporting.figures import check_drawable, write_figures
 from harness.reporting.text import clean_text
-from harness.tasks.shapes import LISTS, choices, in_words
+from harness.tasks.shapes import LISTS, Misfit, choices, in_words
+from harness.tasks.task_schema import typed
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -115,14 +116,34 @@ def options_of(kind: type[msgspec.Struct], *, own: Sequence[click.Parameter] = (
 def struct_from(given: Mapping[str, Any], kind: type[S]) -> S:
     """The struct with the values of a command; UsageError names the option that is wrong."""
     values = {}
-    for field, shape, _ in fields_of(kind):
-        value = given[PREFIX + field.name]
-        if value is not None and value != ():
-            values[field.name] = _converted(field, shape, value)
+    shapes = {field.encode_name: _inner(shape) for field, shape, _ in fields_of(kind)}
+    for field, name in zip(kind.__struct_fields__, shapes, strict=True):
+        words, meant = given[PREFIX + field], partial(_meant, shapes[name])
+        if words is not None and words != ():
+            values[name] = [*map(meant, words)] if isinstance(words, tuple) else meant(words)
+
+    def unfit(one: Misfit) -> UsageError:
+        if not one.path:
+            return UsageError("these options cannot be combined", found=one.expected)
+        name = str(one.path[0])
+        return UsageError(
+            f"the value of --{name.replace('-', '_')} is not valid",
+            found=str(one.found),
+            expected=in_words(shapes[name]),
+            hint=did_you_mean(str(one.found), one.known),
+        )
+
+    return typed(values, kind, unfit, made=lambda kind, value: kind(value))
+
+
+def _meant(shape: inspect.Type, word: Any) -> Any:
+    """What a word is as a value of a type; a word that is none stays."""
+    kinds = {inspect.IntType: int, inspect.FloatType: float}
     try:
-        return kind(**values)
-    except (TypeError, ValueError) as error:
-        raise UsageError("these options cannot be combined", found=str(error)) from error
+        value = kinds[type(shape)](word)
+    except (KeyError, ValueError):
+        return word
+    return value if math.isfinite(value) else word
 
 
 def fields_of(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.Type, str]]:
@@ -161,41 +182,6 @@ def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Optio
         required=field.required,
         help="; ".join(part for part in parts if part),
     )
-
-
-def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
-    try:
-        # Path is the only accepted type that msgspec cannot convert.
-        value = msgspec.convert(
-            _numbers(given) if isinstance(_inner(shape), inspect.FloatType) else given,
-            field.type, strict=False, dec_hook=lambda kind, value: kind(value),
-        )  # fmt: skip
-        for one in value if isinstance(value, (list, tuple, set, frozenset)) else (value,):
-            if isinstance(one, float) and not math.isfinite(one):
-                raise ValueError("a finite number")
-    except ValueError as error:
-        words = given if isinstance(given, tuple) else (given,)
-        known = choices(_inner(shape))
-        wrong = [one for one in words if one not in known]
-        raise UsageError(
-            f"the value of --{_option(field)} is not valid",
-            found=", ".join(map(str, words)),
-            expected=in_words(_inner(shape))
-            if isinstance(error, msgspec.ValidationError)
-            else str(error),
-            hint=did_you_mean(str(wrong[0]), known) if wrong else None,
-        ) from error
-    return value
-
-
-def _numbers(given: Any) -> Any:
-    """The texts as numbers, such as `.5`; a text that is none stays."""
-    if isinstance(given, tuple):
-        return tuple(map(_numbers, given))
-    try:
-        return float(given)
-    except ValueError:
-        return given
 
 
 def _inner(shape: inspect.Type) -> inspect.Type:

@@ -73,9 +73,6 @@ _DATA_OF_TASK = re.compile(r"(?P<task>[\w.*?!\[\]-]+)=(?P<place>.*)")
 _WITH_HOSTS = ("model", "model_args", "judge", "role")
 """Options whose values name the addresses of models."""
 
-_HEADER = re.compile(r"\s*\[\[?\s*(?P<path>.+?)\s*\]\]?\s*(#.*)?")
-_KEY = re.compile(r"""\s*(?P<path>(?:[\w.\s-]|"[^"]*"|'[^']*')+?)\s*=""")
-_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 _MODEL_NAME = re.compile(r"\w[\w.-]*")
 
 
@@ -489,16 +486,15 @@ def misspelt(options: Collection[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsFile:
-    """A settings file: its name as a person writes it, its values and its text."""
+    """A settings file: its name as a person writes it, its values and their lines."""
 
     name: str
     values: Mapping[str, Any]
-    text: str
+    lines: Mapping[tuple[str, ...], int]
 
     def where(self, path: Sequence[str]) -> str:
-        """The file, with the line of a key if the line can be found."""
-        line = line_of(self.text, path)
-        return f"{self.name}:{line}" if line else self.name
+        """The file with the line of a key."""
+        return f"{self.name}:{self.lines[*path]}"
 
 
 def user_file() -> Path:
@@ -513,7 +509,8 @@ def read_settings(file: Path) -> SettingsFile | None:
     name = _display_path(file)
     try:
         text = file.read_text("utf-8")
-        return SettingsFile(name=name, values=_expand_home(tomllib.loads(text)), text=text)
+        values = _expand_home(tomllib.loads(text))
+        return SettingsFile(name=name, values=values, lines=lines_of(text))
     except FileNotFoundError:
         return None
     except RecursionError:
@@ -531,27 +528,30 @@ def read_settings(file: Path) -> SettingsFile | None:
         raise UsageError("the settings file cannot be read", where=name, found=reason) from error
 
 
-def line_of(text: str, path: Sequence[str]) -> int | None:
-    """The number of the line where a key or its table begins; None if it is not found."""
-    header: list[str] = []
-    nearest: int | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if found := _HEADER.fullmatch(line):
-            current = header = _parts(found["path"])
-        elif found := _KEY.match(line):
-            current = [*header, *_parts(found["path"])]
-        else:
+def lines_of(text: str) -> dict[tuple[str, ...], int]:
+    """The line where each key or table of TOML begins."""
+    lines: dict[tuple[str, ...], int] = {}
+    header, statement, begin = "", "", 1
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+        begin = begin if statement else number
+        statement += line
+        try:
+            read = tomllib.loads(header + statement)
+        except tomllib.TOMLDecodeError:  # a value of several lines goes on
             continue
-        if current[: len(path)] == list(path):
-            return number
-        if current and list(path[: len(current)]) == current:
-            # An inline table, or the header above: the nearest line that is known to hold the key.
-            nearest = number
-    return nearest
+        for path in _keys(read):
+            lines.setdefault(path, begin)
+        header = statement if statement.lstrip().startswith("[") else header
+        statement = ""
+    return lines
 
 
-def _parts(path: str) -> list[str]:
-    return [part.strip("\"'") for part in _PART.findall(path)]
+def _keys(table: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The paths of a table and of the tables in it."""
+    for name, value in table.items():
+        yield (name,)
+        if isinstance(value, Mapping):
+            yield from ((name, *path) for path in _keys(value))
 
 
 def _display_path(file: Path) -> str:

@@ -7,7 +7,6 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -49,6 +48,7 @@ from harness.data import TaskData, open_dataset
 from harness.data.build import ProgressLines
 from harness.data.fetch import Fetching
 from harness.data.files import patterns
+from harness.pipeline.settings import task_names
 from harness.registry import (
     ANY_BENCHMARK,
     AnalysisRegistration,
@@ -485,17 +485,7 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool | N
 
     Prints the files of each task.
     """
-    failed = 0
-    fetching = replace(_fetching(), offline=download is False, download=download is True)
-    for task in _tasks(names, include_path):
-        try:
-            data = _opened(task, fetching)
-        except HarnessError as error:
-            print_error(error)
-            failed += 1
-        else:
-            print_rows([*_files(task, data)])
-    return 1 if failed else 0
+    return _print_places(names, include_path, offline=download is False, download=download is True)
 
 
 @command("harness data where my_task.yaml", short_help="print where the data of tasks lies")
@@ -503,15 +493,27 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool | N
 @include_path_option
 def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
     """Print where the data of tasks lies on this machine; fetches nothing."""
-    absent: dict[bytes, tuple[DataError, list[Task]]] = {}
-    fetching = replace(_fetching(), offline=True, look=True, say=lambda line: None)
-    for task in _tasks(names, include_path):
+    return _print_places(names, include_path, offline=True, look=True, say=lambda line: None)
+
+
+def _print_places(names: Sequence[str], include_path: Sequence[Path], **how: Any) -> int:
+    """Print the files of tasks, then what is not here of data that several may share, with the
+    reason; return the exit code. `how` says how data is fetched."""
+    fetching = Fetching(tools=partial(build_tool, load_plugins()), **how)
+    wanted = [one for name in names for one in task_names(name)]
+    absent: dict[bytes, tuple[HarnessError, list[Task]]] = {}
+    for task in catalogue_with(include_path).select(wanted).tasks:
         shared = msgspec.json.encode(task.data)
         if shared not in absent:
             try:
-                print_rows([*_files(task, _opened(task, fetching))])
+                # A task's own data, as a run without --data opens it.
+                data = open_dataset(
+                    task.data, data=task.data.folder, limit=None, seed=0, package=None,
+                    task=task.name, fetching=fetching,
+                )  # fmt: skip
+                print_rows([*_files(task, data)])
                 continue
-            except DataError as error:
+            except HarnessError as error:
                 absent[shared] = error, []
         absent[shared][1].append(task)
     for reason, tasks in absent.values():
@@ -520,23 +522,6 @@ def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
         print_rows([*rows, *((f"  {table}", patterns(table, spec)[0]) for table, spec in tables)])
         print_error(reason)
     return 1 if absent else 0
-
-
-def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ...]:
-    wanted = [part for name in names for part in name.split(",") if part]
-    return catalogue_with(include_path).select(wanted).tasks
-
-
-def _fetching() -> Fetching:
-    return Fetching(tools=partial(build_tool, load_plugins()))
-
-
-def _opened(task: Task, fetching: Fetching) -> TaskData:
-    """A task's own data, as a run without --data opens it."""
-    return open_dataset(
-        task.data, data=task.data.folder, limit=None, seed=0, package=None, task=task.name,
-        fetching=fetching,
-    )  # fmt: skip
 
 
 def _files(task: Task, data: TaskData) -> Iterator[Row]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +26,7 @@ from harness.cli.runs import (
 )
 from harness.registry import load_plugins
 from harness.reporting.text import clean_text
-from harness.runs.atomic_files import atomic_write, storage_error
+from harness.runs.atomic_files import UNFINISHED, atomic_write, storage_error
 
 if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
@@ -211,8 +210,8 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
     """
     try:
         parent = out if out.is_dir() else out.parent
-        parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".export.", suffix=".tmp", dir=parent))
+        draft = parent / f".export.{secrets.token_hex(6)}{UNFINISHED}"
+        draft.mkdir(parents=True)
         try:
             written = _files(draft, format, tasks)
             if parent is out:
@@ -220,9 +219,6 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
                     path.rename(out / path.name)
                 draft.rmdir()
             else:
-                mask = os.umask(0)
-                os.umask(mask)
-                draft.chmod(0o777 & ~mask)
                 draft.rename(out)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)

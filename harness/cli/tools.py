@@ -138,12 +138,18 @@ def struct_from(given: Mapping[str, Any], kind: type[S]) -> S:
 
 def _meant(shape: inspect.Type, word: Any) -> Any:
     """What a word is as a value of a type; a word that is none stays."""
-    kinds = {inspect.IntType: int, inspect.FloatType: float}
-    try:
-        value = kinds[type(shape)](word)
-    except (KeyError, ValueError):
-        return word
-    return value if math.isfinite(value) else word
+    if isinstance(shape, inspect.UnionType):
+        return next((one for each in shape.types if (one := _meant(each, word)) != word), word)
+    if isinstance(shape, (inspect.IntType, inspect.FloatType)):
+        try:
+            number = int(word) if isinstance(shape, inspect.IntType) else float(word)
+        except ValueError:
+            return word
+        return number if math.isfinite(number) else word
+    listed = shape.values if isinstance(shape, inspect.LiteralType) else ()
+    if isinstance(shape, inspect.EnumType):
+        listed = tuple(one.value for one in shape.cls)
+    return next((one for one in listed if str(one) == word), word)
 
 
 def fields_of(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.Type, str]]:
@@ -161,7 +167,7 @@ def fields_of(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.T
 
 
 def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Option]:
-    name, dest = _option(field), PREFIX + field.name
+    name, dest = field.encode_name.replace("-", "_"), PREFIX + field.name
     make = partial(Option, section="Its own options")
     if isinstance(shape, inspect.BoolType):
         switch = partial(make, is_flag=True, default=None)
@@ -187,10 +193,6 @@ def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Optio
 def _inner(shape: inspect.Type) -> inspect.Type:
     inner: inspect.Type = shape.item_type if isinstance(shape, LISTS) else shape
     return inner.type if isinstance(inner, inspect.Metadata) else inner
-
-
-def _option(field: FieldInfo) -> str:
-    return field.encode_name.replace("-", "_")
 
 
 def _default(field: FieldInfo) -> str:

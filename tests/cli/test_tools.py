@@ -135,6 +135,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, rename={"source": "from
     by: Literal["user", "model"] = "user"
     above: list[float] = []
     kinds: tuple[Literal["a", "b"], ...] = ("a",)
+    many: Literal[1, 2] | None = None
+    most: int | Literal["all"] = "all"
     out: Path | None = None
     published: bool = False
     folded: Annotated[bool, msgspec.Meta(description="keep case apart")] = True
@@ -181,6 +183,9 @@ def test_words_become_what_the_fields_are():
     given = read(Options, "--above", "1", "--above", "2.5", "--kinds", "b", "--kinds", "a",
                  "--published", "--no-folded")  # fmt: skip
     assert given == Options(above=[1.0, 2.5], kinds=("b", "a"), published=True, folded=False)
+    given = read(Options, "--many", "2", "--most", "5")
+    assert given == Options(many=2, most=5)
+    assert read(Options, "--most", "all") == Options()
     assert read(Kebab, "--min-users", "3") == Kebab(min_users=3)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from harness.cli.runs import (
     open_runs,
     opened,
     read_finished,
-    rescored,
+    read_rescored,
     runs_argument,
     set_option,
     tag_option,
@@ -126,7 +127,11 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
             runs = label_runs([*open_runs([args.against], {}, only=only), *runs])
     _check_oracle_options(args, runs)
     gates = _gates(args, runs)
-    with rescored(args.changes, runs, unchanged=read_finished):
+    with TemporaryDirectory(prefix="harness-score-") as scratch:
+        if args.changes:
+            read_rescored(runs, args.changes, scratch)
+        else:
+            read_finished(runs)
         found = _compared(args, runs, base, gates)
         document = with_gates(found.document(), gates, _gated(runs), base, found.failed)
     return document, [*(error for each in runs for error in each.errors), *found.failed]
@@ -297,7 +302,11 @@ def score(**options: Any) -> int:
     """
     args = SimpleNamespace(**options)
     runs = open_runs(args.runs, args.tag, only=[args.task] if args.task else [])
-    with rescored(args.changes, runs, unchanged=_score_runs):
+    with TemporaryDirectory(prefix="harness-score-") as scratch:
+        if args.changes:
+            read_rescored(runs, args.changes, scratch)
+        else:
+            _score_runs(runs)
         if not args.json:
             for run in runs:
                 _print_run(run, changed=bool(args.changes), part=args.task is not None)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean, one_of
@@ -295,21 +294,8 @@ def read_finished(runs: Sequence[NamedRun], so: str = "not compared") -> None:
                 run.errors.append(Unfinished(problem, where=run.named, hint=hint))
 
 
-@contextmanager
-def rescored(
-    changes: Mapping[str, Any],
-    runs: Sequence[NamedRun],
-    *,
-    unchanged: Callable[[Sequence[NamedRun]], None],
-) -> Iterator[None]:
-    """Score all runs with changed options, into files that last as long as the context.
-
-    Without changes, `unchanged` adds the finished tasks of the runs.
-    """
-    if not changes:
-        unchanged(runs)
-        yield
-        return
+def read_rescored(runs: Sequence[NamedRun], changes: Mapping[str, Any], scratch: str) -> None:
+    """Add the tasks of each run, scored with changed options into files of the scratch folder."""
     from harness.scoring.rescore import rescore, rescoring
     from harness.tasks.changes import apply_changes
 
@@ -324,12 +310,10 @@ def rescored(
         rescoring(task, then, benchmark)
         for (*_, task, benchmark), then in zip(asked, wanted, strict=True)
     ]
-    with TemporaryDirectory(prefix="harness-score-") as scratch:
-        for place, ((run, folder, manifest, *_), way) in enumerate(zip(asked, ways, strict=True)):
-            file = Path(scratch, f"{place}.jsonl")
-            with errors_to(run.errors.append):
-                run.kept.append(rescore(file, folder, manifest, way, label=run.label))
-        yield
+    for place, ((run, folder, manifest, *_), way) in enumerate(zip(asked, ways, strict=True)):
+        file = Path(scratch, f"{place}.jsonl")
+        with errors_to(run.errors.append):
+            run.kept.append(rescore(file, folder, manifest, way, label=run.label))
 
 
 WHICH = re.compile(r"failed|older=(?P<days>\d+)d|all_but=(?P<newest>\d+)")

@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
@@ -373,11 +372,8 @@ def print_sections(sections: Iterable[tuple[str, Sequence[Row]]]) -> None:
 
 def print_rows(rows: Sequence[Row]) -> None:
     """Print two columns, the second wrapped to the width of the terminal."""
-    rows = [(clean_text(name), clean_text(text)) for name, text in rows]
-    left = max(len(name) for name, _ in rows) + 4
-    width = max(shutil.get_terminal_size((100, 24)).columns - left, 30)
-    for name, text in rows:
-        first, *more = textwrap.wrap(text, width) or [""]
-        print(f"  {name.ljust(left - 2)}{first}".rstrip())
-        for line in more:
-            print(" " * left + line)
+    width = shutil.get_terminal_size((100, 24)).columns
+    formatter = click.HelpFormatter(indent_increment=2, width=width)
+    formatter.indent()
+    formatter.write_dl([(clean_text(name), clean_text(text)) for name, text in rows], col_max=width)
+    sys.stdout.write(formatter.getvalue())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from harness.cli.runs import (
     open_runs,
     opened,
     read_finished,
-    rescored,
+    read_rescored,
     runs_argument,
     set_option,
     tag_option,
@@ -114,7 +115,8 @@ def compare(**options: Any) -> int:
 
 def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
     """The comparison that the options ask for, and the errors of runs and tasks not in it."""
-    runs = open_runs(args.runs, args.task, args.tag)
+    only = [args.task] if args.task else []
+    runs = open_runs(args.runs, args.tag, only=only)
     base = None
     if args.against is not None:
         # The only one of these runs with that label, or any run; it stands before them.
@@ -122,10 +124,14 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
         named = [manifest for manifest in manifests if manifest.label == args.against]
         base = (named[0] if len(named) == 1 else open_run(args.against)[1]).run_id
         if base not in {manifest.run_id for manifest in manifests}:
-            runs = label_runs([*open_runs([args.against], args.task, {}), *runs])
+            runs = label_runs([*open_runs([args.against], {}, only=only), *runs])
     _check_oracle_options(args, runs)
     gates = _gates(args, runs)
-    with rescored(args.changes, runs, unchanged=read_finished):
+    with TemporaryDirectory(prefix="harness-score-") as scratch:
+        if args.changes:
+            read_rescored(runs, args.changes, scratch)
+        else:
+            read_finished(runs)
         found = _compared(args, runs, base, gates)
         document = with_gates(found.document(), gates, _gated(runs), base, found.failed)
     return document, [*(error for each in runs for error in each.errors), *found.failed]
@@ -149,7 +155,7 @@ def compared_methods(args: SimpleNamespace) -> tuple[ComparisonDocument, list[Ha
             "--export_oracle": args.export_oracle, "--set": args.changes}  # fmt: skip
     if other := [option for option, given in fits.items() if given]:
         raise UsageError(f"--tasks compares tasks of one run, without {other[0]}", where="--tasks")
-    runs = open_runs(args.runs, None, args.tag)
+    runs = open_runs(args.runs, args.tag)
     if len(runs) != 1 or len(names) < 2:
         raise UsageError(
             "--tasks compares several tasks of one run",
@@ -295,8 +301,12 @@ def score(**options: Any) -> int:
     Unfinished tasks are reported and skipped.
     """
     args = SimpleNamespace(**options)
-    runs = open_runs(args.runs, args.task, args.tag)
-    with rescored(args.changes, runs, unchanged=_score_runs):
+    runs = open_runs(args.runs, args.tag, only=[args.task] if args.task else [])
+    with TemporaryDirectory(prefix="harness-score-") as scratch:
+        if args.changes:
+            read_rescored(runs, args.changes, scratch)
+        else:
+            _score_runs(runs)
         if not args.json:
             for run in runs:
                 _print_run(run, changed=bool(args.changes), part=args.task is not None)

@@ -390,16 +390,13 @@ def _rows(effective: Settings, ctx: click.Context) -> Iterator[dict[str, Any]]:
         defaults["store"] = str(default_path())
     slots_of = grouped((given[0].option, slot) for slot, given in effective.given.items())
     for option in settings_of(ctx.command):
-        slots = slots_of.get(option, [])
-        for slot in slots:
-            held = effective.in_effect(slot)
-            others = [one for one in reversed(effective.given[slot]) if one not in held]
-            yield {
-                **(_as_json(held[-1]) if held else _default(slot, defaults)),
-                "overrides": [_as_json(one) for one in others],
-            }
-        if not slots and not any(effective.holding(option)):
-            yield {**_default(option, defaults), "overrides": []}
+        alone = [] if any(effective.holding(option)) else [option]
+        for slot in slots_of.get(option, alone):
+            given = effective.given.get(slot, ())
+            held = effective.in_effect(slot) if given else []
+            by_default = Given(option=slot, value=defaults.get(slot), source=DEFAULT, where="")
+            others = [_as_json(one) for one in reversed(given) if one not in held]
+            yield {**_as_json([by_default, *held][-1]), "overrides": others}
 
 
 def _variables(effective: Settings, ctx: click.Context) -> Iterator[dict[str, Any]]:
@@ -421,22 +418,20 @@ def _variables(effective: Settings, ctx: click.Context) -> Iterator[dict[str, An
 
 def _as_json(given: Given) -> dict[str, Any]:
     value = given.value
-    if given.option == "set":
+    if given.source == DEFAULT:
+        value = None if value in ("", [], (), {}) else value
+    elif given.option == "set":
         # Keys and passwords are recognised by their names.
         secret = names_a_secret(str(given.entry).rpartition(".")[2])
         safe = redacted_args(value) if isinstance(value, Mapping) else value
         value = REDACTED if secret else argument(safe)
     elif isinstance(value, Mapping) and given.option != "prices":
         value = ",".join(f"{name}={argument(one)}" for name, one in value.items())
-    shown = value if isinstance(value, (bool, int, float)) else safe_text(_word(value))
+    if value is not None and not isinstance(value, (bool, int, float)):
+        value = safe_text(_word(value))
     setting = given.slot.removesuffix(".*") if given.entry is not None else given.option
-    return {"setting": setting, "value": shown, "source": given.source, "where": given.where}
-
-
-def _default(setting: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    value = None if defaults.get(setting) in ("", [], (), {}) else defaults.get(setting)
-    plain = value if isinstance(value, (bool, int, float)) or value is None else _word(value)
-    return {"setting": setting, "value": plain, "source": DEFAULT, "where": None}
+    where = given.where or None
+    return {"setting": setting, "value": value, "source": given.source, "where": where}
 
 
 def _word(value: Any) -> str:

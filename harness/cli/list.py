@@ -44,6 +44,7 @@ from harness.registry import (
     load_plugins,
 )
 from harness.reporting.text import clean_text
+from harness.scoring.grouping import grouped
 from harness.tasks.load import shown
 
 if TYPE_CHECKING:
@@ -270,9 +271,9 @@ def analyses(json: bool) -> None:
         fields = ("name", "benchmark", "description")
         print_json({"analyses": [{name: getattr(one, name) for name in fields} for one in known]})
         return
-    for benchmark in sorted({one.benchmark for one in known}):
-        print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
-        print_rows([(one.name, one.description) for one in known if one.benchmark == benchmark])
+    of = grouped((one.benchmark, (one.name, one.description)) for one in known)
+    anything = {ANY_BENCHMARK: "any benchmark"}
+    print_sections((anything.get(benchmark, benchmark), of[benchmark]) for benchmark in sorted(of))
 
 
 NOT_DESCRIBED = "not described; variables.yaml next to the prompt can describe it"
@@ -304,11 +305,8 @@ def prompts(patterns: Sequence[str], json: bool) -> None:
         return
     for page in pages:
         _print_prompt(page)
-    for benchmark in dict.fromkeys(name.partition("/")[0] for name in others):
-        print(f"{benchmark}:")
-        own = [name for name in others if name.startswith(f"{benchmark}/")]
-        rows = [(name.partition("/")[2], " and ".join(map(shown, files[name]))) for name in own]
-        print_rows(rows)
+    rows = ((*name.split("/", 1), " and ".join(map(shown, files[name]))) for name in others)
+    print_sections(grouped((benchmark, (name, at)) for benchmark, name, at in rows).items())
     print_error(*plugins.broken)
 
 
@@ -317,23 +315,20 @@ def _chosen_prompts(
 ) -> tuple[list[str], list[str]]:
     if not patterns:
         return [], list(files)
-    full: dict[str, None] = {}
-    others: dict[str, None] = {}
+    chosen: dict[str, bool] = {}
     for pattern in patterns:
         name = pattern.removesuffix(".j2")
-        exact = [one for one in files if one == name or one.partition("/")[2] == name]
-        found = [one for one in files if name in one or fnmatchcase(one, name)]
+        exact = [one for one in files if name in (one, one.partition("/")[2])]
+        found = exact or [one for one in files if name in one or fnmatchcase(one, name)]
         if not found:
             known = [*files, *(one.partition("/")[2] for one in files)]
             raise UnknownName(
                 f"no prompt matches {pattern!r}",
                 hint=did_you_mean(name, known) or "`harness list prompts` lists all prompts",
             )
-        if len(exact) == 1:
-            full[exact[0]] = None
-        else:
-            others.update(dict.fromkeys(exact or found))
-    return list(full), [name for name in files if name in others and name not in full]
+        chosen |= {one: len(exact) == 1 or chosen.get(one, False) for one in found}
+    full = [name for name, whole in chosen.items() if whole]
+    return full, [name for name in files if not chosen.get(name, True)]
 
 
 def _prompt_document(name: str, files: Sequence[Path], plugins: Plugins) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -169,66 +168,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def with_command(arguments: list[str]) -> list[str]:
     """The arguments after the command, which is `run` if an option comes first.
 
-    `help COMMAND` and `version` are options here. Options may have their names of
-    lm-evaluation-harness.
+    `help COMMAND` and `version` are options here.
     """
     first = arguments[0] if arguments and arguments not in HELP else ""
     if first == "help":
         return [*arguments[1:], "--help"]
     if arguments == ["version"]:
         return ["run", "--version"]
-    if not (first.startswith("-") or first == "run"):
-        return arguments
-    words = arguments[1:] if first == "run" else arguments
-    return ["run", *with_our_names(with_underscores(words))]
-
-
-def with_underscores(arguments: Sequence[str]) -> list[str]:
-    """The arguments with underscores in option names: `--dry-run` becomes `--dry_run`."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    spelled = [
-        re.sub(r"^--[\w-]+", lambda name: f"--{name[0][2:].replace('-', '_')}", word)
-        for word in arguments[:end]
-    ]
-    return [*spelled, *arguments[end:]]
-
-
-OF_LM_EVAL = {
-    "-t": "--tasks", "-M": "--model", "-m": "--model", "-a": "--model_args", "-L": "--limit",
-    "-o": "--output_path", "-c": "--store", "--use_cache": "--store",
-}  # fmt: skip
-"""The names that lm-evaluation-harness has for options, and ours."""
-
-KINDS = {"local-chat-completions": "openai", "openai-chat-completions": "openai"}
-
-ARGUMENTS = {
-    "--model_args": {"num_concurrent": "concurrency"},
-    "--gen_kwargs": {"max_gen_toks": "max_tokens", "until": "stop"},
-}
-"""Names inside the values of options."""
-
-
-def with_our_names(words: Sequence[str]) -> list[str]:
-    """The options of a run with our names.
-
-    >>> with_our_names(["-t", "a", "--model=local-chat-completions"])
-    ['--tasks', 'a', '--model=openai']
-    """
-    ours, option = [], ""
-    for word in words:
-        if word.startswith("-"):
-            name, equals, value = word.partition("=")
-            option = OF_LM_EVAL.get(name, name)
-            ours.append(option + equals + _renamed(option, value))
-        else:
-            ours.append(_renamed(option, word))
-    return ours
-
-
-def _renamed(option: str, value: str) -> str:
-    for theirs, ours in ARGUMENTS.get(option, {}).items():
-        value = re.sub(rf'((?:^|,|{{)\s*"?){theirs}(?="?\s*[=:])', rf"\1{ours}", value)
-    return KINDS.get(value, value) if option == "--model" else value
+    return ["run", *arguments] if first.startswith("-") else arguments
 
 
 if __name__ == "__main__":

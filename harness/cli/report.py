@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -14,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.errors import DataError, HarnessError, UsageError, one_of
-from harness.cli.command import PATH, command, errors_to, option, print_error
+from harness.base.errors import DataError, HarnessError, UsageError
+from harness.cli.command import PATH, command, option, print_error
 from harness.cli.runs import (
     NamedRun,
-    named_runs,
-    open_run,
     open_runs,
     opened,
     read_finished,
@@ -29,7 +26,7 @@ from harness.cli.runs import (
 )
 from harness.registry import load_plugins
 from harness.reporting.text import clean_text
-from harness.runs.atomic_files import atomic_write, storage_error
+from harness.runs.atomic_files import UNFINISHED, atomic_write, storage_error
 
 if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
@@ -80,7 +77,7 @@ def report(**options: Any) -> int:
                 "there are no labels here", where="--labels", found=file,
                 expected="labels of the items that `harness analyse gist-export-labels` draws",
             )  # fmt: skip
-    runs = open_runs(args.runs, args.task, args.tag)
+    runs = open_runs(args.runs, args.tag, only=[args.task] if args.task else [])
     says, unread = write_report(
         args.output, runs, only=args.task, title=args.title,
         samples=args.samples, labels=args.labels, by=args.by, rank=args.rank,
@@ -190,34 +187,20 @@ def export(
             found="a folder that is not empty" if out.is_dir() else "a file",
             expected="--out DIR with a new or empty folder",
         )
-    tasks, errors = _tasks(named_runs(runs, tag), tag, task)
+    found = open_runs(runs, tag, only=[task] if task else [], copies=False)
+    read_finished(found, "not exported")
+    for run, folder, _ in opened(found):
+        if not (run.kept or run.errors):
+            which = "tasks" if task is None else f"task {task!r}"
+            run.errors.append(DataError(f"the run has no {which}", where=str(folder.path)))
+    tasks = [each for run in found for each in run.kept]
+    errors = [error for run in found for error in run.errors]
     if not tasks:
         raise errors[0]
     for path in _write(out, format, tasks):
         print(clean_text(str(path)))
     print_error(*errors)
     return 1 if errors else 0
-
-
-def _tasks(
-    runs: Sequence[str], tags: Mapping[str, str], only: str | None
-) -> tuple[list[FinishedTask], list[HarnessError]]:
-    from harness.scoring.finished_task import finished_task, labels_of
-
-    found = {one[1].run_id: one for one in (open_run(run, tags=tags) for run in runs)}.values()
-    labels, plugins = labels_of(manifest for _, manifest in found), load_plugins()
-    tasks: list[FinishedTask] = []
-    errors: list[HarnessError] = []
-    for folder, manifest in found:
-        if not manifest.tasks:
-            errors.append(DataError("the run has no tasks", where=str(folder.path)))
-        for name in manifest.tasks if only is None else [only]:
-            with errors_to(errors.append):
-                one_of(name, manifest.tasks, f"the run has no task {name!r}")
-                benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
-                label = labels[manifest.run_id]
-                tasks.append(finished_task(folder, manifest, name, benchmark, label=label))
-    return tasks, errors
 
 
 def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
@@ -227,8 +210,8 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
     """
     try:
         parent = out if out.is_dir() else out.parent
-        parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".export.", suffix=".tmp", dir=parent))
+        draft = parent / f".export.{secrets.token_hex(6)}{UNFINISHED}"
+        draft.mkdir(parents=True)
         try:
             written = _files(draft, format, tasks)
             if parent is out:
@@ -236,9 +219,6 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
                     path.rename(out / path.name)
                 draft.rmdir()
             else:
-                mask = os.umask(0)
-                os.umask(mask)
-                draft.chmod(0o777 & ~mask)
                 draft.rename(out)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)

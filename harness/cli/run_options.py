@@ -81,22 +81,30 @@ HOW, OUTPUT = "How it runs", "Output"
 def _say(section: str, metavar: str | None, help: str, **attrs: Any) -> dict[str, Any]:
     """What an option is for the command, besides its type.
 
-    A `rare` one is in `--help_all` only; `once` says that no file or variable can set it.
+    A `rare` one is in `--help_all` only; `once` says that no file or variable can set it. `aliases`
+    are its names in lm-evaluation-harness, and `theirs` what that has for our words in its value.
     """
     return {"section": section, "metavar": metavar, "help": help, **attrs}
+
+
+KINDS = {"local-chat-completions": "openai", "openai-chat-completions": "openai"}
+"""Kinds of model of lm-evaluation-harness, and ours."""
 
 
 class RunOptions(TypedDict, total=False):
     """The options of a run: of the command, of settings files, of variables and of Python."""
 
-    model: Annotated[str, _say(WHAT, "KIND", "the candidate: openai, baseline, …, or a SPEC",
-                               candidates="models")]  # fmt: skip
+    model: Annotated[str, _say(
+        WHAT, "KIND", "the candidate: openai, baseline, …, or a SPEC", candidates="models",
+        aliases=("-M", "-m"), theirs=KINDS,
+    )]  # fmt: skip
     model_args: Annotated[Mapping[str, Any] | str, _say(
         WHAT, "A=B,C=D", "arguments of the model: base_url=…,model=…", table="arguments",
+        aliases=("-a",), theirs={"num_concurrent": "concurrency"},
     )]  # fmt: skip
     tasks: Annotated[str | Sequence[str], _say(
         WHAT, "NAMES", "tasks, groups, tags, globs or YAML files, separated by commas",
-        multiple=True, candidates="tasks",
+        multiple=True, candidates="tasks", aliases=("-t",),
     )]  # fmt: skip
     judge: Annotated[str | None, _say(
         WHAT, "SPEC", "the judge: openai:model=…,base_url=…", candidates="judges",
@@ -127,7 +135,9 @@ class RunOptions(TypedDict, total=False):
         DATA, "VALUE=MEANING", "what a value in the data stands for: [TABLE.]COLUMN.VALUE=MEANING",
         table="entries", rare=True,
     )]  # fmt: skip
-    limit: Annotated[int | None, _say(DATA, "N", "at most N users or samples per task")]
+    limit: Annotated[
+        int | None, _say(DATA, "N", "at most N users or samples per task", aliases=("-L",))
+    ]
     download: Annotated[bool | None, _say(
         DATA, None, "fetch data above 1 GB without asking, or fetch none", opposite="offline",
         default=None,
@@ -137,6 +147,7 @@ class RunOptions(TypedDict, total=False):
     )]  # fmt: skip
     gen_kwargs: Annotated[Mapping[str, Any] | str, _say(
         ASK, "A=B,C=D", "the candidate's sampling: temperature=…", table="arguments",
+        theirs={"max_gen_toks": "max_tokens", "until": "stop"},
     )]  # fmt: skip
     seed: Annotated[int, _say(ASK, "N", "seed of every random draw (0)", default=0)]
     num_repeats: Annotated[int, _say(
@@ -154,7 +165,7 @@ class RunOptions(TypedDict, total=False):
         ASK, None, "allow the candidate to judge its own answers", rare=True,
     )]  # fmt: skip
     output_path: Annotated[str | Path, _say(
-        HOW, "DIR", "the folder for runs (runs)", default="runs",
+        HOW, "DIR", "the folder for runs (runs)", default="runs", aliases=("-o",),
     )]  # fmt: skip
     reuse: Annotated[Literal["run", "store", "none"], _say(
         HOW, "run|store|none", "which answers are used again: only this run's, also those in the "
@@ -176,7 +187,9 @@ class RunOptions(TypedDict, total=False):
         HOW, "SHARE", "share of items that may fail: 0.2, or calls=0.1,parsing=0.5,judging=0.2",
         table="arguments", rare=True,
     )]  # fmt: skip
-    store: Annotated[str | Path | None, _say(HOW, "FILE", "the store of answered calls", rare=True)]
+    store: Annotated[str | Path | None, _say(
+        HOW, "FILE", "the store of answered calls", rare=True, aliases=("-c", "--use_cache"),
+    )]  # fmt: skip
     one_engine_at_a_time: Annotated[bool, _say(HOW, None, "open one model at a time", rare=True)]
     attempts: Annotated[int | None, _say(
         HOW, "N", "attempts per call, if the error is temporary (8)", default=8, rare=True,
@@ -247,7 +260,7 @@ def _click_option(name: str, hint: Any) -> Option:
     attrs = dict(hint.__metadata__[0])
     once, opposite = attrs.pop("once", False), attrs.pop("opposite", f"no_{name}")
     table, kinds = attrs.get("table"), get_args(hint.__origin__) or (hint.__origin__,)
-    spelled = f"--{name}"
+    spelled, aliases = f"--{name}", attrs.pop("aliases", ())
     if bool in kinds:
         attrs["is_flag"] = True
         spelled += "" if once else f"/--{opposite}"
@@ -258,7 +271,7 @@ def _click_option(name: str, hint: Any) -> Option:
         attrs.setdefault("type", next((known[kind] for kind in known if kind in kinds), None))
     if once:
         return Option([spelled], **attrs)
-    return Setting([spelled], envvar=PREFIX + name.upper(), **attrs)
+    return Setting([spelled, *aliases], envvar=PREFIX + name.upper(), **attrs)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean, one_of
@@ -29,7 +28,7 @@ from harness.cli.command import (
 from harness.cli.run_options import run_setting
 from harness.cli.settings import entries
 from harness.pipeline.settings import LATEST
-from harness.registry import load_plugins
+from harness.registry import ANY_BENCHMARK, load_plugins
 from harness.reporting.text import clean_text, counted, number
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import BATCHES, RunFolder
@@ -219,34 +218,43 @@ class NamedRun:
 
 
 def open_runs(
-    named: Sequence[str], only: str | None, tags: Mapping[str, str], *, benchmarks: bool = True
+    named: Sequence[str],
+    tags: Mapping[str, str],
+    *,
+    only: Collection[str] = (),
+    of: str = ANY_BENCHMARK,
+    copies: bool = True,
 ) -> list[NamedRun]:
-    """The named runs, or all with these tags, each once; a run that cannot be opened has its error.
+    """The named runs, or all with these tags, each once, with the benchmarks of their tasks: of all
+    tasks, or of the `only` ones, `of` any benchmark or one. What cannot be opened is an error of
+    its run.
 
-    Unless told otherwise, they have the benchmarks of their tasks, or of the `only` one.
+    Without `copies`, a copy of a run in another folder is the same run.
     """
     runs: list[NamedRun] = []
-    first: dict[Path, str] = {}
+    first: dict[Path | str, str] = {}
     for name in named_runs(named, tags):
         try:
             folder, manifest = open_run(name, tags=tags)
         except HarnessError as error:
             runs.append(NamedRun(named=name, errors=[error]))
             continue
-        place = folder.path.resolve()
-        if place in first:
-            print_error(f"{name} is the same run as {first[place]} and counts once")
+        known = folder.path.resolve() if copies else manifest.run_id
+        if known in first:
+            print_error(f"{name} is the same run as {first[known]} and counts once")
             continue
-        first[place] = name
+        first[known] = name
         runs.append(NamedRun(named=name, opened=(folder, manifest)))
-    held = {name for _, _, manifest in opened(runs) for name in manifest.tasks}
-    if only is not None and held:
-        one_of(only, sorted(held), f"the run has no task {only!r}")
-    for run, _, manifest in opened(runs) if benchmarks else ():
+    held = sorted({name for _, _, manifest in opened(runs) for name in manifest.tasks})
+    for name in only if held else ():
+        one_of(name, held, f"the run has no task {name!r}")
+    for run, _, manifest in opened(runs):
         for name, entry in manifest.tasks.items():
-            if only in (None, name):
+            if not only or name in only:
                 with errors_to(run.errors.append):
-                    run.benchmarks[name] = load_plugins().benchmark(entry.task().benchmark)
+                    benchmark = entry.task().benchmark
+                    if of in (ANY_BENCHMARK, benchmark):
+                        run.benchmarks[name] = load_plugins().benchmark(benchmark)
     return label_runs(runs)
 
 
@@ -265,8 +273,8 @@ def label_runs(runs: list[NamedRun]) -> list[NamedRun]:
     return runs
 
 
-def read_finished(runs: Sequence[NamedRun]) -> None:
-    """Add the finished tasks of each run, and one error for its other ones."""
+def read_finished(runs: Sequence[NamedRun], so: str = "not compared") -> None:
+    """Add the finished tasks of each run, and one error for its other ones, which are `so`."""
     from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
 
     for run, _, manifest in opened(runs):
@@ -282,25 +290,12 @@ def read_finished(runs: Sequence[NamedRun]) -> None:
         hints = (how_to_finish(manifest), f"`harness score {run.named}` scores it")
         for (what, names), hint in zip(lacking.items(), hints, strict=True):
             if names:
-                problem = f"not compared, as it is not {what}: {', '.join(names)}"
+                problem = f"{so}, as it is not {what}: {', '.join(names)}"
                 run.errors.append(Unfinished(problem, where=run.named, hint=hint))
 
 
-@contextmanager
-def rescored(
-    changes: Mapping[str, Any],
-    runs: Sequence[NamedRun],
-    *,
-    unchanged: Callable[[Sequence[NamedRun]], None],
-) -> Iterator[None]:
-    """Score all runs with changed options, into files that last as long as the context.
-
-    Without changes, `unchanged` adds the finished tasks of the runs.
-    """
-    if not changes:
-        unchanged(runs)
-        yield
-        return
+def read_rescored(runs: Sequence[NamedRun], changes: Mapping[str, Any], scratch: str) -> None:
+    """Add the tasks of each run, scored with changed options into files of the scratch folder."""
     from harness.scoring.rescore import rescore, rescoring
     from harness.tasks.changes import apply_changes
 
@@ -315,12 +310,10 @@ def rescored(
         rescoring(task, then, benchmark)
         for (*_, task, benchmark), then in zip(asked, wanted, strict=True)
     ]
-    with TemporaryDirectory(prefix="harness-score-") as scratch:
-        for place, ((run, folder, manifest, *_), way) in enumerate(zip(asked, ways, strict=True)):
-            file = Path(scratch, f"{place}.jsonl")
-            with errors_to(run.errors.append):
-                run.kept.append(rescore(file, folder, manifest, way, label=run.label))
-        yield
+    for place, ((run, folder, manifest, *_), way) in enumerate(zip(asked, ways, strict=True)):
+        file = Path(scratch, f"{place}.jsonl")
+        with errors_to(run.errors.append):
+            run.kept.append(rescore(file, folder, manifest, way, label=run.label))
 
 
 WHICH = re.compile(r"failed|older=(?P<days>\d+)d|all_but=(?P<newest>\d+)")

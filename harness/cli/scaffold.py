@@ -15,8 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.base.errors import StorageError, UsageError
+from harness.base.errors import UsageError
 from harness.cli.command import PATH, argument, command, option
+from harness.runs.atomic_files import storage_error
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
@@ -177,12 +178,7 @@ def new_plugin(name: str, into: Path, stages: bool) -> None:
             hint="choose another name, or another folder with --into",
         ) from error
     except OSError as error:
-        raise StorageError(
-            "the plugin could not be written",
-            where=str(folder),
-            found=f"{type(error).__name__}: {error}",
-            expected="--into DIR with a writable folder",
-        ) from error
+        raise storage_error(folder, error, option="--into") from error
     print(f"{folder}: {len(texts)} files. Next:")
     print(f"  pip install -e {shlex.quote(f'{folder}[test]')}")
     print(f"  {form.run.format(package=package)}")

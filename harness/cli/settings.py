@@ -73,9 +73,6 @@ _DATA_OF_TASK = re.compile(r"(?P<task>[\w.*?!\[\]-]+)=(?P<place>.*)")
 _WITH_HOSTS = ("model", "model_args", "judge", "role")
 """Options whose values name the addresses of models."""
 
-_HEADER = re.compile(r"\s*\[\[?\s*(?P<path>.+?)\s*\]\]?\s*(#.*)?")
-_KEY = re.compile(r"""\s*(?P<path>(?:[\w.\s-]|"[^"]*"|'[^']*')+?)\s*=""")
-_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 _MODEL_NAME = re.compile(r"\w[\w.-]*")
 
 
@@ -84,17 +81,29 @@ class Setting(Option):
 
     `table` is the meaning of a table in a settings file: named "entries", which the command line
     gives one by one and whose value is a mapping, the "arguments" of one text (`A=B,C=D`), or the
-    "contents" of the file that the option names.
+    "contents" of the file that the option names. `theirs` are words of lm-evaluation-harness for a
+    kind of model or an argument, each with ours.
 
         Setting(["--model_args"], envvar="HARNESS_MODEL_ARGS", table="arguments")
     """
 
-    def __init__(self, param_decls: Sequence[str], *, table: str | None = None, **attrs: Any):
+    def __init__(
+        self,
+        param_decls: Sequence[str],
+        *,
+        table: str | None = None,
+        theirs: Mapping[str, str] = MappingProxyType({}),
+        **attrs: Any,
+    ) -> None:
         super().__init__(param_decls, **attrs)
         self.table = table
+        self.theirs = theirs
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """The value; arguments may be a JSON object."""
+        for word, ours in self.theirs.items() if isinstance(value, str) else ():
+            name = rf'((?:^|,|{{)\s*"?){word}(?="?\s*[=:])'
+            value = ours if value == word else re.sub(name, rf"\1{ours}", value)
         if self.table == "arguments" and isinstance(value, str) and value.lstrip().startswith("{"):
             try:
                 return self._of_table(json.loads(value))
@@ -477,16 +486,15 @@ def misspelt(options: Collection[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsFile:
-    """A settings file: its name as a person writes it, its values and its text."""
+    """A settings file: its name as a person writes it, its values and their lines."""
 
     name: str
     values: Mapping[str, Any]
-    text: str
+    lines: Mapping[tuple[str, ...], int]
 
     def where(self, path: Sequence[str]) -> str:
-        """The file, with the line of a key if the line can be found."""
-        line = line_of(self.text, path)
-        return f"{self.name}:{line}" if line else self.name
+        """The file with the line of a key."""
+        return f"{self.name}:{self.lines[*path]}"
 
 
 def user_file() -> Path:
@@ -501,7 +509,8 @@ def read_settings(file: Path) -> SettingsFile | None:
     name = _display_path(file)
     try:
         text = file.read_text("utf-8")
-        return SettingsFile(name=name, values=_expand_home(tomllib.loads(text)), text=text)
+        values = _expand_home(tomllib.loads(text))
+        return SettingsFile(name=name, values=values, lines=lines_of(text))
     except FileNotFoundError:
         return None
     except RecursionError:
@@ -519,27 +528,30 @@ def read_settings(file: Path) -> SettingsFile | None:
         raise UsageError("the settings file cannot be read", where=name, found=reason) from error
 
 
-def line_of(text: str, path: Sequence[str]) -> int | None:
-    """The number of the line where a key or its table begins; None if it is not found."""
-    header: list[str] = []
-    nearest: int | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if found := _HEADER.fullmatch(line):
-            current = header = _parts(found["path"])
-        elif found := _KEY.match(line):
-            current = [*header, *_parts(found["path"])]
-        else:
+def lines_of(text: str) -> dict[tuple[str, ...], int]:
+    """The line where each key or table of TOML begins."""
+    lines: dict[tuple[str, ...], int] = {}
+    header, statement, begin = "", "", 1
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+        begin = begin if statement else number
+        statement += line
+        try:
+            read = tomllib.loads(header + statement)
+        except tomllib.TOMLDecodeError:  # a value of several lines goes on
             continue
-        if current[: len(path)] == list(path):
-            return number
-        if current and list(path[: len(current)]) == current:
-            # An inline table, or the header above: the nearest line that is known to hold the key.
-            nearest = number
-    return nearest
+        for path in _keys(read):
+            lines.setdefault(path, begin)
+        header = statement if statement.lstrip().startswith("[") else header
+        statement = ""
+    return lines
 
 
-def _parts(path: str) -> list[str]:
-    return [part.strip("\"'") for part in _PART.findall(path)]
+def _keys(table: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The paths of a table and of the tables in it."""
+    for name, value in table.items():
+        yield (name,)
+        if isinstance(value, Mapping):
+            yield from ((name, *path) for path in _keys(value))
 
 
 def _display_path(file: Path) -> str:

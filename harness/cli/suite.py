@@ -301,7 +301,7 @@ def _finish(
     folders = [each.folder for each in runs if each.folder is not None]
     with errors_to(errors.append):
         if folders:
-            runs_of_all = open_runs(folders, None, {})
+            runs_of_all = open_runs(folders, {})
             names = [Path(folder).name for folder in bases.values()]
             title = f"suite {suite.name}"
             write_report(page, runs_of_all, title=title, option=PAGE, bases=names)

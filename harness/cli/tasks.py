@@ -346,7 +346,7 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
             wrong += 1
             continue
         for document in documents:
-            found = checker.errors(document) or checker.rehearsal_errors(document)
+            found = checker.check(document)
             wrong += bool(found)
             verdict = f"{len(found)} wrong" if found else "ok"
             print(f"{document.name}: {verdict} ({shown(document.file)})", flush=True)
@@ -380,8 +380,11 @@ class Checker:
         """The files of a target, with the members of groups, except files returned before."""
         return [*self._collect(self._catalogue.find(target))]
 
-    def errors(self, document: Document) -> list[HarnessError]:
-        """All errors in one file, in the order of lines."""
+    def check(self, document: Document) -> list[HarnessError]:
+        """All errors in one file, in the order of lines, or else that in a rehearsal of its sample.
+
+        Tasks that ask the same prompts of the same data share a rehearsal.
+        """
         from harness.tasks.task_schema import completeness_errors, document_errors, in_order
 
         errors: list[HarnessError] = [*document_errors(document)]
@@ -397,17 +400,12 @@ class Checker:
             if not resolved.values.get("abstract"):
                 errors += completeness_errors(resolved.values, resolved.where)
                 errors += [] if errors else self._task_errors(document)
+                errors += [] if errors else self._rehearsal_errors(document)
         return in_order(errors)
 
-    def rehearsal_errors(self, document: Document) -> list[HarnessError]:
-        """The error in a rehearsal of a correct task over its sample, if there is one.
-
-        Tasks that ask the same prompts of the same data share a rehearsal.
-        """
+    def _rehearsal_errors(self, document: Document) -> list[HarnessError]:
         from harness.base.hashing import digest
 
-        if document.is_group or self._catalogue.resolved(document).values.get("abstract"):
-            return []
         task = self._catalogue.task(document)
         if task.data.sample is None or document.key in self.unrehearsed:
             return []

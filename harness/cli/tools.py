@@ -7,7 +7,6 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -25,7 +24,6 @@ from harness.base.errors import (
     PluginError,
     UsageError,
     did_you_mean,
-    one_of,
 )
 from harness.cli.command import (
     PATH,
@@ -37,20 +35,20 @@ from harness.cli.command import (
     argument,
     command,
     epilog,
-    errors_to,
     json_option,
     print_error,
     print_json,
     print_rows,
 )
 from harness.cli.run_options import catalogue_with, include_path_option
-from harness.cli.runs import NamedRun, open_runs, opened
+from harness.cli.runs import open_runs, opened, read_finished
 from harness.contracts.report import Report
 from harness.contracts.task import Task
 from harness.data import TaskData, open_dataset
 from harness.data.build import ProgressLines
 from harness.data.fetch import Fetching
 from harness.data.files import patterns
+from harness.pipeline.settings import task_names
 from harness.registry import (
     ANY_BENCHMARK,
     AnalysisRegistration,
@@ -63,9 +61,8 @@ from harness.registry.data_tools import build_tool, run_tool
 from harness.registry.hookspecs import TAKEN_TOOLS
 from harness.reporting.figures import check_drawable, write_figures
 from harness.reporting.text import clean_text
-from harness.runs.manifest import Manifest
-from harness.runs.run_folder import RunFolder
-from harness.tasks.shapes import LISTS, choices, in_words
+from harness.tasks.shapes import LISTS, Misfit, choices, in_words
+from harness.tasks.task_schema import typed
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -119,14 +116,40 @@ def options_of(kind: type[msgspec.Struct], *, own: Sequence[click.Parameter] = (
 def struct_from(given: Mapping[str, Any], kind: type[S]) -> S:
     """The struct with the values of a command; UsageError names the option that is wrong."""
     values = {}
-    for field, shape, _ in fields_of(kind):
-        value = given[PREFIX + field.name]
-        if value is not None and value != ():
-            values[field.name] = _converted(field, shape, value)
-    try:
-        return kind(**values)
-    except (TypeError, ValueError) as error:
-        raise UsageError("these options cannot be combined", found=str(error)) from error
+    shapes = {field.encode_name: _inner(shape) for field, shape, _ in fields_of(kind)}
+    for field, name in zip(kind.__struct_fields__, shapes, strict=True):
+        words, meant = given[PREFIX + field], partial(_meant, shapes[name])
+        if words is not None and words != ():
+            values[name] = [*map(meant, words)] if isinstance(words, tuple) else meant(words)
+
+    def unfit(one: Misfit) -> UsageError:
+        if not one.path:
+            return UsageError("these options cannot be combined", found=one.expected)
+        name = str(one.path[0])
+        return UsageError(
+            f"the value of --{name.replace('-', '_')} is not valid",
+            found=str(one.found),
+            expected=in_words(shapes[name]),
+            hint=did_you_mean(str(one.found), one.known),
+        )
+
+    return typed(values, kind, unfit, made=lambda kind, value: kind(value))
+
+
+def _meant(shape: inspect.Type, word: Any) -> Any:
+    """What a word is as a value of a type; a word that is none stays."""
+    if isinstance(shape, inspect.UnionType):
+        return next((one for each in shape.types if (one := _meant(each, word)) != word), word)
+    if isinstance(shape, (inspect.IntType, inspect.FloatType)):
+        try:
+            number = int(word) if isinstance(shape, inspect.IntType) else float(word)
+        except ValueError:
+            return word
+        return number if math.isfinite(number) else word
+    listed = shape.values if isinstance(shape, inspect.LiteralType) else ()
+    if isinstance(shape, inspect.EnumType):
+        listed = tuple(one.value for one in shape.cls)
+    return next((one for one in listed if str(one) == word), word)
 
 
 def fields_of(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.Type, str]]:
@@ -144,7 +167,7 @@ def fields_of(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.T
 
 
 def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Option]:
-    name, dest = _option(field), PREFIX + field.name
+    name, dest = field.encode_name.replace("-", "_"), PREFIX + field.name
     make = partial(Option, section="Its own options")
     if isinstance(shape, inspect.BoolType):
         switch = partial(make, is_flag=True, default=None)
@@ -167,48 +190,9 @@ def _options(field: FieldInfo, shape: inspect.Type, text: str) -> Iterator[Optio
     )
 
 
-def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
-    try:
-        # Path is the only accepted type that msgspec cannot convert.
-        value = msgspec.convert(
-            _numbers(given) if isinstance(_inner(shape), inspect.FloatType) else given,
-            field.type, strict=False, dec_hook=lambda kind, value: kind(value),
-        )  # fmt: skip
-        for one in value if isinstance(value, (list, tuple, set, frozenset)) else (value,):
-            if isinstance(one, float) and not math.isfinite(one):
-                raise ValueError("a finite number")
-    except ValueError as error:
-        words = given if isinstance(given, tuple) else (given,)
-        known = choices(_inner(shape))
-        wrong = [one for one in words if one not in known]
-        raise UsageError(
-            f"the value of --{_option(field)} is not valid",
-            found=", ".join(map(str, words)),
-            expected=in_words(_inner(shape))
-            if isinstance(error, msgspec.ValidationError)
-            else str(error),
-            hint=did_you_mean(str(wrong[0]), known) if wrong else None,
-        ) from error
-    return value
-
-
-def _numbers(given: Any) -> Any:
-    """The texts as numbers, such as `.5`; a text that is none stays."""
-    if isinstance(given, tuple):
-        return tuple(map(_numbers, given))
-    try:
-        return float(given)
-    except ValueError:
-        return given
-
-
 def _inner(shape: inspect.Type) -> inspect.Type:
     inner: inspect.Type = shape.item_type if isinstance(shape, LISTS) else shape
     return inner.type if isinstance(inner, inspect.Metadata) else inner
-
-
-def _option(field: FieldInfo) -> str:
-    return field.encode_name.replace("-", "_")
 
 
 def _default(field: FieldInfo) -> str:
@@ -430,10 +414,6 @@ def analyse(json: bool) -> None:
         raise UsageError("NAME is missing", hint="`harness list analyses` lists the analyses")
 
 
-class Copied(DataError):
-    """The run is another copy of a run that is analysed."""
-
-
 def _analyse(
     registration: AnalysisRegistration,
     analysis: Analysis,
@@ -445,21 +425,18 @@ def _analyse(
 ) -> Work:
     from harness.analysis.report_notes import told_apart, with_notes
     from harness.scoring.score_run import Unfinished
+    from harness.tasks.repeats import task_and_repeat
 
-    of = _describe_benchmark(registration.benchmark)
-    chosen = open_runs(runs, None, {}, benchmarks=False)
-    first: dict[str, Path] = {}
-    names: dict[str, str] = {}
-    for run, folder, manifest in opened(chosen):
-        place = first.setdefault(manifest.run_id, folder.path.resolve())
-        if place != folder.path.resolve():
-            problem = f"this run is left out: it is a copy of {place}"
-            run.errors.append(Copied(problem, where=str(folder.path)))
-            continue
+    chosen = open_runs(runs, {}, only=task, of=registration.benchmark, copies=False)
+    for run, _, manifest in opened(chosen):
         run.label = manifest.label  # `told_apart` sees only the runs with a task in the analysis
-        names |= _read_tasks(run, folder, manifest, task, of=registration.benchmark)
-    for name in task if names else ():
-        one_of(name, names, f"the run has no task of {of} named {name!r}")
+        # Repeats of a task are not tasks of their own: without --task, the first is analysed.
+        run.benchmarks = {
+            name: benchmark
+            for name, benchmark in run.benchmarks.items()
+            if task or task_and_repeat(name)[1] == 1
+        }
+    read_finished(chosen, "left out")
     left_out = [error for run in chosen for error in run.errors]
     last = None if any(run.opened for run in chosen) else left_out.pop()
     print_error(*left_out)
@@ -467,10 +444,11 @@ def _analyse(
         raise last
     tasks = told_apart([one for run in chosen for one in run.kept])
     if not tasks:
+        names = dict.fromkeys(name for run in chosen for name in run.benchmarks)
         raise DataError(
             f"the runs have no task that {registration.name!r} can analyse",
             found=f"unusable tasks: {', '.join(names)}" if names else "no task of that benchmark",
-            expected=f"runs with a finished task of {of}",
+            expected=f"runs with a finished task of {_describe_benchmark(registration.benchmark)}",
         )
     report = with_notes(run_tool(registration, lambda: analysis.run(tasks, options)), tasks)
     document = {
@@ -478,37 +456,8 @@ def _analyse(
         "tasks": [{"task": one.task.name, "run": one.run, "label": one.label} for one in tasks],
         "left_out": [str(problem) for problem in left_out],
     }
-    codes = [one.exit_code for one in left_out if not isinstance(one, (Copied, Unfinished))]
+    codes = [one.exit_code for one in left_out if not isinstance(one, Unfinished)]
     return report, document, codes[-1] if codes else 0
-
-
-def _read_tasks(
-    run: NamedRun, folder: RunFolder, manifest: Manifest, only: Sequence[str], *, of: str
-) -> dict[str, str]:
-    """Add the finished tasks of a run that an analysis is given, and an error for each other.
-
-    The result are all of its tasks `of` a benchmark, with their benchmarks.
-    """
-    from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
-    from harness.tasks.repeats import task_and_repeat
-
-    named = {name: entry.task().benchmark for name, entry in manifest.tasks.items()}
-    fitting = {name: one for name, one in named.items() if of in (ANY_BENCHMARK, one)}
-    for name, benchmark in fitting.items():
-        # Repeats of a task are not tasks of their own: without --task, the first is analysed.
-        if name not in only if only else task_and_repeat(name)[1] > 1:
-            continue
-        with errors_to(run.errors.append):
-            if open_stages := unfinished_stages(manifest.tasks[name]):
-                raise Unfinished(
-                    f"task {name!r} is left out: it is not finished",
-                    where=str(folder.path),
-                    found=f"stages with items that have no record: {', '.join(open_stages)}",
-                    hint=how_to_finish(manifest),
-                )
-            run.benchmarks[name] = load_plugins().benchmark(benchmark)
-            run.read(name)
-    return fitting
 
 
 def _describe_benchmark(benchmark: str) -> str:
@@ -538,17 +487,7 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool | N
 
     Prints the files of each task.
     """
-    failed = 0
-    fetching = replace(_fetching(), offline=download is False, download=download is True)
-    for task in _tasks(names, include_path):
-        try:
-            data = _opened(task, fetching)
-        except HarnessError as error:
-            print_error(error)
-            failed += 1
-        else:
-            print_rows([*_files(task, data)])
-    return 1 if failed else 0
+    return _print_places(names, include_path, offline=download is False, download=download is True)
 
 
 @command("harness data where my_task.yaml", short_help="print where the data of tasks lies")
@@ -556,15 +495,27 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool | N
 @include_path_option
 def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
     """Print where the data of tasks lies on this machine; fetches nothing."""
-    absent: dict[bytes, tuple[DataError, list[Task]]] = {}
-    fetching = replace(_fetching(), offline=True, look=True, say=lambda line: None)
-    for task in _tasks(names, include_path):
+    return _print_places(names, include_path, offline=True, look=True, say=lambda line: None)
+
+
+def _print_places(names: Sequence[str], include_path: Sequence[Path], **how: Any) -> int:
+    """Print the files of tasks, then what is not here of data that several may share, with the
+    reason; return the exit code. `how` says how data is fetched."""
+    fetching = Fetching(tools=partial(build_tool, load_plugins()), **how)
+    wanted = [one for name in names for one in task_names(name)]
+    absent: dict[bytes, tuple[HarnessError, list[Task]]] = {}
+    for task in catalogue_with(include_path).select(wanted).tasks:
         shared = msgspec.json.encode(task.data)
         if shared not in absent:
             try:
-                print_rows([*_files(task, _opened(task, fetching))])
+                # A task's own data, as a run without --data opens it.
+                data = open_dataset(
+                    task.data, data=task.data.folder, limit=None, seed=0, package=None,
+                    task=task.name, fetching=fetching,
+                )  # fmt: skip
+                print_rows([*_files(task, data)])
                 continue
-            except DataError as error:
+            except HarnessError as error:
                 absent[shared] = error, []
         absent[shared][1].append(task)
     for reason, tasks in absent.values():
@@ -573,23 +524,6 @@ def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
         print_rows([*rows, *((f"  {table}", patterns(table, spec)[0]) for table, spec in tables)])
         print_error(reason)
     return 1 if absent else 0
-
-
-def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ...]:
-    wanted = [part for name in names for part in name.split(",") if part]
-    return catalogue_with(include_path).select(wanted).tasks
-
-
-def _fetching() -> Fetching:
-    return Fetching(tools=partial(build_tool, load_plugins()))
-
-
-def _opened(task: Task, fetching: Fetching) -> TaskData:
-    """A task's own data, as a run without --data opens it."""
-    return open_dataset(
-        task.data, data=task.data.folder, limit=None, seed=0, package=None, task=task.name,
-        fetching=fetching,
-    )  # fmt: skip
 
 
 def _files(task: Task, data: TaskData) -> Iterator[Row]:

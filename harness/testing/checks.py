@@ -180,8 +180,7 @@ def tasks(trial: SampleRuns) -> Iterator[Finding]:
     for entry in one.entries:
         for document in checker.documents(entry.name):
             # An error in a base or a rehearsal is that of many tasks.
-            errors = checker.errors(document) or checker.rehearsal_errors(document)
-            for error in map(str, errors):
+            for error in map(str, checker.check(document)):
                 if error not in told:
                     told.add(error)
                     yield Finding(

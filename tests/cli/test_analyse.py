@@ -71,7 +71,7 @@ def test_a_report_is_printed_whole_by_its_own_options_and_cannot_steer_the_termi
         "───────────────────",
         "m-1    toy        1",
     ]
-    assert "task 'later' is left out: it is not finished" in said.err
+    assert "left out, as it is not finished: later" in said.err
     assert said.err.endswith("\n--plot FILE.svg draws a figure: People\n")
     run, more = str(scored_run.path), ("--task", "toy", "--no-picture")
     said = printed("analyse", "toy-long", "--above", "2", run, *more)
@@ -124,7 +124,7 @@ def test_a_run_counts_once_and_one_that_is_none_does_not_keep_the_others_from_it
     copy = shutil.copytree(scored_run.path, scored_run.path.with_name("copy"))
     said = printed("analyse", "toy-long", *map(str, (scored_run.path, copy, scored_run.path)))
     assert said.out.count("m-1    toy        1") == 1
-    assert f"{copy}: this run is left out: it is a copy of {scored_run.path}" in said.err
+    assert f"{copy} is the same run as {scored_run.path} and counts once" in said.err
     said = printed("analyse", "toy-long", str(tmp_path / "no"), str(scored_run.path), code=1)
     assert "this run does not exist" in said.err
     assert "m-1    toy        1" in said.out
@@ -159,7 +159,7 @@ def test_tasks_that_cannot_be_used_are_an_error_that_names_what_there_was(kept_r
     assert "found:    unusable tasks: toy, later" in err
     assert "expected: runs with a finished task of the benchmark 'toybench'" in err
     err = printed("analyse", "toy-long", str(kept_run.path), "--task", "toi", code=2).err
-    assert "toy, later" in err
+    assert "later, toy" in err
     assert "did you mean 'toy'?" in err
 
 

@@ -173,9 +173,8 @@ def test_a_misspelt_name_is_answered_with_the_nearest(command, exits):
 
 def test_a_plugin_that_cannot_be_written(tmp_path, exits):
     (tmp_path / "notes").write_text("a file, and no folder")
-    found = "NotADirectoryError: [Errno 20] Not a directory: 'notes/my-bench'"
-    command = "new-plugin my-bench --into notes"
+    found, command = "Not a directory", "new-plugin my-bench --into notes"
     assert exits(1, StorageError, command, where="notes/my-bench", found=found) == snapshot("""\
-the plugin could not be written
-expected: --into DIR with a writable folder\
+cannot write
+to do: make the folder writable, or choose another with --into\
 """)

@@ -12,7 +12,7 @@ import pytest
 from harness.base.errors import DataError, Interrupted, TooManyFailures, UsageError
 from harness.cli import main as entry
 from harness.cli.command import FORMER, command
-from harness.cli.main import COMMANDS, harness, main, with_command, with_underscores
+from harness.cli.main import COMMANDS, harness, main, with_command
 from harness.registry import load_plugins
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -100,17 +100,11 @@ def test_a_reader_that_goes_away_leaves_no_traceback():
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        (["--max-calls", "3"], ["--max_calls", "3"]),
-        (["--model-args=model=a-b"], ["--model_args=model=a-b"]),
-        (["show", "run-1", "--sample", "a-b"], ["show", "run-1", "--sample", "a-b"]),
-        (["-x-y", "--", "--a-b"], ["-x-y", "--", "--a-b"]),
-    ],
-)
-def test_only_names_of_options_are_respelt(written, meant):
-    assert with_underscores(written) == meant
+def test_names_of_options_may_have_dashes_and_values_keep_theirs():
+    words = ["--max-calls", "3", "--model-args=model=a-b", "--no-allow-self-judging", "--name=a-b"]
+    given = harness.get_command(None, "run").make_context("run", words).params
+    assert (given["max_calls"], given["model_args"]) == (3, "model=a-b")
+    assert (given["allow_self_judging"], given["name"]) == (False, "a-b")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -8,7 +8,7 @@ from harness.base.errors import UsageError
 from harness.cli.main import main
 from harness.cli.run import run
 from harness.cli.run_options import run_options
-from harness.cli.settings import Setting, line_of
+from harness.cli.settings import Setting, lines_of
 
 LEAST = ("--model", "baseline", "--tasks", "t")
 
@@ -350,12 +350,14 @@ def test_the_page_of_settings_shows_below_each_what_it_overrides(settings, print
         (["t"], 3),
         (["u", "x y", "c"], 7),
         (["i", "z"], 2),
+        (["u", "l"], 9),
+        (["u", "m"], 11),
         (["n"], None),
     ],
 )
 def test_the_line_of_a_key_is_found(path, line):
-    text = 'a = 1\ni = {z = 1}\n[t]\nb = 2\n# b = 3\n[u."x y"]\nc = 4\n'
-    assert line_of(text, path) == line
+    text = 'a = 1\ni = {z = 1}\n[t]\nb = 2\n# b = 3\n[u."x y"]\nc = 4\n[u]\nl = [\n["]"]]\nm = 5\n'
+    assert lines_of(text).get((*path,)) == line
 
 
 def test_a_table_in_place_of_a_file_reaches_its_option_whole(settings):

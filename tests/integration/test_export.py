@@ -328,7 +328,7 @@ def test_an_unfinished_task_is_left_out_and_named(harness, run):
     (run / "interests" / "summary.json").unlink()
     refused = export(harness, run, "csv")
     assert refused.code == 1
-    assert "task 'interests' is not finished" in refused.err
+    assert "not exported, as it is not scored: interests" in refused.err
     unknown = export(harness, run, "csv", "out", "--task", "interest")
     assert "did you mean 'interests'?" in unknown.err
 

@@ -34,7 +34,8 @@ from harness.cli.command import (
 )
 from harness.cli.run_options import WORDS
 from harness.cli.runs import default_folder, folder_option, open_run, tag_option
-from harness.contracts.records import Done, JournalLine
+from harness.contracts.judge import Selected
+from harness.contracts.records import Done, JournalLine, Judged, Score
 from harness.registry import ANY_BENCHMARK, load_plugins, made
 from harness.reporting.run_lines import (
     cost_line,
@@ -160,6 +161,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
             {
                 "folder": str(folder.path),
                 "status": manifest.status,
+                "at_work": folder.at_work() if manifest.status == "running" else False,
                 "problem": manifest.problem,
                 "model": manifest.label,
                 "summaries": summaries,
@@ -202,7 +204,7 @@ def _print_provenance(manifest: Manifest) -> None:
     from harness.reporting.tables import data_name
 
     models = [
-        (role, clean_text(f"{one.name}; {json.dumps(one.identity)}", limit=300))
+        (role, clean_text(f"{one.name}; {json.dumps(one.identity)}"))
         for role, one in manifest.roles.items()
     ]
     tasks = [
@@ -295,9 +297,12 @@ def _show_sample(
     found = [*_records(places, args)]
     if not found:
         raise _no_sample(folder, places, args.sample)
+    tasks = dict.fromkeys(task for task, _, _ in found) if args.stage is None else ()
+    scores = [(task, one) for task in tasks for one in _scores(folder, task, args.sample)]
     if args.json:
         named = [{"task": task, "stage_name": name, "record": one} for task, name, one in found]
-        print_json({"records": named})
+        of_units = [{"task": task, "score": one} for task, one in scores]
+        print_json({"records": named, "scores": of_units})
         return
     for cut in (False, True):
         lines = [
@@ -308,6 +313,20 @@ def _show_sample(
         if len(found) == 1 or len(lines) <= _LONG:
             break
     sys.stdout.writelines(f"{line}\n" for line in lines)
+    for task, score in scores:
+        print(_rule(f"{task} / score / {score.id}", "═"))
+        told = {name: value for name in ("values", "missing", "slices")
+                if (value := getattr(score, name))}  # fmt: skip
+        print(*_indented(_json(told)), "", sep="\n")
+
+
+def _scores(folder: RunFolder, task: str, sample: str) -> Iterator[Score[Any]]:
+    """The scores of the units with this id or of this user; none where the task has no scores."""
+    decode = msgspec.json.Decoder(Score[Any]).decode
+    with suppress(FileNotFoundError), folder.scores(task).open("rb") as lines:
+        for score in map(decode, lines):
+            if sample in (score.id, score.user):
+                yield score
 
 
 def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError:
@@ -346,10 +365,11 @@ def _record_lines(
         if call.failure is not None:
             yield from _block(f"failed: {call.failure.cause}", call.failure.detail)
     for judged in record.judged or ():
-        if judged.votes:
-            yield _rule(f"votes of {judged.role}, prompt {judged.prompt}", "─")
-            for vote in judged.votes:
-                yield from _block(vote.member, _json(vote.verdict))
+        of = f" on {judged.subject}" if judged.subject else ""
+        yield _rule(f"verdict of {judged.role}, prompt {judged.prompt}{of}", "─")
+        for vote in judged.votes:
+            yield from _block(vote.member, _json(vote.verdict))
+        yield from _indented(_verdict(judged))
     if isinstance(record.outcome, Done):
         yield _rule("value", "─")
         yield from _indented(_json(record.outcome.value))
@@ -357,6 +377,13 @@ def _record_lines(
         yield _rule(f"failed: {record.outcome.cause}", "─")
         yield from _indented(record.outcome.detail)
     yield ""
+
+
+def _verdict(judged: Judged) -> str:
+    if isinstance(judged.verdict, Selected) and judged.labels:
+        chosen = [judged.labels[place] for place in judged.verdict.chosen]
+        return f"chosen of {len(judged.labels)}: {', '.join(chosen) or 'none'}"
+    return _json(judged.verdict)
 
 
 def _block(title: str, text: str, *, whole: str | None = None) -> Iterator[str]:

@@ -32,6 +32,7 @@ from harness.data.records import (
     PACKINGS,
     Stamp,
     check_unchanged,
+    damaged,
     empty_file,
     json_lines,
     json_rows,
@@ -150,7 +151,7 @@ class FileSource:
         try:
             yield from cursor.sql(query).to_arrow_reader(BATCH_ROWS)
         except duckdb.Error as error:
-            raise _unread(self.path, error) from error
+            raise damaged(self.label, "Parquet", error) from error
 
     def objects(self) -> Iterator[dict[str, Any]] | None:
         """The rows of JSON; None for another format."""
@@ -243,7 +244,7 @@ def parquet_types(source: FileSource, cursor: duckdb.DuckDBPyConnection) -> dict
         described = cursor.execute(f"DESCRIBE FROM {parquet(source.path)}").fetchall()
         names = {name for (name,) in cursor.execute(schema).fetchall()}
     except duckdb.Error as error:
-        raise _unread(source.path, error) from error
+        raise damaged(source.label, "Parquet", error) from error
     types = {name: kind for name, kind, *_ in described}
     renamed = next((name for name in types if name not in names), None)
     if renamed is not None:
@@ -254,16 +255,6 @@ def parquet_types(source: FileSource, cursor: duckdb.DuckDBPyConnection) -> dict
             expected="a file that names each column once",
         )
     return types
-
-
-def _unread(path: Path, error: Exception) -> DataError:
-    return DataError(
-        "the file cannot be read as Parquet",
-        where=str(path),
-        found=(str(error).splitlines() or [""])[0],
-        expected="a whole file of this format",
-        hint="fetch or write it again; it may be cut off, or have the wrong extension",
-    )
 
 
 LARGEST_EXACT = 2**53

@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import groupby, islice
-from math import inf, isfinite, isnan
+from math import isfinite, isnan
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -122,8 +123,8 @@ class FileSource:
         if first is None:
             raise empty_file(self.path)
         names = tuple(cell.strip() for cell in first)
-        if len(set(names)) + max(names.count(""), 1) - 1 < len(names):
-            twice, times = Counter(filter(None, names)).most_common(1)[0]
+        twice, times = max(Counter(filter(None, names)).items(), key=itemgetter(1), default=("", 0))
+        if times > 1:
             raise DataError(
                 f"two columns have the name '{twice}'",
                 where=place(str(self.path), line=1),
@@ -318,15 +319,12 @@ def value_of(kind: str, value: Any) -> Any:
             return value
     elif kind == "number":
         if whole or isinstance(value, (float, Decimal)):
-            try:
-                number = float(value)
-            except OverflowError:
-                number = inf
-            if isfinite(number):
-                return number
-            if isnan(number):
-                hint = "write a missing number as null"
-                raise Unfit("not a number", "a finite number or null", hint)
+            with suppress(OverflowError):
+                if isfinite(number := float(value)):
+                    return number
+                if isnan(number):
+                    hint = "write a missing number as null"
+                    raise Unfit("not a number", "a finite number or null", hint)
     elif isinstance(value, _HELD_AS[kind]):
         return value
     raise _unfit(kind, _EXPECTED)
@@ -447,26 +445,27 @@ def as_written(cell: Any) -> str:
     return str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
-def first_unfit(
+def rows_that_fit(
     cells: Sequence[tuple[Field, list[Any]]], *, label: str, first: int
-) -> tuple[int, DataError]:
-    """How many rows stand before the first one with a cell that does not fit, and the error.
+) -> Iterator[dict[str, list[Any]]]:
+    """The rows one by one, as columns of one value, until the error of the first that does not fit.
 
     `label` is the source of the rows, and `first` the number of the first one there.
     """
-    for at, row in enumerate(zip(*(every for _, every in cells), strict=True)):
+    for number, row in enumerate(zip(*(every for _, every in cells), strict=True), first):
+        values = {}
         for (one, _), cell in zip(cells, row, strict=True):
             try:
-                one.value(cell)
+                values[one.name] = [one.value(cell)]
             except Unfit as unfit:
-                return at, DataError(
+                raise DataError(
                     unfit.problem,
-                    where=place(label, row=first + at, column=one.key),
+                    where=place(label, row=number, column=one.key),
                     found=preview(cell),
                     expected=unfit.expected,
                     hint=unfit.hint,
-                )
-    raise AssertionError("no row has the unfit cell of a column")
+                ) from None
+        yield values
 
 
 Cells = tuple[Sequence[Field], Mapping[str, list[Any]], int]
@@ -600,11 +599,7 @@ class Table:
             try:
                 yield {one.name: one.values(every) for one, every in cells}
             except Unfit:
-                good, error = first_unfit(cells, label=source.label, first=first)
-                values = {one.name: one.values(every[:good]) for one, every in cells}
-                if good:
-                    yield values
-                raise error from None
+                yield from rows_that_fit(cells, label=source.label, first=first)
             first += count
 
     def _cells(self, source: Source, names: Collection[str]) -> Iterator[Cells]:

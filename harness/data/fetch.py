@@ -164,21 +164,15 @@ class Watch:
             self._reported = now
 
     def _ask(self, size: str) -> None:
-        answer = agreed(f"fetch {size} from {self.address}?")
-        if answer is None:
+        self._agreed = bool(answer := agreed(f"fetch {size} from {self.address}?"))
+        if not self._agreed:
+            unasked = "a large download must be asked for"
             raise UsageError(
-                "a large download must be asked for",
+                unasked if answer is None else "the download was refused",
                 where=self.address,
                 found=size,
                 expected="--download, or local data with --data",
             )
-        if not answer:
-            raise UsageError(
-                "the download was refused",
-                where=self.address,
-                expected="local data with --data",
-            )
-        self._agreed = True
 
 
 class Seen(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from harness.base.errors import DataError
-from harness.data.wording import join_names, kind_of, nearest, place, preview
+from harness.data.wording import first_line, join_names, kind_of, nearest, place, preview
 
 if TYPE_CHECKING:
     from harness.contracts.task import DelimitedSpec
@@ -175,18 +175,10 @@ def damaged(where: str, kind: str, error: Exception) -> DataError:
     return DataError(
         f"the file cannot be read as {kind}",
         where=where,
-        found=_said(error),
+        found=first_line(error),
         expected="a whole file of this format",
         hint="fetch or write it again; it may be cut off, or have the wrong extension",
     )
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "objects nested too deeply"
-    message = error.args[0] if error.args else ""
-    text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(error)
-    return text.partition("\n")[0].strip()
 
 
 @functools.lru_cache(maxsize=256)
@@ -495,7 +487,7 @@ def _decoded(path: Path, text: Any, row: int, column: str | None = None) -> Any:
         raise DataError(
             "malformed JSON",
             where=place(str(path), row=row, column=where),
-            found=_said(error),
+            found=first_line(error),
             expected="a finite number, null or text in UTF-8" if where else "a JSON object",
             hint="a whole file of one object is read with `rows_at` or `entries` in the task"
             if row == 1 and where is None and "truncated" in str(error)

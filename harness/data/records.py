@@ -198,6 +198,7 @@ def look_at(path: Path, stamp: Stamp, written: DelimitedSpec) -> tuple[str, bool
         check_start(path, start, encoding=encoding)
         plain = plain and start.removeprefix(BOM)[:1] != b"\n"
         while chunk := stream.read(CHUNK) + stream.readline():
+            # A chunk of whole lines is long if one of them is, for which DuckDB may have no room.
             plain = plain and b"\r" not in chunk and len(chunk) < 2 * CHUNK
             plain = plain and not (written.quotes and b'"' in chunk)
             try:

@@ -31,7 +31,7 @@ from harness.data.read import (
     unusable,
 )
 from harness.data.records import check_unchanged
-from harness.data.wording import place
+from harness.data.wording import first_line, place
 
 if TYPE_CHECKING:
     import duckdb
@@ -185,7 +185,7 @@ class Database:
                 raise DataError(
                     f"table '{name}' cannot be held in the temporary folder",
                     where=str(self._folder),
-                    found=str(error).splitlines()[0],
+                    found=first_line(error),
                     hint="if its disk is full, name a folder with more room in the variable TMPDIR",
                 ) from error
             parts.append(f"SELECT {columns}, rowid + {before + 1} AS row FROM {part}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -122,34 +122,54 @@ class TaskData:
             yield f"{OTHER}: it has no table {', '.join(lacking)}"
         for fact in there:
             try:
-                found = self._measured(fact)
+                yield from [f"{OTHER}: {why}" for why in self._unlike(fact)]
             except DataError as error:
                 yield f"{OTHER}: {error.problem}"
-            else:
-                yield from (f"{OTHER}: {why}" for why in unlike(fact, found))
 
-    def _measured(self, fact: KnownFact) -> Measured:
-        """What a fact is held against; the table is read only if nothing else says it."""
+    def _unlike(self, fact: KnownFact) -> Iterator[str]:
+        """How a table differs from a fact about it; it is read only if nothing else says that."""
+        table = f"table '{fact.table}'"
+        what, digest_there, values = f"the file of {table}", "", 0
         rows = self.pinned.get(fact.table, {}).get("rows")
-        found = Measured(rows or 0, 0, "")
         if fact.column is not None or (fact.rows is not None and rows is None):
-            key = measure, self._identity(fact.table), fact.column
-            if key not in self.shared:
-                table = self.tables[fact.table]
-                kind = "string" if fact.column is None else table.columns[fact.column].type
-                database = self.shared.get(self._key(tuple(self.tables), _database))
-                loaded = database if kind in ("string", "integer") else None
-                self.shared[key] = (
-                    measure_loaded(loaded, fact.table, fact.column)
-                    if loaded is not None and loaded.holds(fact.table)
-                    else measure(table, fact.column)
-                )
-            found = self.shared[key]
-        if fact.column is None and fact.digest is not None:
+            rows, values, digest_there = self._measured(fact.table, fact.column)
+        if fact.column is not None:
+            what = f"'{fact.column}' in {table}"
+        elif fact.digest is not None:
             files = self.described(fact.table).get("files", ())
-            digests = [file.get("sha256", "unknown") for file in files]
-            found = found._replace(digest=", ".join(digests))
-        return found
+            digest_there = ", ".join(file.get("sha256", "unknown") for file in files)
+        if fact.rows not in (None, rows):
+            yield f"{table} has {rows:,} rows, not {fact.rows:,}"
+        if fact.values not in (None, values):
+            yield f"{what} has {values:,} distinct values, not {fact.values:,}"
+        if fact.digest not in (None, digest_there):
+            there, stated = digest_there[:SHOWN], str(fact.digest)[:SHOWN]
+            yield f"{what} has the digest {there}…, not {stated}…"
+
+    def _measured(self, name: str, column: str | None) -> tuple[int, int, str]:
+        """The number of a table's rows, and of a column's distinct values with their digest.
+
+        They are found once for all tasks, in the database if that holds the table.
+        """
+        key = "measured", self._identity(name), column
+        if key not in self.shared:
+            table, rows, values = self.tables[name], 0, set[str]()
+            exact = column is None or table.columns[column].type in ("string", "integer")
+            database = self.shared.get(self._key(tuple(self.tables), _database))
+            if exact and database is not None and database.holds(name):
+                held = database.relation(name)
+                [(rows,)] = held.aggregate("count(*)").fetchall()
+                found = held.project(quoted(column)).distinct().fetchall() if column else []
+                values = {str(one) for (one,) in found if one is not None}
+            else:
+                for batch in table.batches(*([column] if column else [*table.columns][:1])):
+                    rows += len(batch)
+                    cells = batch.columns[column] if column else []
+                    values.update(str(one) for one in cells if one is not None)
+            text = "\n".join(sorted(values))
+            self.shared[key] = rows, len(values), hashlib.sha256(text.encode()).hexdigest()
+        measured: tuple[int, int, str] = self.shared[key]
+        return measured
 
     def has(self, name: str) -> bool:
         """Whether there is data for a table, which may be optional."""
@@ -330,50 +350,6 @@ def choose(ids: Iterable[str], *, seed: int, most: int | None) -> tuple[list[str
     distinct = set(ids)
     ordered = sorted(distinct, key=lambda one: (stable_int("choose", seed, one), one))
     return (ordered if most is None else ordered[:most]), len(distinct)
-
-
-class Measured(NamedTuple):
-    """What was found in a table; `values` and `digest` are those of a column."""
-
-    rows: int
-    values: int
-    digest: str
-
-
-def measure(table: Table, column: str | None) -> Measured:
-    """The number of a table's rows, and of a column's distinct values with their digest."""
-    rows, values = 0, set[str]()
-    for batch in table.batches(*([column] if column else [*table.columns][:1])):
-        rows += len(batch)
-        if column is not None:
-            values.update(str(one) for one in batch.columns[column] if one is not None)
-    return Measured(rows, *_distinct(values))
-
-
-def measure_loaded(database: Database, name: str, column: str | None) -> Measured:
-    """The same for a table that a database holds."""
-    ((rows,),) = database.relation(name).aggregate("count(*)").fetchall()
-    if column is None:
-        return Measured(int(rows), 0, "")
-    found = database.relation(name).project(quoted(column)).distinct().fetchall()
-    return Measured(int(rows), *_distinct({str(one) for (one,) in found if one is not None}))
-
-
-def _distinct(values: set[str]) -> tuple[int, str]:
-    return len(values), hashlib.sha256("\n".join(sorted(values)).encode()).hexdigest()
-
-
-def unlike(fact: KnownFact, found: Measured) -> Iterator[str]:
-    """How a table differs from a fact about it."""
-    table = f"table '{fact.table}'"
-    column = f"'{fact.column}' in {table}"
-    if fact.rows not in (None, found.rows):
-        yield f"{table} has {found.rows:,} rows, not {fact.rows:,}"
-    if fact.values not in (None, found.values):
-        yield f"{column} has {found.values:,} distinct values, not {fact.values:,}"
-    if fact.digest not in (None, found.digest):
-        what = f"the file of {table}" if fact.column is None else column
-        yield f"{what} has the digest {found.digest[:SHOWN]}…, not {fact.digest[:SHOWN]}…"
 
 
 def open_dataset(

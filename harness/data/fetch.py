@@ -5,7 +5,7 @@
 <downloads>/unfinished/<address>/    what a broken download continues with, and a whole one
                                      for which the disk has no room once it is unpacked
 
-`pooch` fetches from the web, `gdown` from Google Drive. Archives are zip, tar, and single packed
+`requests` fetches from the web, `gdown` from Google Drive. Archives are zip, tar, and single packed
 files.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -26,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -163,21 +164,15 @@ class Watch:
             self._reported = now
 
     def _ask(self, size: str) -> None:
-        answer = agreed(f"fetch {size} from {self.address}?")
-        if answer is None:
+        self._agreed = bool(answer := agreed(f"fetch {size} from {self.address}?"))
+        if not self._agreed:
+            unasked = "a large download must be asked for"
             raise UsageError(
-                "a large download must be asked for",
+                unasked if answer is None else "the download was refused",
                 where=self.address,
                 found=size,
                 expected="--download, or local data with --data",
             )
-        if not answer:
-            raise UsageError(
-                "the download was refused",
-                where=self.address,
-                expected="local data with --data",
-            )
-        self._agreed = True
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -301,8 +296,7 @@ class _Cache:
                 _fetch_from_drive(remote, part, watch)
             else:
                 checked = self._known_digest() is not None
-                web = _WebFile(address=remote.address, part=part, watch=watch, checked=checked)
-                web.fetch()
+                _fetch_from_web(remote.address, part, watch, checked=checked)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 self._forget()
@@ -409,121 +403,94 @@ def file_name(remote: Remote) -> str:
 
 
 def _digest_of(file: Path, kind: str) -> str:
-    import pooch  # type: ignore[import-untyped]
+    with file.open("rb") as stream:
+        return f"{kind}:{hashlib.file_digest(stream, kind).hexdigest()}"
 
-    return f"{kind}:{pooch.file_hash(file, alg=kind)}"
 
-
-@dataclass(kw_only=True)
-class _WebFile:
-    """A download of `address` into the file `part`, whose validator is kept next to it.
+def _fetch_from_web(address: str, part: Path, watch: Watch, *, checked: bool) -> None:
+    """Fetch a whole file as `part`; Unavailable if the server refuses it or cannot be reached.
 
     It continues where it broke off. `checked` says that a digest will show whether it is whole.
     """
+    from requests import RequestException
 
-    address: str
-    part: Path
-    watch: Watch
-    checked: bool
-    _written: int = 0
-    _total: int | None = None
-    _file: BinaryIO = field(init=False)
+    idle = 0
+    while True:
+        before = part.stat().st_size if part.exists() else 0
+        try:
+            return _continue(address, part, watch, checked=checked)
+        except (RequestException, ConnectionError, TimeoutError) as error:
+            idle = 0 if part.stat().st_size > before else idle + 1
+            status = getattr(getattr(error, "response", None), "status_code", 0)
+            if status == 416:  # no such range
+                part.unlink()
+            elif 400 <= status < 500 and status not in (408, 429):
+                raise _refused(watch.address, status) from error
+            if idle == ATTEMPTS:
+                raise _unreachable(watch.address, error) from error
+            time.sleep(PAUSE * 2 ** max(idle - 1, 0))
 
-    @property
-    def _validator(self) -> Path:
-        return self.part.with_name(f"{self.part.name}.validator")
 
-    def fetch(self) -> None:
-        """Fetch the whole file; Unavailable if the server refuses it or cannot be reached."""
-        from requests import RequestException
+def _continue(address: str, part: Path, watch: Watch, *, checked: bool) -> None:
+    """Fetch what `part` lacks, or all if the validator next to it is none or of another file."""
+    import requests
 
-        idle = 0
-        while True:
-            before = self._written
-            try:
-                return self._attempt()
-            except (RequestException, ConnectionError, TimeoutError) as error:
-                status = getattr(getattr(error, "response", None), "status_code", 0)
-                if status == 416:  # no such range
-                    self.part.unlink()
-                elif 400 <= status < 500 and status not in (408, 429):
-                    raise _refused(self.watch.address, status) from error
-                idle = 0 if self._written > before else idle + 1
-                if idle == ATTEMPTS:
-                    raise _unreachable(self.watch.address, error) from error
-                time.sleep(PAUSE * 2 ** max(idle - 1, 0))
+    headers = {"Accept-Encoding": "identity"}
+    validator = part.with_name(f"{part.name}.validator")
+    known = validator.read_text() if validator.exists() else ""
+    with part.open("ab") as file:
+        written = file.tell()
+        if written and known:
+            headers |= {"Range": f"bytes={written}-", "If-Range": known}
+        with requests.get(address, headers=headers, timeout=TIMEOUT, stream=True) as answer:
+            answer.raise_for_status()
+            if answer.status_code not in (200, 206):
+                raise _refused(watch.address, answer.status_code)
+            rest = answer.headers.get("content-range", "").startswith(f"bytes {written}-")
+            if answer.status_code == 200 or not rest:
+                file.truncate(0)
+                written = 0
+                # A strong ETag or the date shows that a file is still the same.
+                tag = answer.headers.get("etag", "")
+                strong = tag.startswith('"')
+                validator.write_text(tag if strong else answer.headers.get("last-modified", ""))
+            if answer.status_code == 206 and not rest:
+                raise ConnectionError("the server sent another part of the file")
+            length = _length(answer.headers, watch.address, checked=checked)
+            total = None if length is None else written + length
+            watch(written, total)
+            # Some servers call a .gz file an encoding of its content: it is kept as it lies there.
+            answer.raw.headers.pop("content-encoding", None)
+            for chunk in answer.iter_content(CHUNK):
+                written += file.write(chunk)
+                watch(written, total)
+        file.flush()
+        os.fsync(file.fileno())
+    if total is not None and written != total:
+        raise ConnectionError(f"{written:,} of {total:,} bytes came")
 
-    def _attempt(self) -> None:
-        import pooch
 
-        headers = {"Accept-Encoding": "identity"}
-        known = self._validator.read_text() if self._validator.exists() else ""
-        with self.part.open("ab", buffering=0) as self._file:
-            self._written = self._file.tell()
-            if self._written and known:
-                headers |= {"Range": f"bytes={self._written}-", "If-Range": known}
-            get = pooch.HTTPDownloader(
-                headers=headers, hooks={"response": self._answered}, timeout=TIMEOUT,
-                chunk_size=CHUNK,
-            )  # fmt: skip
-            get(self.address, self, None)
-            os.fsync(self._file.fileno())
-        if self._total is not None and self._written != self._total:
-            raise ConnectionError(f"{self._written:,} of {self._total:,} bytes came")
-
-    def _answered(self, response: Any, **_: Any) -> None:
-        """Look at an answer before its bytes are read: are they the rest, or all from the start?"""
-        if response.is_redirect or response.status_code >= 400:
-            return
-        if response.status_code not in (200, 206):
-            raise _refused(self.watch.address, response.status_code)
-        headers = response.headers
-        rest = str(headers.get("content-range", "")).startswith(f"bytes {self._written}-")
-        if response.status_code != 206 or not rest:
-            self._file.truncate(0)
-            self._written = 0
-            # A strong ETag or the date shows that a file is still the same.
-            tag = str(headers.get("etag", ""))
-            strong = tag if tag.startswith('"') else str(headers.get("last-modified", ""))
-            self._validator.write_text(strong)
-        if response.status_code == 206 and not rest:
-            raise ConnectionError("the server sent another part of the file")
-        # Some servers call a .gz file an encoding of its content: it is kept as it lies there.
-        response.raw.headers.pop("content-encoding", None)
-        if str(headers.get("content-type", "")).startswith("text/html"):
-            raise Unavailable(
-                "the server sent a web page in place of the file",
-                where=self.watch.address,
-                hint=f"open the address in a browser and do what the page asks for; then {_FOLDER}",
-            )
-        said = str(headers.get("content-length", ""))
-        lengths = sorted({one.strip() for one in said.split(",")} - {""})
-        chunked = "chunked" in str(headers.get("transfer-encoding", "")).lower()
-        none = not (lengths or chunked or self.checked)
-        if none or len(lengths) > 1 or not all(map(str.isdecimal, lengths)):
-            raise Unavailable(
-                "the server does not say how long the file is: a cut file would look whole",
-                where=self.watch.address,
-                found="no Content-Length" if none else f"Content-Length: {', '.join(lengths)}",
-                hint="give the file's `digest` in the task's `data.sources`; or fetch it yourself, "
-                f"and {_FOLDER}",
-            )
-        self._total = None
-        for length in lengths:
-            headers["content-length"] = length  # `pooch` reads it too
-            self._total = self._written + int(length)
-        self.watch(self._written, self._total)
-
-    def write(self, chunk: bytes) -> None:
-        """Keep the next bytes; `pooch` calls this."""
-        view = memoryview(chunk)
-        while view:
-            view = view[self._file.write(view) :]
-        self._written += len(chunk)
-        self.watch(self._written, self._total)
-
-    def flush(self) -> None:
-        """Do nothing: every chunk is written at once."""
+def _length(headers: Mapping[str, str], address: str, *, checked: bool) -> int | None:
+    """The bytes that an answer will have, None if only a digest or the transfer shows its end."""
+    if headers.get("content-type", "").startswith("text/html"):
+        raise Unavailable(
+            "the server sent a web page in place of the file",
+            where=address,
+            hint=f"open the address in a browser and do what the page asks for; then {_FOLDER}",
+        )
+    said = headers.get("content-length", "")
+    lengths = sorted({one.strip() for one in said.split(",")} - {""})
+    chunked = "chunked" in headers.get("transfer-encoding", "").lower()
+    none = not (lengths or chunked or checked)
+    if none or len(lengths) > 1 or not all(map(str.isdecimal, lengths)):
+        raise Unavailable(
+            "the server does not say how long the file is: a cut file would look whole",
+            where=address,
+            found="no Content-Length" if none else f"Content-Length: {', '.join(lengths)}",
+            hint="give the file's `digest` in the task's `data.sources`; or fetch it yourself, "
+            f"and {_FOLDER}",
+        )
+    return int(lengths[0]) if lengths else None
 
 
 def _fetch_from_drive(drive: DriveSpec, part: Path, watch: Watch) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
 from harness.data.fetch import Watch
-from harness.data.wording import join_names, nearest
+from harness.data.wording import first_line, join_names, nearest
 from harness.runs.atomic_files import make_folder
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class _Repo:
         except errors.HFValidationError as error:
             raise self._refused(str(error), _REPO) from error
         except Exception as error:  # any other error of the transport: no answer came
-            offline = f"{constants.ENDPOINT} could not be reached: {_first_line(error)}"
+            offline = f"{constants.ENDPOINT} could not be reached: {first_line(error)}"
         try:
             tree = get_cached_repo_tree(self.name, repo_type="dataset", revision=self.revision)
         except errors.CachedRepoTreeNotFoundError as error:
@@ -212,7 +212,7 @@ class _Repo:
             try:
                 return Path(fetch(local_files_only=True))
             except errors.LocalEntryNotFoundError as error:
-                raise self._unreachable(f"{listing.offline}; {_first_line(error)}") from error
+                raise self._unreachable(f"{listing.offline}; {first_line(error)}") from error
         self._announce(listing.sizes if files is None else files)
         with self.reported("its files could not be fetched", Unavailable):
             folder = Path(fetch())
@@ -272,7 +272,7 @@ class _Repo:
                 deepest = deepest.__cause__
             raise kind(
                 f"task '{self.task}': the hub's data set '{self.name}': {problem}",
-                found=f"{type(deepest).__name__}: {_first_line(deepest)}",
+                found=f"{type(deepest).__name__}: {first_line(deepest)}",
                 hint="give a local copy with --data FILE or --data DIR",
             ) from error
 
@@ -303,7 +303,3 @@ def _splits(
         label = f"{repo.name}@{folder.name[:10]} ({prepared}, {split})"
         splits[name] = SplitSource(label=label, split=rows)
     return prepared, splits
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [""])[0]

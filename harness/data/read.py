@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import groupby, islice
-from math import inf, isfinite, isnan
+from math import isfinite, isnan
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -32,6 +33,7 @@ from harness.data.records import (
     PACKINGS,
     Stamp,
     check_unchanged,
+    damaged,
     empty_file,
     json_lines,
     json_rows,
@@ -121,8 +123,8 @@ class FileSource:
         if first is None:
             raise empty_file(self.path)
         names = tuple(cell.strip() for cell in first)
-        if len(set(names)) + max(names.count(""), 1) - 1 < len(names):
-            twice, times = Counter(filter(None, names)).most_common(1)[0]
+        twice, times = max(Counter(filter(None, names)).items(), key=itemgetter(1), default=("", 0))
+        if times > 1:
             raise DataError(
                 f"two columns have the name '{twice}'",
                 where=place(str(self.path), line=1),
@@ -150,7 +152,7 @@ class FileSource:
         try:
             yield from cursor.sql(query).to_arrow_reader(BATCH_ROWS)
         except duckdb.Error as error:
-            raise _unread(self.path, error) from error
+            raise damaged(self.label, "Parquet", error) from error
 
     def objects(self) -> Iterator[dict[str, Any]] | None:
         """The rows of JSON; None for another format."""
@@ -243,7 +245,7 @@ def parquet_types(source: FileSource, cursor: duckdb.DuckDBPyConnection) -> dict
         described = cursor.execute(f"DESCRIBE FROM {parquet(source.path)}").fetchall()
         names = {name for (name,) in cursor.execute(schema).fetchall()}
     except duckdb.Error as error:
-        raise _unread(source.path, error) from error
+        raise damaged(source.label, "Parquet", error) from error
     types = {name: kind for name, kind, *_ in described}
     renamed = next((name for name in types if name not in names), None)
     if renamed is not None:
@@ -254,16 +256,6 @@ def parquet_types(source: FileSource, cursor: duckdb.DuckDBPyConnection) -> dict
             expected="a file that names each column once",
         )
     return types
-
-
-def _unread(path: Path, error: Exception) -> DataError:
-    return DataError(
-        "the file cannot be read as Parquet",
-        where=str(path),
-        found=(str(error).splitlines() or [""])[0],
-        expected="a whole file of this format",
-        hint="fetch or write it again; it may be cut off, or have the wrong extension",
-    )
 
 
 LARGEST_EXACT = 2**53
@@ -327,15 +319,12 @@ def value_of(kind: str, value: Any) -> Any:
             return value
     elif kind == "number":
         if whole or isinstance(value, (float, Decimal)):
-            try:
-                number = float(value)
-            except OverflowError:
-                number = inf
-            if isfinite(number):
-                return number
-            if isnan(number):
-                hint = "write a missing number as null"
-                raise Unfit("not a number", "a finite number or null", hint)
+            with suppress(OverflowError):
+                if isfinite(number := float(value)):
+                    return number
+                if isnan(number):
+                    hint = "write a missing number as null"
+                    raise Unfit("not a number", "a finite number or null", hint)
     elif isinstance(value, _HELD_AS[kind]):
         return value
     raise _unfit(kind, _EXPECTED)
@@ -456,26 +445,27 @@ def as_written(cell: Any) -> str:
     return str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
-def first_unfit(
+def rows_that_fit(
     cells: Sequence[tuple[Field, list[Any]]], *, label: str, first: int
-) -> tuple[int, DataError]:
-    """How many rows stand before the first one with a cell that does not fit, and the error.
+) -> Iterator[dict[str, list[Any]]]:
+    """The rows one by one, as columns of one value, until the error of the first that does not fit.
 
     `label` is the source of the rows, and `first` the number of the first one there.
     """
-    for at, row in enumerate(zip(*(every for _, every in cells), strict=True)):
+    for number, row in enumerate(zip(*(every for _, every in cells), strict=True), first):
+        values = {}
         for (one, _), cell in zip(cells, row, strict=True):
             try:
-                one.value(cell)
+                values[one.name] = [one.value(cell)]
             except Unfit as unfit:
-                return at, DataError(
+                raise DataError(
                     unfit.problem,
-                    where=place(label, row=first + at, column=one.key),
+                    where=place(label, row=number, column=one.key),
                     found=preview(cell),
                     expected=unfit.expected,
                     hint=unfit.hint,
-                )
-    raise AssertionError("no row has the unfit cell of a column")
+                ) from None
+        yield values
 
 
 Cells = tuple[Sequence[Field], Mapping[str, list[Any]], int]
@@ -609,11 +599,7 @@ class Table:
             try:
                 yield {one.name: one.values(every) for one, every in cells}
             except Unfit:
-                good, error = first_unfit(cells, label=source.label, first=first)
-                values = {one.name: one.values(every[:good]) for one, every in cells}
-                if good:
-                    yield values
-                raise error from None
+                yield from rows_that_fit(cells, label=source.label, first=first)
             first += count
 
     def _cells(self, source: Source, names: Collection[str]) -> Iterator[Cells]:

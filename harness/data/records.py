@@ -10,7 +10,8 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from harness.base.errors import DataError
-from harness.data.wording import join_names, kind_of, nearest, place, preview
+from harness.data.wording import first_line, join_names, kind_of, nearest, place, preview
 
 if TYPE_CHECKING:
     from harness.contracts.task import DelimitedSpec
@@ -67,6 +68,7 @@ _KNOWN_STARTS = (
     (b"PAR1", "Parquet", "name it with .parquet at the end"),
     (b"PK\x03\x04", "a ZIP archive or a spreadsheet", "unpack it, or export it as CSV"),
     *((mark, "UTF-16 text", "save it as UTF-8") for mark in _UTF16),
+    (BOM, "UTF-8 text", "take `encoding` out of the table's `delimited`"),
 )
 _NOT_LATIN = re.compile(rb"[\x00\x80-\x9f]|[\xc2-\xf4][\x80-\xbf]")
 """Bytes of control characters, or of a character in UTF-8: what no text in Latin-1 holds."""
@@ -144,24 +146,19 @@ def unpacked(path: Path) -> Iterator[Any]:
     except OSError as error:
         if packing is None or error.errno is not None:
             raise _unreadable(path, error) from error
-        raise DataError(
-            f"the file cannot be unpacked as {packing}",
-            where=str(path),
-            found=str(error),
-            expected=f"a whole {packing} file",
-            hint="fetch or pack it again; it may be cut off, or have the wrong extension",
-        ) from error
+        raise damaged(str(path), packing, error) from error
 
 
-def check_start(path: Path, start: bytes, *, expected: str = "UTF-8 text") -> None:
+def check_start(path: Path, start: bytes, *, encoding: str = "utf-8") -> None:
     """Raise DataError if the first bytes are those of a format that is no such text."""
     for magic, kind, hint in _KNOWN_STARTS:
-        if start.startswith(magic):
+        if start.startswith(magic) and not (magic == BOM and encoding == "utf-8"):
+            unlike = "the task's `encoding`" if magic == BOM else "its name"
             raise DataError(
-                f"the file is {kind}, unlike its name",
+                f"the file is {kind}, unlike {unlike}",
                 where=str(path),
                 found=f"first bytes {start[: len(magic)]!r}",
-                expected=expected,
+                expected=f"{encoding.upper()} text",
                 hint=hint,
             )
 
@@ -173,6 +170,17 @@ def empty_file(path: Path) -> DataError:
     )
 
 
+def damaged(where: str, kind: str, error: Exception) -> DataError:
+    """The error for a file that is not whole, or not of its format, for which a reader took it."""
+    return DataError(
+        f"the file cannot be read as {kind}",
+        where=where,
+        found=first_line(error),
+        expected="a whole file of this format",
+        hint="fetch or write it again; it may be cut off, or have the wrong extension",
+    )
+
+
 @functools.lru_cache(maxsize=256)
 def look_at(path: Path, stamp: Stamp, written: DelimitedSpec) -> tuple[str, bool]:
     """The encoding of a text file, and whether each of its lines is a row and nothing is quoted.
@@ -181,43 +189,33 @@ def look_at(path: Path, stamp: Stamp, written: DelimitedSpec) -> tuple[str, bool
     first bytes; DataError if the encoding is neither the task's nor clear.
     """
     encoding, utf8 = written.encoding, written.encoding == "utf-8"
-    decoder = codecs.getincrementaldecoder(encoding)()
     plain = utf8 and written.surplus == "error" and path.suffix.lower() not in PACKINGS
-    odd, refused, ended, offset, line = False, None, False, 0, 1
+    odd, refused, offset, line = False, None, 0, 1
     with unpacked(path) as stream:
         start = stream.peek(4)
         if start.startswith(_UTF16):
             return "utf-16", False
-        check_start(path, start, expected=f"{encoding.upper()} text")
-        if start.startswith(BOM) and not utf8:
-            raise DataError(
-                "the file is UTF-8 text, unlike the task's `encoding`",
-                where=str(path),
-                found=f"first bytes {BOM!r}",
-                expected=f"{encoding.upper()} text",
-                hint="take `encoding` out of the table's `delimited`",
-            )
+        check_start(path, start, encoding=encoding)
         plain = plain and start.removeprefix(BOM)[:1] != b"\n"
-        while not ended:
-            chunk = stream.read(CHUNK)
-            ended = not chunk
-            plain = plain and b"\r" not in chunk and (b"\n" in chunk or len(chunk) < CHUNK)
+        while chunk := stream.read(CHUNK) + stream.readline():
+            # A chunk of whole lines is long if one of them is, for which DuckDB may have no room.
+            plain = plain and b"\r" not in chunk and len(chunk) < 2 * CHUNK
             plain = plain and not (written.quotes and b'"' in chunk)
-            if refused is None:
-                pending = len(decoder.getstate()[0])
-                try:
-                    decoder.decode(chunk, final=ended)
+            try:
+                if refused is None:
+                    chunk.decode(encoding)
                     odd = odd or not chunk.isascii()
-                except UnicodeDecodeError as error:
-                    at = error.start - pending
-                    refused = DataError(
-                        f"the text is not {encoding.upper()}",
-                        where=place(str(path), line=line + chunk.count(b"\n", 0, max(at, 0))),
-                        found=f"byte 0x{error.object[error.start]:02x} at offset {offset + at}",
-                        expected=f"{encoding.upper()}, or Latin-1 without control characters",
-                        hint="write the file again as UTF-8, or name its `encoding` in the task; "
-                        "older exports are often Windows-1252",
-                    )
+            except UnicodeDecodeError as error:
+                at = error.start
+                odd = odd or error.reason == "unexpected end of data"
+                refused = DataError(
+                    f"the text is not {encoding.upper()}",
+                    where=place(str(path), line=line + chunk.count(b"\n", 0, at)),
+                    found=f"byte 0x{chunk[at]:02x} at offset {offset + at}",
+                    expected=f"{encoding.upper()}, or Latin-1 without control characters",
+                    hint="write the file again as UTF-8, or name its `encoding` in the task; "
+                    "older exports are often Windows-1252",
+                )
             odd = odd or (refused is not None and bool(_NOT_LATIN.search(chunk)))
             offset += len(chunk)
             line += chunk.count(b"\n")
@@ -259,15 +257,14 @@ def records(
                 if row or width is None:
                     yield cells
     except csv.Error as error:
-        raise _malformed(path, str(error), row + 1) from error
+        problem, expected, hint = next(
+            (told for said, *told in _CSV_PROBLEMS if said in str(error)),
+            (f"the row cannot be read ({error})", "CSV as RFC 4180 describes it", None),
+        )
+        where = place(str(path), row=row + 1) if row >= 0 else place(str(path), line=1)
+        raise DataError(str(problem), where=where, expected=expected, hint=hint) from error
     except UnicodeDecodeError as error:  # of UTF-16, which `look_at` does not read through
-        raise DataError(
-            f"the text is not {encoding.upper()}",
-            where=str(path),
-            found=error.reason,
-            expected=f"{encoding.upper()} text",
-            hint="the file may have been cut off: fetch or write it again, best as UTF-8",
-        ) from None
+        raise damaged(str(path), "UTF-16 text", error) from None
 
 
 def _cells(
@@ -296,15 +293,6 @@ def _cells(
     return ([cell.replace(STAND_IN, delimiter) for cell in cells] for cells in read)
 
 
-def _malformed(path: Path, message: str, row: int) -> DataError:
-    problem, expected, hint = next(
-        (told for said, *told in _CSV_PROBLEMS if said in message),
-        (f"the row cannot be read ({message})", "CSV as RFC 4180 describes it", None),
-    )
-    where = place(str(path), row=row) if row else place(str(path), line=1)
-    return DataError(str(problem), where=where, expected=expected, hint=hint)
-
-
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The object of each line; blank lines skipped."""
     row = 0
@@ -314,7 +302,7 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
             text = line if number else line.removeprefix(BOM)
             if not text.isspace():
                 row += 1
-                yield _decoded(path, text, row)
+                yield _object(path, _decoded(path, text, row), row)
 
 
 def json_rows(
@@ -330,59 +318,128 @@ def json_rows(
         check_start(path, text)
         if text.startswith(BOM):
             text = b"   " + text.removeprefix(BOM)  # so that bytes and lines count as in the file
-        start = text.lstrip()
-        if not start:
+        first, _, rest = text.lstrip().partition(b"\n")
+        if not first:
             raise empty_file(path)
-        array = entries is None and keys is None
-        line, _, rest = start.partition(b"\n")
-        in_lines = line.rstrip()[-1:] == b"}" and rest.lstrip()[:1] == b"{"
-        if array and start[:1] == b"{":
+        in_lines = first.rstrip()[-1:] == b"}" and rest.lstrip()[:1] == b"{"
+        known = {b"[": "an array", b"{": "one object a line" if in_lines else "one object"}
+        other = f"a file that begins with {preview(first[:1].decode('utf-8', 'replace'))}"
+        found = known.get(first[:1], other)
+        wanted = "an array" if entries is None and keys is None else "one object"
+        if wanted == "an array" and first[:1] == b"{":
             yield from json_lines(path)
             return
-        if start[:1] != (b"[" if array else b"{") or (in_lines and not array):
-            found = f"a file that begins with {preview(start[:1].decode('utf-8', 'replace'))}"
+        if found != wanted:
             raise DataError(
-                "the file has no rows"
-                if entries is None
-                else "the file of this table must hold one JSON object, whose entries are the rows",
+                "the file has no rows",
                 where=str(path),
-                found="an array" if start[:1] == b"[" else "one object a line" * in_lines or found,
+                found=found,
                 expected="an array of objects, or one object a line"
-                if array
+                if wanted == "an array"
                 else "one JSON object with the rows in it",
             )
         text += stream.read(max(MOST_WHOLE - len(text) + 1, 0))
-    if len(text) <= MOST_WHOLE:
-        yield from _whole(path, text, entries, keys)
-    else:
-        yield from _walked(path, entries, keys)
+    values = _whole if len(text) <= MOST_WHOLE else _walked
+    for row, (key, value) in enumerate(values(path, text, entries, keys), 1):
+        yield _object(path, value, row) if entries is None else {entries[0]: key, entries[1]: value}
 
 
 def _whole(
     path: Path, text: bytes, entries: tuple[str, str] | None, keys: tuple[str, ...] | None
-) -> Iterator[dict[str, Any]]:
-    """The rows of a document that is held whole."""
-    rows: list[Any] = []
+) -> Iterator[tuple[str, Any]]:
+    """The keys and values of the rows of a document that is held whole."""
+    rows: Iterable[tuple[str, Any]]
     held: Any = msgspec.Raw(text)
     try:
         for key in keys or ():
             inside = _members(path, held)
             if key not in inside:
-                raise _nothing_there(path, keys or (), inside)
+                raise _nothing_there(path, keys or (), key, inside)
             held = inside[key]
         if entries is not None:
-            rows = [*_members(path, held).items()]
+            rows = _members(path, held).items()
         elif keys is not None and bytes(held).lstrip()[:1] == b"{":
-            rows = [held]
+            rows = [("", held)]
         else:
-            rows = msgspec.json.decode(held, type=list[msgspec.Raw])
+            rows = [("", raw) for raw in msgspec.json.decode(held, type=list[msgspec.Raw])]
     except _UNREADABLE as error:
-        raise _malformed_document(path, text, error) from None
-    for row, raw in enumerate(rows, 1):
-        if entries is None:
-            yield _decoded(path, raw, row)
-        else:
-            yield {entries[0]: raw[0], entries[1]: _decoded(path, raw[1], row, entries[1])}
+        at = re.search(r"\(byte (\d+)\)", str(error))
+        line = text.count(b"\n", 0, int(at[1])) + 1 if at else None
+        raise damaged(place(str(path), line=line), "JSON", error) from None
+    for row, (key, raw) in enumerate(rows, 1):
+        yield key, _decoded(path, raw, row, entries and entries[1])
+
+
+def _walked(
+    path: Path, _text: bytes, entries: tuple[str, str] | None, keys: tuple[str, ...] | None
+) -> Iterator[tuple[str, Any]]:
+    """The same of a document that is too large to be held whole."""
+    import ijson  # type: ignore[import-untyped]
+
+    try:
+        with unpacked(path) as stream:
+            source: Any = ijson.from_iter(_pieces(path, stream))
+            if entries is not None:
+                met: set[str] = set()
+                for key, value in ijson.kvitems(source, "", use_float=True):
+                    if key in met:
+                        raise _twice(str(path), key)
+                    met.add(key)
+                    yield key, value
+                return
+            item = "item"
+            if keys is not None:
+                item = f"{'.'.join(keys)}.item"
+                source = _inside(path, ijson.parse(source, use_float=True), keys)
+            for value in ijson.items(source, item, use_float=True):
+                yield "", value
+    except ijson.JSONError as error:
+        raise damaged(str(path), "JSON", error) from None
+
+
+def _pieces(path: Path, stream: IO[bytes]) -> Iterator[bytes]:
+    """The bytes of a file for ijson, which would replace half of a surrogate pair silently."""
+    piece = stream.read(CHUNK).removeprefix(BOM)
+    while piece:
+        while b"\\" in piece[-_LONGEST_ESCAPE:] and (more := stream.read(64)):
+            piece += more
+        if b"\\u" in piece and any(one["half"] for one in _ESCAPE.finditer(piece)):
+            raise DataError(
+                "malformed JSON",
+                where=str(path),
+                found="half of a surrogate pair",
+                expected="text that can be written as UTF-8",
+            )
+        yield piece
+        piece = stream.read(CHUNK)
+
+
+def _inside(
+    path: Path, events: Iterable[tuple[str, str, Any]], keys: tuple[str, ...]
+) -> Iterator[tuple[str, str, Any]]:
+    """The events, with a single value under these keys as if it were the item of a list there."""
+    target, found, alone = ".".join(keys), False, False
+    for where, event, value in events:
+        if where == target and event not in ("map_key", "end_map", "end_array"):
+            if found:
+                raise _twice(str(path), target)
+            found, alone = True, event != "start_array"
+        yield f"{target}.item" if alone and where == target else where, event, value
+    if not found:
+        raise _nothing_there(path, keys, keys[0], ())
+
+
+def _nothing_there(
+    path: Path, keys: tuple[str, ...], key: str, there: Collection[str]
+) -> DataError:
+    near = nearest(key, there)
+    return DataError(
+        f"the file has no {'.'.join(keys)}, under which the task expects the rows",
+        where=str(path),
+        found=f"an object with {join_names(there)}" if there else None,
+        expected="one JSON object with a list of objects there, or one object",
+        hint=f"'{near}' is the nearest name" if near else None,
+    )
 
 
 def _members(path: Path, text: Any) -> dict[str, msgspec.Raw]:
@@ -407,9 +464,8 @@ def _repeated(text: bytes, value: Any) -> str | None:
     twice: list[str] = []
 
     def look(pairs: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in pairs]
-        if len(names) > len(set(names)):
-            twice.append(next(name for name in names if names.count(name) > 1))
+        most = Counter(name for name, _ in pairs).most_common(1)
+        twice.extend(name for name, times in most if times > 1)
 
     json.loads(text, object_pairs_hook=look)
     return twice[0] if twice else None
@@ -421,20 +477,8 @@ def _twice(where: str, key: str) -> DataError:
     )
 
 
-def _nothing_there(path: Path, keys: tuple[str, ...], there: Iterable[str]) -> DataError:
-    names = list(there)
-    near = nearest(keys[0], names)
-    return DataError(
-        f"the file has no {'.'.join(keys)}, under which the task expects the rows",
-        where=str(path),
-        found=f"an object with {join_names(names)}" if names else None,
-        expected="one JSON object with a list of objects there, or one object",
-        hint=f"'{near}' is the nearest name" if near and near != keys[0] else None,
-    )
-
-
 def _decoded(path: Path, text: Any, row: int, column: str | None = None) -> Any:
-    """The object of a row, or the value of a column, in strict JSON."""
+    """The value of a row, or of the column in it, in strict JSON."""
     try:
         value = _decode(text)
         if (key := _repeated(bytes(text), value)) is not None:
@@ -444,13 +488,13 @@ def _decoded(path: Path, text: Any, row: int, column: str | None = None) -> Any:
         raise DataError(
             "malformed JSON",
             where=place(str(path), row=row, column=where),
-            found=_said(error),
+            found=first_line(error),
             expected="a finite number, null or text in UTF-8" if where else "a JSON object",
             hint="a whole file of one object is read with `rows_at` or `entries` in the task"
             if row == 1 and where is None and "truncated" in str(error)
             else None,
         ) from None
-    return value if column else _object(path, value, row)
+    return value
 
 
 def _object(path: Path, value: Any, row: int) -> dict[str, Any]:
@@ -473,87 +517,3 @@ def _unwritable(text: bytes) -> str | None:
             except _UNREADABLE:
                 return str(column)
     return None
-
-
-def _malformed_document(path: Path, text: bytes, error: Exception) -> DataError:
-    at = re.search(r"\(byte (\d+)\)", str(error))
-    return DataError(
-        "malformed JSON",
-        where=place(str(path), line=text.count(b"\n", 0, int(at[1])) + 1 if at else None),
-        found=_said(error),
-        expected="one whole JSON document, in UTF-8",
-        hint="the file may have been cut off: fetch or write it again",
-    )
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "objects nested too deeply"
-    message = error.args[0] if error.args else ""
-    text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(error)
-    return text.partition("\n")[0].strip()
-
-
-class _Pieces:
-    """The bytes of a file for ijson, which would replace half of a surrogate pair silently."""
-
-    def __init__(self, path: Path, stream: IO[bytes]) -> None:
-        self._path = path
-        self._stream = stream
-
-    def read(self, size: int) -> bytes:
-        piece = self._stream.read(size)
-        while b"\\" in piece[-_LONGEST_ESCAPE:] and (more := self._stream.read(64)):
-            piece += more
-        if b"\\u" in piece and any(one["half"] for one in _ESCAPE.finditer(piece)):
-            raise DataError(
-                "malformed JSON",
-                where=str(self._path),
-                found="half of a surrogate pair",
-                expected="text that can be written as UTF-8",
-            )
-        return piece
-
-
-def _walked(
-    path: Path, entries: tuple[str, str] | None, keys: tuple[str, ...] | None
-) -> Iterator[dict[str, Any]]:
-    """The same rows of a document that is too large to be held whole."""
-    import ijson  # type: ignore[import-untyped]
-
-    try:
-        with unpacked(path) as stream:
-            if stream.peek(len(BOM)).startswith(BOM):
-                stream.read(len(BOM))
-            pieces: Any = _Pieces(path, stream)
-            if entries is not None:
-                met: set[str] = set()
-                for key, value in ijson.kvitems(pieces, "", use_float=True):
-                    if key in met:
-                        raise _twice(str(path), key)
-                    met.add(key)
-                    yield {entries[0]: key, entries[1]: value}
-                return
-            item = "item"
-            if keys is not None:
-                item = f"{'.'.join(keys)}.item"
-                pieces = _inside(path, ijson.parse(pieces, use_float=True), keys)
-            for row, value in enumerate(ijson.items(pieces, item, use_float=True), 1):
-                yield _object(path, value, row)
-    except ijson.JSONError as error:
-        raise _malformed_document(path, b"", error) from None
-
-
-def _inside(
-    path: Path, events: Iterable[tuple[str, str, Any]], keys: tuple[str, ...]
-) -> Iterator[tuple[str, str, Any]]:
-    """The events, with a single value under these keys as if it were the item of a list there."""
-    target, found, alone = ".".join(keys), False, False
-    for where, event, value in events:
-        if where == target and event not in ("map_key", "end_map", "end_array"):
-            if found:
-                raise _twice(str(path), target)
-            found, alone = True, event != "start_array"
-        yield f"{target}.item" if alone and where == target else where, event, value
-    if not found:
-        raise _nothing_there(path, keys, ())

@@ -36,6 +36,15 @@ def preview(value: Any) -> str:
     return text if isinstance(value, str) else f"{text} ({kind_of(value)})"
 
 
+def first_line(error: BaseException) -> str:
+    """What a library's error says, without its further lines."""
+    if isinstance(error, RecursionError):
+        return "objects nested too deeply"
+    said = error.args[0] if error.args else ""
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(error)
+    return text.strip().partition("\n")[0].rstrip()
+
+
 def kind_of(value: Any) -> str:
     """The kind of a value, in the words of task files."""
     kinds = {

@@ -6,7 +6,7 @@ HEAVY = {
     "torch", "vllm", "transformers", "pandas", "pyarrow", "polars", "duckdb", "datasets",
     "huggingface_hub", "openai", "aiohttp", "httpx", "httpx2", "numpy", "scipy", "sklearn",
     "pydantic", "jsonschema", "json_repair", "jinja2", "matplotlib", "faiss", "zstandard", "pip",
-    "setuptools", "pkg_resources", "pooch", "gdown", "requests", "ijson",
+    "setuptools", "pkg_resources", "gdown", "requests", "ijson",
 }  # fmt: skip
 
 TELLING = [

@@ -55,9 +55,9 @@ expected: one JSON object, such as {"user": "u1"}\
     ("a.json", b'[{"user": "a"}'): (
         "DIR/a.json", "Input data was truncated",
         snapshot("""\
-malformed JSON
-expected: one whole JSON document, in UTF-8
-to do: the file may have been cut off: fetch or write it again\
+the file cannot be read as JSON
+expected: a whole file of this format
+to do: fetch or write it again; it may be cut off, or have the wrong extension\
 """)),
     ("a.csv", b"user,x\na,1,2\n"): ("DIR/a.csv, row 1", "3 cells, the last of which is '2'",
         snapshot("""\
@@ -116,9 +116,9 @@ expected: at least one row\
     ("a.csv.gz", gzip.compress(b"user\na\n", mtime=0)[:-4]): (
         "DIR/a.csv.gz", "Truncated compressed stream",
         snapshot("""\
-the file cannot be unpacked as gzip
-expected: a whole gzip file
-to do: fetch or pack it again; it may be cut off, or have the wrong extension\
+the file cannot be read as gzip
+expected: a whole file of this format
+to do: fetch or write it again; it may be cut off, or have the wrong extension\
 """)),
     ("a.json", b'{\n"data": []}'): ("DIR/a.json, row 1", "Input data was truncated",
         snapshot("""\
@@ -152,7 +152,7 @@ a key occurs twice
 expected: each key once\
 """)),
     b'{"a": 1}\n{"b": 2}\n': ("DIR/a.json", "one object a line", snapshot("""\
-the file of this table must hold one JSON object, whose entries are the rows
+the file has no rows
 expected: one JSON object with the rows in it\
 """)),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
@@ -35,7 +35,7 @@ from harness.cli.command import (
 from harness.cli.run_options import WORDS
 from harness.cli.runs import default_folder, folder_option, open_run, tag_option
 from harness.contracts.judge import Selected
-from harness.contracts.records import Done, JournalLine, Judged, Score
+from harness.contracts.records import Done, JournalLine, Score
 from harness.registry import ANY_BENCHMARK, load_plugins, made
 from harness.reporting.run_lines import (
     cost_line,
@@ -368,8 +368,8 @@ def _record_lines(
         of = f" on {judged.subject}" if judged.subject else ""
         yield _rule(f"verdict of {judged.role}, prompt {judged.prompt}{of}", "─")
         for vote in judged.votes:
-            yield from _block(vote.member, _json(vote.verdict))
-        yield from _indented(_verdict(judged))
+            yield from _block(vote.member, _verdict(vote.verdict, judged.labels))
+        yield from _indented(_verdict(judged.verdict, judged.labels))
     if isinstance(record.outcome, Done):
         yield _rule("value", "─")
         yield from _indented(_json(record.outcome.value))
@@ -379,11 +379,11 @@ def _record_lines(
     yield ""
 
 
-def _verdict(judged: Judged) -> str:
-    if isinstance(judged.verdict, Selected) and judged.labels:
-        chosen = [judged.labels[place] for place in judged.verdict.chosen]
-        return f"chosen of {len(judged.labels)}: {', '.join(chosen) or 'none'}"
-    return _json(judged.verdict)
+def _verdict(verdict: object, labels: Sequence[str]) -> str:
+    if isinstance(verdict, Selected) and labels:
+        chosen = [labels[place] for place in verdict.chosen]
+        return f"chosen of {len(labels)}: {', '.join(chosen) or 'none'}"
+    return _json(verdict)
 
 
 def _block(title: str, text: str, *, whole: str | None = None) -> Iterator[str]:

@@ -3,13 +3,15 @@ import re
 from contextlib import redirect_stdout
 from typing import Any
 
+import msgspec
 import pytest
 from builders.commands import Screen
 from builders.runs import make_line, write_journal
 
 from harness.cli.main import main
+from harness.contracts.judge import Selected, Vote
 from harness.contracts.model import Message
-from harness.contracts.records import CallRecord, Done
+from harness.contracts.records import CallRecord, Done, Judged
 
 
 def printable(text):
@@ -124,6 +126,29 @@ def test_a_sample_is_shown_whole_and_a_user_through_all_tasks_and_stages(kept_ru
     assert [each["task"] for each in document["records"]] == ["toy", "later"]
     call = document["records"][0]["record"]["calls"][0]
     assert call["messages"][0] == {"role": "system", "content": "Be brief."}
+
+
+def test_a_sample_has_the_verdicts_of_rules_and_the_scores_of_its_units(scored_run, shown):
+    judged = Judged(
+        role="judge", prompt="fits", subject="cats", labels=("a", "b", "c"),
+        verdict=Selected(chosen=(2, 0)), votes=(Vote(member="m", verdict=Selected(chosen=())),),
+    )  # fmt: skip
+    line = make_line(9, {"id": "ann/9", "user": "ann"}, Done("x"))
+    line = msgspec.structs.replace(line, judged=(judged,))
+    write_journal(scored_run.journal("later", 1, "name"), line)
+    words = str(scored_run.path), "--sample", "ann"
+    out = shown(*words)
+    _, _, verdict = out.partition("── verdict of judge, prompt fits on cats ")
+    assert (
+        "".join(verdict.splitlines(keepends=True)[1:4])
+        == "m:\n    chosen of 3: none\n    chosen of 3: c, a\n"
+    )
+    assert out.count("══ toy / score / ann") == 1 and "══ later / score" not in out
+    document = json.loads(shown(*words, "--json"))
+    (found,) = document["scores"]
+    assert (found["task"], found["score"]["user"]) == ("toy", "ann")
+    assert found["score"]["values"]["many"] == 2
+    assert json.loads(shown(*words, "--stage", "name", "--json"))["scores"] == []
 
 
 def test_long_items_and_prompts_of_many_records_are_cut_in_the_middle(kept_run, shown):

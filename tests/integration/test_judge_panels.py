@@ -94,7 +94,7 @@ def test_the_majority_decides_and_every_vote_is_on_record_with_how_far_members_a
     assert panel.server.count == 2 + 6
     (folder,) = panel.harness.folders
     shown = panel.harness.here("show", str(folder), "--sample", "bob").out
-    assert "votes of judge, prompt support" in shown
+    assert "verdict of judge, prompt support" in shown
     assert "judge openai:third, prompt support" in shown
     together, members, pairs = panel.analyse("judge-panel")["sheets"]
     # Nine of eighteen votes are yes, so chance agrees on a half; of the three pairs of votes on a

@@ -157,11 +157,14 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
     if args.json:
         from harness.scoring.summary import over_repeats
 
+        at_work = folder.at_work() if manifest.status == "running" else False
+        without_end = [each for each in manifest.sessions if each.ended is None]
+        killed = without_end if at_work is False else without_end[:-1]
         print_json(
             {
                 "folder": str(folder.path),
                 "status": manifest.status,
-                "at_work": folder.at_work() if manifest.status == "running" else False,
+                "at_work": at_work,
                 "problem": manifest.problem,
                 "model": manifest.label,
                 "summaries": summaries,
@@ -169,7 +172,11 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
                 **({"repeats": repeats} if (repeats := over_repeats(summaries)) else {}),
                 "unfinished": unfinished,
                 "sessions": [
-                    {"started": each.started, "status": each.status, "costs": each.costs}
+                    {
+                        "started": each.started,
+                        "status": "killed" if each in killed else each.status,
+                        "costs": each.costs,
+                    }
                     for each in manifest.sessions
                 ],
             }

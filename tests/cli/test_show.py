@@ -30,7 +30,8 @@ def test_results_and_what_is_not_finished(scored_run, shown):
 def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(scored_run, shown):
     scored_run.summary("later").write_bytes(scored_run.summary("toy").read_bytes())
     document: Any = json.loads(shown(str(scored_run.path), "--json"))
-    assert document["status"] == "running"
+    assert (document["status"], document["at_work"]) == ("running", False)
+    assert [each["status"] for each in document["sessions"]] == ["killed"]
     assert [each["task"] for each in document["summaries"]] == ["toy"]
     assert document["unfinished"] == {"later": ["name"]}
     document = json.loads(shown(str(scored_run.path), "--json", "--task", "later"))

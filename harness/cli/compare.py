@@ -334,7 +334,7 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
     part = part and len(manifest.tasks) > 1
     if not part:
         means = means_of(manifest, summaries, tasks.__getitem__)
-        print_short_table(manifest, summaries, means, run=run_name(folder))
+        print_short_table(manifest, summaries, means, run=None if changed else run_name(folder))
     if changed and not part:
         print()
     if changed or part:

@@ -24,7 +24,7 @@ THE_CANDIDATE = "the candidate"
 """The name in tables of who plays a role that follows the candidate."""
 
 HOW_TO_COMPARE = (
-    "repeat a run with the settings of the other, such as its --limit; --force compares them "
+    "repeat a run with the settings of the other; --force compares them "
     "all the same, and marks what differs"
 )
 

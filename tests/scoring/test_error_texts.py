@@ -16,7 +16,6 @@ from harness.registry import load_plugins
 from harness.runs.journal import JournalWriter
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
-from harness.scoring.rescore import rescoring
 from harness.scoring.score_run import score_task
 
 
@@ -97,16 +96,6 @@ expected: a number, or a cause under `missing`""")
     assert raised(PluginError, compare, [broken], found=found) == snapshot("""\
 benchmark 'interests' failed to compare runs
 to do: the scores are kept: fix the benchmark, then run `harness score RUN`""")
-
-
-def test_a_change_that_needs_new_answers(folder, benchmark, raised):
-    asked = folder.manifest().tasks["interests"].task()
-    wanted = msgspec.structs.replace(asked, options={**asked.options, "window": 5})
-    wording = raised(UsageError, rescoring, asked, wanted, benchmark, found="window 20 → 5")
-    assert wording == snapshot("""\
-task 'interests' cannot be scored with these changes without asking again
-expected: changes of min_support, metrics, interval, least_scored
-to do: start a run with these changes: it reuses stored replies where possible""")
 
 
 def test_an_oracle_that_is_not_there(tmp_path, raised):

@@ -2,10 +2,9 @@
 
 import pytest
 
-from harness.base.errors import TaskError, UsageError
+from harness.base.errors import UsageError
 from harness.contracts.task import HubSpec, SourceSpec
 from harness.tasks.changes import apply_changes, format_changes, parse_change
-from harness.tasks.options import typed_options
 
 
 @pytest.fixture
@@ -145,14 +144,6 @@ def test_the_benchmark_knows_what_the_yaml_is_silent_about(catalogue, site):
             apply_changes(tasks, {path: 1}, benchmark=benchmark)
     with pytest.raises(UsageError, match="no chosen task has"):
         apply_changes(tasks, {"threshold": 1})
-
-
-def test_an_option_changed_to_what_it_cannot_be_is_laid_on_the_change(catalogue, site):
-    found = catalogue(one="task: one\nextends: base\noptions: {window: 3}")
-    changed = apply_changes(found.select(["one"]).tasks, {"window": "wide"})
-    with pytest.raises(TaskError) as caught:
-        typed_options(changed[0], site.plugins().benchmark("films").options)
-    assert (caught.value.where, caught.value.found) == ("--set, task one", '"wide"')
 
 
 def test_a_part_goes_before_a_task_of_its_name(catalogue):

@@ -149,11 +149,6 @@ expected: `repo`: Owner and name, as OWNER/NAME.\
 the options must be keys and values
 expected: options by name: {window: 10}\
 """)),
-    ("windw", "3"): (UsageError, "--set windw", None, snapshot("""\
-no chosen task has 'windw'
-expected: one of the options extra, names, threshold, weights, window, or a path in data, roles, stages, interval, least_scored, metrics
-to do: did you mean 'window'?\
-""")),
 }  # fmt: skip
 
 

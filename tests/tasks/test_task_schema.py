@@ -113,7 +113,11 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
             (f"data: {{sources: [{{url: {{{url}}}}}]}}", f"3:{column}", expected)
             for url, column, expected in (
                 ("address: 'ftp://h/a.zip'", 34, "an address as https://host/file.zip"),
-                ("address: 'https://me:secret@h/a.zip'", 34, "an address as https://host/file.zip"),
+                (
+                    "address: 'https://me:secret@h/a.zip'",
+                    34,
+                    "an address as https://host/file.zip, without a user or password",
+                ),
                 (
                     "address: 'https://h/a', digest: 'sha256:12'",
                     57,

@@ -11,7 +11,7 @@ from builders.requests import make_request
 from harness_models.openai_wire import read_response
 from msgspec.structs import replace
 
-from harness.base.errors import BudgetSpent, Interrupted, ModelError, UsageUnreported
+from harness.base.errors import Interrupted, ModelError, UsageUnreported
 from harness.calls.budget import Budget, Meter, Use
 from harness.calls.client import (
     ANYONE,
@@ -347,16 +347,6 @@ async def test_bodies_that_cannot_be_read_are_not_kept_while_their_calls_wait():
     await asyncio.gather(*asks, return_exceptions=True)
     assert most > 2_000_000
     assert held < 1_000_000
-
-
-async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(store):
-    model = Script()
-    to = client(store, meter=Meter(Budget(calls=1)))
-    await ask(to, model)
-    with pytest.raises(BudgetSpent):
-        await ask(to, model, make_request("other"))
-    assert (await ask(to, model)).source == "store"
-    assert len(model.requests) == 1
 
 
 PRICES = PriceTable(models={"script:m": Price(input=2.0, output=10.0)})

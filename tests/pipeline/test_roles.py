@@ -16,7 +16,6 @@ from harness.pipeline.settings import (
     RunSettings,
     Spec,
     checked_label,
-    parse_args,
     parse_spec,
     split_members,
     without_labels,
@@ -36,15 +35,6 @@ from harness.pipeline.settings import (
 )  # fmt: skip
 def test_specs(text, kind, args):
     assert parse_spec(text) == Spec(kind=kind, args=args, rest=text.partition(":")[2])
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [("a=1,a=2", "'a' is given twice"), ("http://localhost", "this is no argument")],
-)
-def test_what_is_no_argument_is_refused(text, says):
-    with pytest.raises(UsageError, match=says):
-        parse_args(text)
 
 
 @dataclass(eq=False)

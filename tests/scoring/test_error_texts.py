@@ -63,10 +63,12 @@ to do: use the release of the plugin that the manifest names""")
     where = re.compile(r"RUN/interests/1-name\.jsonl:[12]")
     found = "Expected `int`, got `array` - at `$.outcome.value`"
     wording = raised(DataError, list, records, where=where, found=found, RUN=folder.path)
-    assert wording == snapshot("""\
+    assert (
+        wording
+        == snapshot("""\
 a record does not fit the types of its stage
-to do: the benchmark's code changed since the run: use the release of the plugin that the manifest names, or repeat the command with --reuse none; in a benchmark of your own, raise the `version` of the stage: the stored answers are read again\
-""")
+to do: the benchmark's code changed since the run: use the release of the plugin that the manifest names, or repeat the command with --reuse none; in a benchmark of your own, raise the `version` of the stage: the stored answers are read again""")
+    )
     renamed, where = with_stage(benchmark, name="list"), "task 'interests'"
     wording = raised(
         PluginError, scored, folder, renamed, where=where, found="stages list, support"

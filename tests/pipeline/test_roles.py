@@ -250,13 +250,6 @@ def test_what_cannot_be_bound_is_refused(roles, says):
     assert re.search(says, str(caught.value))
 
 
-def test_a_judge_that_needs_a_model_takes_it_behind_its_name():
-    bound = bind(settings(roles={"judge": "llm:other:big"}))
-    assert bound["judge"].judge.name == "llm"
-    assert bound["judge"].model.identity == Identity(kind="other", name="big")
-    assert bound["judge"].label == "llm:other:big"
-
-
 def test_a_default_without_a_kind_is_not_given_what_suits_the_candidates_weights():
     own = "pretrained lora chat_template quantization trust_remote_code tensor_parallel_size"
     args = {**dict.fromkeys(own.split(), "mine"), "python": "p"}

@@ -107,21 +107,6 @@ def test_what_is_near_depends_on_whom_the_path_means(tasks, path, nearest):
     assert (caught.value.where, caught.value.hint) == (f"--set {path}", hint)
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "expected"),
-    [
-        ("data.size", 0, "a whole number, at least 1 ("),
-        ("data.size", "many", "a whole number, at least 1, or null"),
-        ("interval.confidence", 2, "a number, above 0 and below 1"),
-    ],
-)
-def test_a_value_that_cannot_be_is_told(tasks, path, value, expected):
-    with pytest.raises(UsageError) as caught:
-        apply_changes(tasks, {path: value})
-    assert caught.value.where == f"--set {path}"
-    assert caught.value.expected.startswith(expected)
-
-
 def test_the_benchmark_knows_what_the_yaml_is_silent_about(catalogue, site):
     tasks = catalogue().select(["base"]).tasks
     benchmark = site.plugins().benchmark

@@ -75,15 +75,6 @@ def room(room_for):
     return room_for()
 
 
-async def test_nothing_opens_before_the_first_call_and_then_once(room, events):
-    engine = Engine("a", events)
-    assert events == []
-    await asyncio.gather(*(call(room, engine) for _ in range(3)))
-    assert events == ["open a", "call a", "call a", "call a"]
-    await room.close()
-    assert events[-1] == "close a"
-
-
 async def test_a_model_that_keeps_a_log_is_told_its_place_before_it_opens(tmp_path, events):
     engine = Engine("a", events)
     room = EngineGate(announce=events.append, logs=tmp_path / "engines")
@@ -130,14 +121,6 @@ async def test_a_patient_model_stays_open_though_one_engine_at_a_time_does(room_
     await call(room, patient)  # its calls are in flight after they have left
     await asyncio.wait_for(call(room, other), 5)
     assert "close patient" not in events
-
-
-async def test_what_an_engine_says_that_cannot_be_closed_is_told_as_it_says_it(room, events):
-    told = ModelError("its memory has not come back", where="fake:one", hint="wait for it")
-    await call(room, Engine("one", events, fails_to_close=told))
-    with pytest.raises(ModelError) as caught:
-        await room.close()
-    assert caught.value is told
 
 
 async def test_an_engine_that_cannot_be_closed_is_an_error_for_all_who_wait(room, events):

@@ -15,7 +15,8 @@ from harness.calls.client import Client
 from harness.calls.pricing import price_table, prices_from
 from harness.calls.store import Store
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Model
+from harness.contracts.model import CallError
+from harness.testing import ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 TABLES = {
@@ -113,19 +114,6 @@ def test_models_without_a_price(wording):
 expected: [prices."openai:b"] with input and output, in --prices FILE""")
 
 
-class Failing(Model):
-    """A model that fails with what it was given."""
-
-    identity = Identity(kind="fake", name="one")
-    concurrency = 1
-
-    def __init__(self, failure):
-        self.failure = failure
-
-    async def ask(self, request):
-        raise self.failure
-
-
 ENDS = {
     "auth": snapshot("""\
 the model cannot be used
@@ -141,8 +129,8 @@ to do: start the server, or check the address that the model uses"""),
 
 @pytest.mark.parametrize("cause", ENDS)
 def test_errors_that_end_a_run(cause, raised):
-    model = Failing(CallError(cause, "said no", fatal=True))
+    model = ScriptedModel([CallError(cause, "said no", fatal=True)])
     request = make_request("a")
     ask = partial(Client(store=None, run_id="r1").ask, role="candidate", stage="extract")
-    where, found = "fake:one", f"{cause}: said no"
+    where, found = "scripted:model", f"{cause}: said no"
     assert raised(ModelError, ask, model, request, where=where, found=found) == ENDS[cause]

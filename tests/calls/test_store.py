@@ -12,7 +12,6 @@ from simulated.loop import Clock
 from harness.base import clock
 from harness.base.errors import StorageError
 from harness.calls.store import (
-    BATCH_ROWS,
     BATCH_SECONDS,
     PATIENCE_SECONDS,
     Store,
@@ -46,16 +45,6 @@ def test_a_timer_lost_with_its_loop_does_not_stop_the_writing(path):
     asyncio.run(put_and_wait(1, 0))
     asyncio.run(put_and_wait(2, 0.3))
     assert rows_on_disk(path) == 2
-    store.close()
-
-
-async def test_many_rows_are_written_at_once(path):
-    store = Store.open(path)
-    store.put(key(0), b"x")
-    assert rows_on_disk(path) == 0
-    for number in range(1, BATCH_ROWS + 10):
-        store.put(key(number), b"x")
-    assert rows_on_disk(path) == BATCH_ROWS
     store.close()
 
 

@@ -1,6 +1,3 @@
-import ast
-from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from traceback import walk_tb
 from types import SimpleNamespace
@@ -18,15 +15,6 @@ from harness.parsing import JsonReader
 HUB, FAISS = "harness.data.hub", "harness_horizon.catalogue.faiss_index"
 UPLOAD = "harness_models.openai_batches:OpenAIBatches.upload"
 PROBLEM = "harness.parsing.ladder:SchemaCheck.problem"
-SERVED_BY_VLLM = (
-    "plugins/models/test_vllm.py"
-    "::test_a_vllm_with_the_command_is_started_by_it_and_known_by_its_version"
-)
-ON_A_SOCKET = (
-    "plugins/models/test_vllm.py::test_the_server_is_started_on_a_socket_with_what_was_said"
-)
-ON_A_GPU = "plugins/horizon/test_catalogue.py::test_pieces_on_a_gpu_are_searched_as_one"
-FIXTURES = "testing/test_scripted.py::test_the_fixtures_are_there_wherever_the_harness_is"
 
 
 class Reached(BaseException):
@@ -87,14 +75,6 @@ CALLED = [
 ]
 """A package, where it is called, its function, and what a user does to get there."""
 
-PROVED = [
-    ("vllm", "harness_models.vllm:make", SERVED_BY_VLLM, "vllm.entrypoints.cli.main"),
-    ("vllm", "harness_models.vllm:make", ON_A_SOCKET, "vllm.entrypoints.openai.api_server"),
-    ("faiss", f"{FAISS}:FaissIndex._on_gpu", ON_A_GPU, "GpuIndexFlatIP"),
-    ("pytest", "harness.testing.pytest_plugin:harness_run", FIXTURES, "'-m', 'pytest'"),
-]
-"""A package, where it is called, the test that another file has of that, and what it mentions."""
-
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
@@ -117,13 +97,3 @@ def test_a_package_is_called(called, tmp_path, site, monkeypatch):
     frames = [frame for frame, _ in walk_tb(caught.tb)]
     names = [f"{one.f_globals['__name__']}:{one.f_code.co_qualname}" for one in frames]
     assert [name for name in names if name.startswith("harness")][-1] == place
-
-
-@pytest.mark.parametrize(("package", "place", "test", "mentioned"), PROVED)
-def test_a_call_is_proved_by_a_test_of_its_own(package, place, test, mentioned):
-    module, _, name = place.partition(":")
-    assert callable(attrgetter(name)(import_module(module)))
-    file, _, wanted = test.partition("::")
-    text = (Path(__file__).resolve().parents[2] / "tests" / file).read_text()
-    (found,) = (one for one in ast.parse(text).body if getattr(one, "name", "") == wanted)
-    assert mentioned in ast.unparse(found)

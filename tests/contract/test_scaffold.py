@@ -17,12 +17,6 @@ def written(request, environment, tmp_path_factory):
         yield environment, name.replace("-", "_"), project
 
 
-def test_its_task_is_listed_and_validates(written):
-    environment, name, _ = written
-    assert f'"{name}"' in environment.said("harness", "tasks", "--json")
-    assert f"{name}: ok" in environment.said("harness", "validate", name)
-
-
 def test_it_runs_against_the_baseline(written):
     environment, name, _ = written
     said = environment.said(

@@ -199,22 +199,17 @@ def test_candidate_and_judge_run_in_two_servers_one_after_the_other(hf_python, w
     ]  # fmt: skip
     kept = {k: v for k, v in os.environ.items() if not k.startswith("HARNESS_")}
     # Its servers inherit the folder.
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env={**kept, "HARNESS_CACHE": str(folder / "cache")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    out, err = process.communicate(timeout=600)
-    assert process.returncode == 0, err
+    done = subprocess.run(
+        command, cwd=folder, env={**kept, "HARNESS_CACHE": str(folder / "cache")},
+        capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
     for stage, said in (("name", NAMED), ("support", "1")):
         (journal,) = (folder / "runs").glob(f"*/interests/?-{stage}.jsonl")
         records = [json.loads(line) for line in journal.read_bytes().split(b"\n")[:-1]]
         assert [call["text"] for one in records for call in one["calls"]] == [said] * 6
-    (summary,) = json.loads(out)["summaries"]
+    (summary,) = json.loads(done.stdout)["summaries"]
     assert summary["metrics"]["support"]["n"] == 6
-    assert processes_in(folder, without={process.pid}) == {}
+    assert processes_in(folder, without=set()) == {}
     logs = sorted((folder / "runs").glob("*/engines/*.log"))
     assert [log.name for log in logs] == ["hf-names.log", "hf-tiny-judge.log"]

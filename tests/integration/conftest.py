@@ -236,12 +236,6 @@ def harnesses() -> type[Harness]:
     return Harness
 
 
-@pytest.fixture(scope="session")
-def gists() -> type[Gist]:
-    """Makes a harness for GISTBench in a folder, for fixtures that outlive a test."""
-    return Gist
-
-
 @pytest.fixture
 def gist(tmp_path: Path) -> Gist:
     return Gist(tmp_path)

@@ -237,13 +237,14 @@ def test_what_cannot_be_written_is_refused(harness, more, said):
     assert (refused.code, said in refused.err) == (2, True)
 
 
-def test_a_candidate_asked_elsewhere_needs_no_key_where_data_are_missing(harness):
-    refused = harness.here(
-        "--model", "openai:model=m", "--judge", "lexical", "--tasks", "interests",
-        "--data", "gone.jsonl", "--write_requests", "asked",
-    )  # fmt: skip
+def test_a_candidate_asked_elsewhere_needs_no_key(harness):
+    words = ["--model", "openai:model=m", "--judge", "lexical", "--tasks", "interests",
+             "--limit", "2", "--write_requests", "asked", "--data"]  # fmt: skip
+    refused = harness.here(*words, "gone.jsonl")
     assert (refused.code, "gone.jsonl" in refused.err) == (1, True)
     assert "OPENAI_API_KEY" not in refused.err
+    harness.here(*words, "sample").ok()
+    assert len(lines_of(harness, "asked/requests-1.jsonl")) == 2
 
 
 def test_kill_9_while_requests_are_written_leaves_no_half_file(harness, asked, serve):

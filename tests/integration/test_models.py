@@ -10,7 +10,7 @@ from builders.texts import read_json_lines
 
 import harness as package
 from harness.testing import Fault
-from harness.testing.faults import TRUNCATED, status
+from harness.testing.faults import TRUNCATED
 from harness.testing.server import think_to_the_limit
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -130,17 +130,3 @@ def test_logprobs_stand_in_the_record_from_model_store_and_recording(ask, serve)
         assert told == [(KEPT, source)] * 3
     # Sent without being asked for, they are kept all the same.
     assert [call["logprobs"] for call in calls(plain.folder)] == [KEPT] * 3
-
-
-def test_what_auto_found_out_stands_in_the_manifest(ask, serve):
-    def refuses_system(asked):
-        has = any(turn["role"] == "system" for turn in asked.body["messages"])
-        return status(400, message="System role not supported") if has else None
-
-    done = ask(serve(faults=refuses_system), system_role="auto")
-    assert done.status == "done"
-    manifest = json.loads((done.folder / "manifest.json").read_text())
-    (session,) = manifest["sessions"]
-    assert session["limits"]["openai:m"]["learnt"] == {"system_role": False}
-    identity = manifest["roles"]["candidate"]["identity"]["model"]
-    assert identity["details"] == {"revision": "r1", "system_role": "auto"}

@@ -53,12 +53,6 @@ def test_a_run_that_stops_says_what_is_not_finished(harness):
     assert "harness: " in done.err
 
 
-def test_scores_that_no_run_keeps_are_printed_whole(harness, recorded):
-    changed = harness.here("score", str(recorded / "interests"), "--set", "min_support=1").ok().out
-    assert "scored with min_support 3 → 1" in changed
-    assert "coverage ↑" in changed
-
-
 def test_many_notes_on_the_data_are_a_number_before_a_run_and_whole_after_it(harness):
     words = ("--model", "baseline", "--judge", "lexical", "--data", "sample", "--limit", "2")
     few = harness.here("--tasks", "usersum_movielens", *words).ok()

@@ -83,25 +83,6 @@ def test_no_output_and_no_file_of_a_run_holds_the_query_of_an_address(harness, t
     assert "abc123" not in run(harness, task, "--offline", "--reuse", "none").err
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ("digest: sha256:12", "sha256: or md5: and the digits"),
-        ("address: ftp://h/a.zip", "an address as https://host/file.zip"),
-        ("address: https://me:secret@h/a.zip", "without a user or password"),
-        ("name: ../a.zip", "a file name"),
-    ],
-)
-def test_a_source_that_cannot_be_used_is_found_in_the_file(harness, task, wrong, said):
-    key = wrong.partition(":")[0]
-    lines = [line for line in task.read_text().splitlines() if not line.startswith(f"      {key}:")]
-    at = lines.index("  - url:") + 1
-    task.write_text("\n".join([*lines[:at], f"      {wrong}", *lines[at:]]) + "\n")
-    ended = harness.here("validate", str(task))
-    assert ended.code == 2
-    assert said in ended.err
-
-
 SAMPLE = Path(harness_perrecbench.__file__).parent / "sample"
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import msgspec
 import pytest
-from builders.commands import run_cli
 from builders.runs import make_task
 from builders.stages import Word, make_benchmark, make_contexts, make_stage, say_stage, words
 from harness_judges.llm import make as make_llm
@@ -272,18 +271,6 @@ async def test_a_reader_that_stops_an_iteration_breaks_its_item_only(house, scri
     run = house.run([stage(EndingReader())], {"candidate": model})
     (line,) = (await asyncio.wait_for(run, 60))["say"]
     assert "StopIteration" in str(line)
-
-
-GIVEN = ("--tasks", "interests", "--judge", "lexical", "--data", "sample", "--limit", "2")
-KEYED = ("--model", "openai:m", "--model_args", "base_url=http://127.0.0.1:9/v1,api_key_env=ABSENT")
-
-
-def test_models_whose_questions_are_written_down_need_no_key(tmp_path, own_cache):
-    asked = run_cli("run", *KEYED, *GIVEN, folder=tmp_path)
-    assert (asked.code, "ABSENT" in asked.err) == (2, True)
-    written = run_cli(*KEYED, *GIVEN, "--write_requests", "q", folder=tmp_path)
-    lines = (tmp_path / "q" / "requests-1.jsonl").read_text().splitlines()
-    assert (written.code, len(lines)) == (0, 2)
 
 
 WIDE = Sampling(max_tokens=800, reasoning_tokens=4096)

@@ -10,7 +10,6 @@ from harness.base.errors import (
     BudgetSpent,
     HarnessError,
     Interrupted,
-    ModelError,
     PluginError,
     UsageError,
 )
@@ -232,23 +231,15 @@ async def test_a_reply_that_no_file_can_hold_never_ends_the_run(house, scripted,
     assert isinstance(got["b"], Broken)
 
 
-@pytest.mark.parametrize(
-    ("raised", "kind", "told"),
-    [
-        (OSError("no such device"), ModelError, "OSError: no such device"),
-        (UsageError("the environment holds no KEY"), UsageError, "the environment holds no KEY"),
-    ],
-    ids=["OSError", "UsageError"],
-)
-async def test_a_model_that_cannot_be_opened_ends_the_run(house, scripted, raised, kind, told):
+async def test_a_model_that_cannot_be_opened_ends_the_run(house, scripted):
     class Shut(scripted):
         async def open(self):
             await super().open()
             await asyncio.sleep(0.01)
-            raise raised
+            raise UsageError("the environment holds no KEY")
 
     model = Shut("m")
-    with pytest.raises(kind, match=told):
+    with pytest.raises(UsageError, match="holds no KEY"):
         await asyncio.wait_for(house.run([stage(words(*"abcdef"))], {"candidate": model}), SOON)
     assert model.events == ["open m"]
     assert model.asked == []

@@ -24,16 +24,6 @@ def prepared(**given):
     return prepare(make_settings({**BASELINE, **given}), load_plugins())
 
 
-def test_tasks_come_ready_with_all_they_need():
-    (task,) = prepared(limit=3).tasks
-    assert task.task.name == task.benchmark.name == "interests"
-    assert (task.options.window, task.options.min_support) == (20, 3)
-    assert set(task.bindings) == {"candidate", "judge"}
-    assert len(list(task.data)) == 3
-    found = [context.label for context in task.contexts("run")]
-    assert found == ["interests/name", "interests/support"]
-
-
 @pytest.mark.parametrize(
     ("given", "reasons"),
     [

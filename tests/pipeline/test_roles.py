@@ -16,7 +16,6 @@ from harness.pipeline.settings import (
     RunSettings,
     Spec,
     checked_label,
-    parse_args,
     parse_spec,
     split_members,
     without_labels,
@@ -36,15 +35,6 @@ from harness.pipeline.settings import (
 )  # fmt: skip
 def test_specs(text, kind, args):
     assert parse_spec(text) == Spec(kind=kind, args=args, rest=text.partition(":")[2])
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [("a=1,a=2", "'a' is given twice"), ("http://localhost", "this is no argument")],
-)
-def test_what_is_no_argument_is_refused(text, says):
-    with pytest.raises(UsageError, match=says):
-        parse_args(text)
 
 
 @dataclass(eq=False)
@@ -258,13 +248,6 @@ def test_what_cannot_be_bound_is_refused(roles, says):
     with pytest.raises(UsageError) as caught:
         bind(settings(roles=roles))
     assert re.search(says, str(caught.value))
-
-
-def test_a_judge_that_needs_a_model_takes_it_behind_its_name():
-    bound = bind(settings(roles={"judge": "llm:other:big"}))
-    assert bound["judge"].judge.name == "llm"
-    assert bound["judge"].model.identity == Identity(kind="other", name="big")
-    assert bound["judge"].label == "llm:other:big"
 
 
 def test_a_default_without_a_kind_is_not_given_what_suits_the_candidates_weights():

@@ -106,7 +106,6 @@ def test_judges_come_in_a_second_session_only_if_that_asks_no_failure_a_second_t
     assert not judges_come_later([planned(), planned(retry_failures=True)])
 
 
-TWO = "models: [{name: base, spec: baseline}, {name: new, spec: 'openai:model=m'}]\n"
 GLOB = "models: [{name: night, glob: 'night-*', kind: vllm, args: {tp: 2}}]\ntasks: [t]\n"
 
 
@@ -119,15 +118,6 @@ def suite(tmp_path, monkeypatch):
         return read_suite(Path("nightly.yaml"))
 
     return read
-
-
-def test_a_suite_holds_its_models_in_their_order_with_what_is_usual(suite):
-    found = suite(TWO + "tasks: [interests]\n")
-    told = [(each.name, each.entry, each.spec) for each in found.candidates]
-    assert told == [("base", "base", "baseline"), ("new", "new", "openai:model=m")]
-    assert (found.name, found.file.seeds, found.file.gates, found.file.limit) == (
-        "nightly", (0,), (), None,
-    )  # fmt: skip
 
 
 def test_a_glob_is_a_model_for_each_match_chosen_by_its_entry_or_its_name(suite, tmp_path):

@@ -78,8 +78,7 @@ perrec_hard     ptc ↑     0.400 ▼      0.520  +0.120 [+0.030, +0.210]  0.012
 gist_synthetic  ptc ↑     0.500        0.510  +0.010 [-0.100, +0.120]  0.400  40
 ▼ significantly worse than another run: paired over people, p < .05 after Holm for 2 tests
 not comparable to published: bundled sample data
-{MORE}\
-""")  # noqa: E501
+{MORE}""")  # noqa: E501
 
 
 def test_of_three_runs_the_values_stand_alone_until_a_base_is_named():

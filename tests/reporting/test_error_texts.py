@@ -16,8 +16,7 @@ FIGURE = Figure(title="T", x=PLAIN, y=PLAIN, marks=(Bars(label="a", names=("x",)
 def test_a_figure_in_another_format(tmp_path, raised, name):
     assert raised(UsageError, check_drawable, tmp_path / name, found=f"DIR/{name}") == snapshot("""\
 figures cannot be drawn in this format
-expected: a file name that ends in .svg, .png, .pdf\
-""")
+expected: a file name that ends in .svg, .png, .pdf""")
 
 
 def test_a_figure_in_a_folder_that_is_not_there(tmp_path, raised):
@@ -25,8 +24,7 @@ def test_a_figure_in_a_folder_that_is_not_there(tmp_path, raised):
     assert raised(UsageError, check_drawable, place, found="DIR/no") == snapshot("""\
 the folder for the figures does not exist
 expected: an existing folder
-to do: create the folder, or choose another with --plot\
-""")
+to do: create the folder, or choose another with --plot""")
 
 
 def test_a_figure_that_cannot_be_written(tmp_path):
@@ -43,5 +41,4 @@ def test_files_that_somebody_may_be_labelling(tmp_path, raised):
     assert raised(UsageError, refuse_taken, *given, where="DIR", found="key.csv") == snapshot("""\
 there are items to label here already
 expected: a folder without them
-to do: name another folder\
-""")
+to do: name another folder""")

@@ -66,8 +66,7 @@ interests, support, judge   ~1,200  ~1,200  1,200 to 1,200         ~0           
 in total ~1,240 calls (1,240 to 1,320), ~13.0k tokens in, at most 41.9k out
 estimated from:
   every answer read at once
-  about 4 characters a token\
-""")
+  about 4 characters a token""")
 
 
 def rows_of(*stages):

@@ -6,7 +6,6 @@ from harness.calls.pricing import Cost
 from harness.reporting.run_lines import (
     cost_line,
     cost_notes,
-    known,
     laid_out,
     money,
     rate_limited,
@@ -78,14 +77,8 @@ def test_small_amounts_are_seen_and_nothing_is_nothing(amount, text):
     assert money(amount) == text
 
 
-def test_what_is_not_known_is_never_a_number():
-    assert known(None, 3) == "unknown"
-    assert known(1.5, 12) == "≥ 1.50"
-    assert known(1.5, 0) == "1.50"
-    assert tokens(None, 3) == "unknown"
-    assert tokens(0, 3) == "unknown"
-    assert tokens(12_000, 3) == "≥ 12.0k"
-    assert tokens(0, 0) == "0"
+def test_tokens_of_which_none_were_reported_are_unknown():
+    assert (tokens(0, 3), tokens(0, 0)) == ("unknown", "0")
 
 
 def test_notes_and_a_line_hold_all_together_and_say_why():

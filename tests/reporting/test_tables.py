@@ -123,8 +123,7 @@ exact ↑            0.500 [ 0.450, 0.560]  37   3 (8%)             0.463       
 without any model
 random ↑           0.010 [-0.100, 0.120]  40        –                 –                –
   tau: 2 missing (no_json 2); each counts as the worst score
-  exact: 3 missing (no_json 3)\
-""")
+  exact: 3 missing (no_json 3)""")
 
 
 def test_a_baseline_that_the_data_cannot_give_has_no_line(summary):
@@ -195,8 +194,7 @@ def test_metrics_without_an_interval_say_why_and_samples_are_told_from_users(sum
 a ↑     0.500                 1        –                 –
 b ↑     0.500                 1        –                 –
 c ↑     0.500 [0.400, 0.600]  2        –                 –
-  a, b: no interval: only one user\
-""")
+  a, b: no interval: only one user""")
     metrics = {"pairs": metric(0.5, (0.4, 0.6), 4000, {}, 0.5, users=40)}
     lines = printed(replace(summary, metrics=metrics), width=80)
     assert "  pairs: 4,000 samples of 40 users" in lines
@@ -232,8 +230,7 @@ def test_below_the_costs_stands_what_is_not_known_of_them(summary):
 model       calls  paid, USD  reused  saved, USD
 ────────────────────────────────────────────────
 openai:gpt    400     ≥ 1.50       0           0
-  openai:gpt: usage unknown or incomplete for 12 of 400 calls\
-""")
+  openai:gpt: usage unknown or incomplete for 12 of 400 calls""")
 
 
 def test_parts_that_are_missing_inside_units_are_a_share_with_a_second_value(summary):
@@ -252,8 +249,7 @@ tau ↑    0.250 [0.150, 0.300]  40       2 (10%)             0.240            0
 whole ↑  0.500 [0.400, 0.600]  40             –                 –                –
   is: 12% is missing, with parts of units
   tau: 2 missing (no_json 2); each counts as the worst score
-  tau: 10% is missing, with parts of units; it counts as the worst score\
-""")
+  tau: 10% is missing, with parts of units; it counts as the worst score""")
 
 
 def test_missing_units_that_are_not_the_candidate_s_are_not_among_those_counted(summary):

@@ -142,13 +142,6 @@ def test_what_is_missing_of_a_unit_counts_no_better_than_the_unit(higher, values
         assert found.counted_as_worst == (first + worst[1]) / 2
 
 
-def test_what_units_count_is_summed_up() -> None:
-    columns = Columns({})
-    columns.add(Score(id="1", user="ann", counts={"typos": 2}))
-    columns.add(Score(id="2", user="bob", counts={"typos": 1, "repeats": 4}))
-    assert columns.counts == {"typos": 3, "repeats": 4}
-
-
 def test_the_parts_that_units_lost_are_a_share_and_count_as_worst_like_missing_units() -> None:
     loss = Metric(description="", worst=4.0, higher_is_better=False)
     found = results(

@@ -16,7 +16,6 @@ from harness.registry import load_plugins
 from harness.runs.journal import JournalWriter
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
-from harness.scoring.rescore import rescoring
 from harness.scoring.score_run import score_task
 
 
@@ -64,10 +63,12 @@ to do: use the release of the plugin that the manifest names""")
     where = re.compile(r"RUN/interests/1-name\.jsonl:[12]")
     found = "Expected `int`, got `array` - at `$.outcome.value`"
     wording = raised(DataError, list, records, where=where, found=found, RUN=folder.path)
-    assert wording == snapshot("""\
+    assert (
+        wording
+        == snapshot("""\
 a record does not fit the types of its stage
-to do: the benchmark's code changed since the run: use the release of the plugin that the manifest names, or repeat the command with --reuse none; in a benchmark of your own, raise the `version` of the stage: the stored answers are read again\
-""")
+to do: the benchmark's code changed since the run: use the release of the plugin that the manifest names, or repeat the command with --reuse none; in a benchmark of your own, raise the `version` of the stage: the stored answers are read again""")
+    )
     renamed, where = with_stage(benchmark, name="list"), "task 'interests'"
     wording = raised(
         PluginError, scored, folder, renamed, where=where, found="stages list, support"
@@ -97,16 +98,6 @@ expected: a number, or a cause under `missing`""")
     assert raised(PluginError, compare, [broken], found=found) == snapshot("""\
 benchmark 'interests' failed to compare runs
 to do: the scores are kept: fix the benchmark, then run `harness score RUN`""")
-
-
-def test_a_change_that_needs_new_answers(folder, benchmark, raised):
-    asked = folder.manifest().tasks["interests"].task()
-    wanted = msgspec.structs.replace(asked, options={**asked.options, "window": 5})
-    wording = raised(UsageError, rescoring, asked, wanted, benchmark, found="window 20 → 5")
-    assert wording == snapshot("""\
-task 'interests' cannot be scored with these changes without asking again
-expected: changes of min_support, metrics, interval, least_scored
-to do: start a run with these changes: it reuses stored replies where possible""")
 
 
 def test_an_oracle_that_is_not_there(tmp_path, raised):

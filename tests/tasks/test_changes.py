@@ -2,10 +2,9 @@
 
 import pytest
 
-from harness.base.errors import TaskError, UsageError
+from harness.base.errors import UsageError
 from harness.contracts.task import HubSpec, SourceSpec
 from harness.tasks.changes import apply_changes, format_changes, parse_change
-from harness.tasks.options import typed_options
 
 
 @pytest.fixture
@@ -108,21 +107,6 @@ def test_what_is_near_depends_on_whom_the_path_means(tasks, path, nearest):
     assert (caught.value.where, caught.value.hint) == (f"--set {path}", hint)
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "expected"),
-    [
-        ("data.size", 0, "a whole number, at least 1 ("),
-        ("data.size", "many", "a whole number, at least 1, or null"),
-        ("interval.confidence", 2, "a number, above 0 and below 1"),
-    ],
-)
-def test_a_value_that_cannot_be_is_told(tasks, path, value, expected):
-    with pytest.raises(UsageError) as caught:
-        apply_changes(tasks, {path: value})
-    assert caught.value.where == f"--set {path}"
-    assert caught.value.expected.startswith(expected)
-
-
 def test_the_benchmark_knows_what_the_yaml_is_silent_about(catalogue, site):
     tasks = catalogue().select(["base"]).tasks
     benchmark = site.plugins().benchmark
@@ -145,14 +129,6 @@ def test_the_benchmark_knows_what_the_yaml_is_silent_about(catalogue, site):
             apply_changes(tasks, {path: 1}, benchmark=benchmark)
     with pytest.raises(UsageError, match="no chosen task has"):
         apply_changes(tasks, {"threshold": 1})
-
-
-def test_an_option_changed_to_what_it_cannot_be_is_laid_on_the_change(catalogue, site):
-    found = catalogue(one="task: one\nextends: base\noptions: {window: 3}")
-    changed = apply_changes(found.select(["one"]).tasks, {"window": "wide"})
-    with pytest.raises(TaskError) as caught:
-        typed_options(changed[0], site.plugins().benchmark("films").options)
-    assert (caught.value.where, caught.value.found) == ("--set, task one", '"wide"')
 
 
 def test_a_part_goes_before_a_task_of_its_name(catalogue):

@@ -77,6 +77,10 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
     assert told == ["a.yaml:1:7", "a.yaml:3:10", "a.yaml:4:1", "a.yaml:5:10", "a.yaml:6:12"]
 
 
+ADDRESS = "an address as https://host/file.zip, without a user or password"
+DIGEST = "sha256: or md5: and the digits"
+
+
 @pytest.mark.parametrize(
     ("line", "where", "expected"),
     [
@@ -109,18 +113,13 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
             "3:51",
             "exactly one of hub, url, drive",
         ),
-        *(
-            (f"data: {{sources: [{{url: {{{url}}}}}]}}", f"3:{column}", expected)
-            for url, column, expected in (
-                ("address: 'ftp://h/a.zip'", 34, "an address as https://host/file.zip"),
-                ("address: 'https://me:secret@h/a.zip'", 34, "an address as https://host/file.zip"),
-                (
-                    "address: 'https://h/a', digest: 'sha256:12'",
-                    57,
-                    "sha256: or md5: and the digits",
-                ),
-                ("address: 'https://h/a', name: ../a.zip", 55, "a file name"),
-            )
+        ("data: {sources: [{url: {address: 'ftp://h/a.zip'}}]}", "3:34", ADDRESS),
+        ("data: {sources: [{url: {address: 'https://me:secret@h/a.zip'}}]}", "3:34", ADDRESS),
+        ("data: {sources: [{url: {address: 'https://h/a', digest: 'sha256:1'}}]}", "3:57", DIGEST),
+        (
+            "data: {sources: [{url: {address: 'https://h/a', name: ../a.zip}}]}",
+            "3:55",
+            "a file name",
         ),
         ("data: {sources: [{web: {}}]}", "3:19", "one of hub, url, drive, build, ask"),
     ],

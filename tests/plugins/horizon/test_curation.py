@@ -3,10 +3,8 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections import defaultdict
+from itertools import count
 from random import Random
 
 import pytest
@@ -25,8 +23,9 @@ from builders.horizon import (
 )
 from builders.horizon_reviews import amazon_in
 from harness_horizon.curation import build, describe, splits
+from harness_horizon.curation import engine as engines
 from harness_horizon.curation.engine import Engine, engine
-from harness_horizon.curation.ledger import complete_manifest, read_manifest
+from harness_horizon.curation.ledger import Ledger, complete_manifest, read_manifest
 from harness_horizon.curation.sources import raw_rows
 from harness_horizon.curation.splits import audit
 from harness_horizon.recommenders.training_data import read_training, validation_cases
@@ -337,35 +336,6 @@ def test_odd_lines_of_csv_are_dropped_and_counted(books):
     }  # fmt: skip
 
 
-KILLER = """
-import os, signal, sys
-from pathlib import Path
-from harness_horizon.curation import build, engine, ledger
-from harness_horizon.curation.settings import Settings
-
-folder, moment, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-seen = 0
-
-def kill_at(holder, name):
-    real = getattr(holder, name)
-    def killing(*given, **named):
-        global seen
-        seen += 1
-        if seen == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*given, **named)
-    setattr(holder, name, killing)
-
-kill_at(*{
-    "before a file has its name": (engine, "_keep"),
-    "before a part is recorded": (ledger.Ledger, "finish"),
-    "before files that are spent are removed": (ledger.Ledger, "forget_files"),
-}[moment])
-build.run(Settings(reviews=(folder / "reviews",), meta=(folder / "meta",), out=folder / "killed",
-                   memory="2GB", least_items=1, partitions=3))
-"""
-
-
 @pytest.fixture(scope="module")
 def drawn_log(tmp_path_factory):
     folder = tmp_path_factory.mktemp("log")
@@ -381,28 +351,30 @@ def copy(drawn_log, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("moment", "number"),
-    [
-        ("before a file has its name", 4),
-        ("before a part is recorded", 8),
-        ("before files that are spent are removed", 4),
-    ],
+    "at", [(engines, "_keep", 4), (Ledger, "finish", 8), (Ledger, "forget_files", 4)]
 )
-def test_a_killed_build_continues_and_ends_in_the_same_bytes(drawn_log, moment, number):
-    command = [sys.executable, "-c", KILLER, str(drawn_log), moment, str(number)]
-    out = drawn_log / "killed"
-    killed = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+def test_a_killed_build_continues_and_ends_in_the_same_bytes(drawn_log, tmp_path, monkeypatch, at):
+    """A copy of the folder at a moment is what a kill leaves: before a file has its name, before a
+    part is recorded, and before files that are spent are removed."""
+    holder, moment, number = at
+    real, calls, out = getattr(holder, moment), count(1), tmp_path / "killed"
+
+    def copying(*given):
+        if next(calls) == number:
+            shutil.copytree(tmp_path / "whole", out)
+        return real(*given)
+
+    monkeypatch.setattr(holder, moment, copying)
+    built(drawn_log, out=tmp_path / "whole", partitions=3)
     unfinished = read_manifest(out)
     assert unfinished is not None and not unfinished.complete
     counted, items = len(unfinished.parts), out / "items.parquet"
     finished = items.stat().st_ino if "items" in unfinished.parts else None
-    assert (finished is None) <= (moment != "before a part is recorded")
-    build.run(settings_of(drawn_log, out=out, partitions=3))
+    assert (finished is None) <= (moment != "finish")
+    built(drawn_log, out=out, partitions=3)
     assert finished in (None, items.stat().st_ino), "a finished part was done again"
     assert counted < len(read_manifest(out).parts)
     assert contents(out) == contents(drawn_log / "out")
-    shutil.rmtree(out)
 
 
 def test_other_options_and_contents_are_refused_with_what_differs(drawn_log, tmp_path):

@@ -15,39 +15,11 @@ from builders.stages import work_at_desk
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.next_item.scores import TABLES
 from harness_horizon.recommenders.training_data import SAMPLE
-from harness_horizon.text import histories, sft_export
-from harness_horizon.text.finding import (
-    COMPARABLE_IF,
-    HORIZON_TEXT,
-    METRICS,
-    column_of,
-    score,
-    score_of,
-    values_of,
-)
-from harness_horizon.text.histories import (
-    ALONE,
-    CUT,
-    NO_HISTORY,
-    NO_TITLE,
-    Case,
-    Options,
-    TitleData,
-    load,
-    questions,
-    recent,
-)
+from harness_horizon.text import finding, histories, searching, sft_export
+from harness_horizon.text.finding import HORIZON_TEXT, score
+from harness_horizon.text.histories import ALONE, CUT, NO_HISTORY, NO_TITLE, Options, load
 from harness_horizon.text.replies import QueriesReader
-from harness_horizon.text.searching import (
-    PROMPTS,
-    RETRIEVE,
-    Answer,
-    Hits,
-    Queries,
-    Search,
-    hits_of,
-    suits,
-)
+from harness_horizon.text.searching import RETRIEVE, Answer, Hits, Queries, Search, hits_of
 from harness_horizon.text.sft_export import FILE, Pair, Settings, pairs_of, read_pairs, run, traces
 from harness_horizon.text.text_tables import curves, main
 from hypothesis import given
@@ -109,7 +81,7 @@ def cases(data, **given):
     """The cases of a data set, or of these rows."""
     options = Options(**given)
     data = data if isinstance(data, Data) else Data(data)
-    return list(questions({}, load(data, options), options))
+    return list(histories.questions({}, load(data, options), options))
 
 
 def test_each_item_from_2020_or_ten_distinct_titles_are_asked_for():
@@ -161,18 +133,14 @@ def test_titles_are_cleaned_and_the_oldest_leave_first_or_are_cut():
     assert [one.history for one in found] == [("old",), ("new",), ("x" * 12,), ("a", "b")]
     assert found[1].truths == (LONG,)
     assert data.noted[CUT] == 1
+    # With " <SEP> " between them, two titles of a letter have nine characters.
+    few = {"v": (["a", "b", "c"], 2, 2)}
+    for most, shown in ((8, ("b",)), (9, ("a", "b"))):
+        assert [one.history for one in cases(few, history_characters=most)] == [shown]
     for ending, first_k in ((["x", "y"], 1), ([None], None)):
         shown = Data({"u": (["oldest", "b", *ending], 1, 1)})
         load(shown, Options(history_characters=6, first_k=first_k))
         assert shown.noted[CUT] == 0
-
-
-@pytest.mark.parametrize(
-    ("most", "kept"), [(1, ("c",)), (8, ("c",)), (9, ("c",)), (10, ("bb", "c")), (99, None)]
-)
-def test_as_many_of_the_latest_titles_as_fit_are_shown(most, kept):
-    # With " <SEP> " between them, the last two have ten characters.
-    assert recent(["aaa", "bb", "c"], most) == (kept or ("aaa", "bb", "c"))
 
 
 def test_a_single_query_asks_for_the_next_item_alone_and_the_setting_chooses_the_table():
@@ -185,7 +153,7 @@ def test_a_single_query_asks_for_the_next_item_alone_and_the_setting_chooses_the
     data = Data(ROWS, most=1)
     found = load(data, Options(setting="1c"))
     assert (data.asked, found.users) == ("cases_1c", {"u"})
-    assert isinstance(found, TitleData) and len(found.items) == 64
+    assert isinstance(found, histories.TitleData) and len(found.items) == 64
 
 
 PLACEHOLDER = "I1 <SEP> I2 <SEP> ..... <In>"
@@ -234,7 +202,7 @@ def test_each_prompt_shows_the_json_that_it_asks_for(prompt, fields):
 
 
 def test_the_code_has_a_system_message_and_another_separator_and_titles_are_shown_as_they_are():
-    assert {*PROMPTS} == {"next", "next_code", "long", "long_code", "one"}
+    assert {*searching.PROMPTS} == {"next", "next_code", "long", "long_code", "one"}
     for prompt in ("next_code", "long_code"):
         system, user = rendered(prompt)
         assert (system.role, user.role) == ("system", "user")
@@ -334,7 +302,7 @@ def answer(*found, truths=(7,)):
 
 
 def values(found, options=NEXT, queries=10):
-    return values_of(hits_of(found), len(found.truths), queries, options)
+    return finding.values_of(hits_of(found), len(found.truths), queries, options)
 
 
 def hold(found, **wanted):
@@ -400,7 +368,7 @@ def test_exact_scores_agree_with_ir_measures(truths):
 
 
 def results_of(found):
-    columns = Columns(METRICS, found.values(), of_others=HORIZON_TEXT.stages_of_others)
+    columns = Columns(finding.METRICS, found.values(), of_others=HORIZON_TEXT.stages_of_others)
     return columns.results(interval=IntervalSpec(draws=20), seed=0, task="t")
 
 
@@ -408,7 +376,7 @@ def scores(*outcomes, options=NEXT):
     """The scores of a user's cases, from what became of each and how many queries it had."""
     asked, searched = [], []
     for number, (user, outcome) in enumerate(outcomes):
-        case = Case(
+        case = histories.Case(
             id=f"{user}/{number}", user=user, shown=number + 5, history=("a",), truths=("b",)
         )
         if isinstance(outcome, Unreadable):
@@ -461,7 +429,7 @@ def test_cases_and_users_are_units_with_both_denominators_whole_as_the_authors_c
 def test_one_query_is_all_where_one_was_asked_for(prompt, queries):
     item = Search(id="u/1", user="u", shown=2, queries=Queries(("q",)), truths=("b",))
     [record] = make_records([(item, HIT)], stage="a key")
-    found = score_of(record, True, True, Options(prompt=prompt))
+    found = finding.score_of(record, True, True, Options(prompt=prompt))
     assert found.slices["queries"] == queries
     [found] = [*scores(("u", HIT), options=Options(prompt=prompt)).values()][:1]
     assert found.values["recall_10_whole"] == 1
@@ -473,7 +441,7 @@ def test_a_long_horizon_has_one_unit_a_user_and_the_main_metrics_are_recalls_at_
     assert found["u/0"].values["published_recall_50_whole"] == 1
     assert found["v/1"].missing["published_recall_100"] == "generate/no_list"
     assert HORIZON_TEXT.main == ("recall_10", "recall_10_cosine")
-    assert column_of("horizon_query", "recall_10") == "recall_10_cosine"
+    assert finding.column_of("horizon_query", "recall_10") == "recall_10_cosine"
 
 
 def test_the_published_tables_are_those_of_the_page():
@@ -561,7 +529,7 @@ def test_a_table_names_what_was_searched_and_has_papers_of_held_out_users(tmp_pa
     assert named in as_six.notes
     for sheet, papers in ((six, 3), (as_six, 0)):
         assert sum(row[0].startswith("paper") for row in sheet.rows) == papers
-        assert any(COMPARABLE_IF in note for note in sheet.notes) == (papers > 0)
+        assert any(finding.COMPARABLE_IF in note for note in sheet.notes) == (papers > 0)
 
 
 @pytest.mark.parametrize("merge", ["round_robin", "published"])
@@ -682,9 +650,9 @@ def test_only_a_catalogue_of_the_same_items_suits():
         data = SimpleNamespace(items="a" * 64, folder=Path("DATA"))
         others = {"candidate": Identity(kind="openai", name="y")}
         others["retriever"] = Identity(kind=kind, name="x", details=details)
-        suits(data, Options(), others)
+        searching.suits(data, Options(), others)
 
-    assert HORIZON_TEXT.suits is suits
+    assert HORIZON_TEXT.suits is searching.suits
     check("catalogue", items="a" * 64)
     check("openai", recorded="digest")
     with pytest.raises(UsageError, match="no catalogue of the items") as error:

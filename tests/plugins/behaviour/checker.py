@@ -6,7 +6,7 @@ demography are what prompts show.
 
 import gzip
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -163,45 +163,42 @@ def behind(logs: Logs, users: Iterable[str], history: Iterable[str]) -> list[str
     return [one for one in users if 10 * len(logs.things[one] & wanted) >= 6 * len(wanted)]
 
 
-def faults(logs: Logs, prompt: Prompt) -> Iterator[str]:
-    """What is wrong with a prompt, in words."""
+SHOWN = {(False, False): "none", (False, True): "b", (True, False): "c", (True, True): "a"}
+"""The setting, by whether a demography and a history are shown."""
+
+
+def faults(logs: Logs, prompt: Prompt) -> list[str]:
+    """What does not hold of a prompt, in words."""
     history = [folded(title) for title in prompt.history]
     candidates = [folded(title) for title in prompt.candidates]
     if prompt.length not in LENGTHS or prompt.group not in logs.groups.get(prompt.proxy, {}):
-        yield "of no cell and group"
-        return
-    shown = {(False, False): "none", (False, True): "b", (True, False): "c", (True, True): "a"}
-    if prompt.setting != shown[prompt.proxy != "none", prompt.length > 0]:
-        yield "another setting"
-    if len(set(history)) != prompt.length or len(history) != prompt.length:
-        yield "not as many different things in the history as it says"
-    if len(candidates) != 50 or len(set(candidates)) != 50:
-        yield "not 50 different candidates"
-    if not {*history, *candidates} <= logs.inventory:
-        yield "things outside the inventory"
-    if set(history) & set(candidates):
-        yield "a candidate of the history"
+        return ["a cell and a group that exist"]
     users = behind(logs, logs.groups[prompt.proxy][prompt.group], history)
-    if len(users) != prompt.users:
-        yield "another number of users"
-    if prompt.length and len(users) < 3:
-        yield "fewer than three users"
     counts = Counter(one for user in users for one in logs.things[user])
     none = len(logs.inventory - set(counts) - set(history))
-    if sum(one not in counts for one in candidates) != min(25, none):
-        yield "not 25 candidates that no user has, or all there are"
-    if prompt.counts != tuple(counts[one] for one in candidates):
-        yield "counts that are not those of the users"
-    everybody = logs.popular["none", ()]
-    among = logs.popular[prompt.proxy, prompt.group]
-    if prompt.popular != tuple(everybody[one] for one in candidates):
-        yield "another popularity"
-    if prompt.popular_in_group != tuple(among[one] for one in candidates):
-        yield "another popularity in the group"
+    in_group = logs.popular[prompt.proxy, prompt.group]
+
+    def counted(of: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(of[one] for one in candidates)
+
+    holds = {
+        "its setting": prompt.setting == SHOWN[prompt.proxy != "none", prompt.length > 0],
+        "a history of its length": len({*history}) == len(history) == prompt.length,
+        "50 different candidates": len({*candidates}) == len(candidates) == 50,
+        "things of the inventory": {*history, *candidates} <= logs.inventory,
+        "no candidate of the history": not {*history} & {*candidates},
+        "the number of users": prompt.users == len(users),
+        "three users at least": not prompt.length or len(users) >= 3,
+        "25 candidates that no user has, or all": counted(counts).count(0) == min(25, none),
+        "the counts of the users": prompt.counts == counted(counts),
+        "popularity": prompt.popular == counted(logs.popular["none", ()]),
+        "popularity in the group": prompt.popular_in_group == counted(in_group),
+    }
+    return [what for what, true in holds.items() if not true]
 
 
 def faulty(logs: Logs, prompts: Sequence[Prompt]) -> dict[str, str]:
-    """What is wrong with all prompts, each fault with the id of the first prompt that has it."""
+    """What does not hold of all prompts, each with the id of the first that lacks it."""
     found: dict[str, str] = {}
     for prompt in prompts:
         for fault in faults(logs, prompt):
@@ -209,5 +206,5 @@ def faulty(logs: Logs, prompts: Sequence[Prompt]) -> dict[str, str]:
     bare = Counter((one.proxy, one.group) for one in prompts if not one.length)
     expected = {(proxy, group) for proxy in PROXIES[logs.domain] for group in logs.groups[proxy]}
     if bare and bare != Counter(expected):
-        found["not one prompt without history for each group"] = ""
+        found["one prompt without history for each group"] = ""
     return found

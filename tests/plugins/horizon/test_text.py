@@ -26,7 +26,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-import harness
 from harness import Parsed, Unreadable
 from harness.base.errors import DataError, UsageError
 from harness.contracts.identity import Identity
@@ -37,10 +36,10 @@ from harness.pipeline.forecast import rehearse
 from harness.pipeline.settings import make_settings
 from harness.prompts import Templates
 from harness.registry import load_plugins
-from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import Columns
-from harness.scoring.finished_task import finished_task
-from harness.testing.scripted import ScriptedModel, offered
+from harness.testing import ScriptedModel, run_tasks
+
+from .conftest import finished
 
 LONG = "x" * 10_000
 ROWS = {"u": (["a", "b", "c", "d", "e"], 2, 2), "new": (["a", "b", "c"], 1, 0)}
@@ -466,28 +465,11 @@ def test_the_published_tables_are_those_of_the_page():
         assert every[tuple(key)] == pytest.approx(value)
 
 
-def ran(folder, tasks, model="baseline", **options):
-    """The result of a run of the sample, whose titles are searched without an index."""
-    own = [model] if isinstance(model, ScriptedModel) else []
-    with offered(own):
-        return harness.evaluate(
-            tasks, model=own[0].spec if own else model, data="sample", reuse="run",
-            **{"output_path": folder / "runs", "limit": 12, "quiet": True, **options},
-        )  # fmt: skip
-
-
-def finished(result, label="baseline"):
-    folder = RunFolder(result.folder)
-    manifest = folder.manifest()
-    return [finished_task(folder, manifest, one.task, HORIZON_TEXT, label=label)
-            for one in result.summaries]  # fmt: skip
-
-
 def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone(tmp_path):
-    tasks = finished(ran(tmp_path, ["horizon_text"], limit=5))
+    tasks = finished(run_tasks("horizon_text", folder=tmp_path, limit=5))
     for setting in ("1c", "1d"):
         asked = {"prompt": "one", "setting": setting}
-        tasks += finished(ran(tmp_path, ["horizon_query"], set=asked, limit=3))
+        tasks += finished(run_tasks("horizon_query", folder=tmp_path, set=asked, limit=3))
     report = main(tasks, None)
     five, six, single = report.sheets
     assert [sheet.title.partition(":")[0] for sheet in report.sheets] == [
@@ -518,8 +500,8 @@ def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone
 
 
 def test_a_table_names_what_was_searched_and_has_papers_of_held_out_users(tmp_path):
-    [held_out] = finished(ran(tmp_path, ["horizon_long"], limit=2))
-    [trained] = finished(ran(tmp_path, ["horizon_long_1c"], limit=2))
+    [held_out] = finished(run_tasks("horizon_long", folder=tmp_path, limit=2))
+    [trained] = finished(run_tasks("horizon_long_1c", folder=tmp_path, limit=2))
     searched = held_out.manifest.roles["retriever"].identity["model"]["details"]
     searched["catalog_sample"] = 5_000
     six, as_six = main([trained, held_out], None).sheets
@@ -534,7 +516,8 @@ def test_a_table_names_what_was_searched_and_has_papers_of_held_out_users(tmp_pa
 
 @pytest.mark.parametrize("merge", ["round_robin", "published"])
 def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(tmp_path, merge):
-    result = ran(tmp_path, ["horizon_query"], knowing("d"), set={"merge": merge}, limit=1)
+    given = {"model": knowing("d"), "set": {"merge": merge}, "limit": 1}
+    result = run_tasks("horizon_query", folder=tmp_path, **given)
     metrics = {name: one.value for name, one in result.summaries[0].metrics.items()}
     hold(metrics, recall_10=1, recall_10_user=1, precision_10=0.1)
     assert metrics["cosine_best"] == pytest.approx(1, abs=1e-3)
@@ -543,7 +526,8 @@ def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges
 @pytest.mark.parametrize("thinks", [True, False])
 def test_what_a_thinking_model_had_is_in_the_setting_and_the_stamp(tmp_path, monkeypatch, thinks):
     monkeypatch.setattr(ScriptedModel, "thinks", lambda _: thinks)
-    result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=1)
+    tasks = ["horizon_query", "horizon_long"]
+    result = run_tasks(tasks, folder=tmp_path, model=knowing("d"), limit=1)
     said = (summary.not_comparable_because for summary in result.summaries)
     why = [[one for one in because if "thinks" in one] for because in said]
     own, sheets = ("4,316", "4,446"), main(finished(result), None).sheets
@@ -605,7 +589,7 @@ def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path):
         Reply(text="", finish="refused"),
     ]
     short = ScriptedModel(lambda asked: replies[len(asked.messages[0].content) % 4], name="short")
-    [task] = finished(ran(tmp_path, ["horizon_query"], short), "short")
+    [task] = finished(run_tasks("horizon_query", folder=tmp_path, model=short, limit=12))
     counts, recall = task.summary.counts, task.summary.metrics["recall_10"]
     assert {"generate/no_list", "generate/refused"} == set(recall.missing)
     assert counts["cut replies"] > 0
@@ -621,7 +605,7 @@ def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path):
     text = "a cast iron skillet for camping that lasts for years {:>6}"
     said = json.dumps({"queries": [text.format(number) for number in range(10)]})
     long = ScriptedModel(lambda _: said, name="long")
-    [task] = finished(ran(tmp_path, ["horizon_query"], long, limit=2), "long")
+    [task] = finished(run_tasks("horizon_query", folder=tmp_path, model=long, limit=2))
     sizes = Counter()
     for file in ("1-generate.jsonl", "2-retrieve.jsonl", "scores.jsonl"):
         for line in (task.path / task.entry.folder / file).read_text("utf-8").splitlines():

@@ -6,7 +6,7 @@ demography are what prompts show.
 
 import gzip
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,24 +64,20 @@ class Logs:
 
     domain: Domain
     demography: Mapping[str, tuple[str, ...]]
-    things: Mapping[str, frozenset[str]]
-    inventory: frozenset[str]
-
-    def group(self, user: str, proxy: str) -> tuple[str, ...] | None:
-        """The group of a user, or None if a value that it needs is unknown."""
-        group = tuple(self.demography[user][part] for part in PARTS[self.domain][proxy])
-        return None if "" in group else group
+    things: Mapping[str, set[str]]
+    inventory: set[str]
 
     @cached_property
     def groups(self) -> dict[str, dict[tuple[str, ...], set[str]]]:
-        """The groups of each proxy in order, with their users; who has nothing is in none."""
+        """The groups of each proxy with their users: those who have something, and of whom all is
+        known that it needs."""
         found: dict[str, dict[tuple[str, ...], set[str]]] = {}
-        for proxy in PARTS[self.domain]:
-            groups: dict[tuple[str, ...], set[str]] = {}
+        for proxy, parts in PARTS[self.domain].items():
+            groups = found.setdefault(proxy, {})
             for user in filter(self.things.__getitem__, self.demography):
-                if (group := self.group(user, proxy)) is not None:
+                group = tuple(self.demography[user][part] for part in parts)
+                if "" not in group:
                     groups.setdefault(group, set()).add(user)
-            found[proxy] = dict(sorted(groups.items()))
         return found
 
     @cached_property
@@ -124,7 +120,7 @@ def read_movies(folder: Path) -> Logs:
         user, movie = line.split("::")[:2]
         if user in kept:
             things[user].add(titles[movie])
-    return Logs("movies", kept, _frozen(things), frozenset(titles.values()))
+    return Logs("movies", kept, things, set(titles.values()))
 
 
 def read_music(folder: Path, *, least: int) -> Logs:
@@ -149,18 +145,7 @@ def read_music(folder: Path, *, least: int) -> Logs:
             named = country if sizes[country] >= 9 else ""
             continent = continent_of.get(country, "")
             demography[user] = (named, continent, GENDERS.get(gender, ""))
-    own = _frozen({user: things[user] for user in demography})
-    return Logs("music", demography, own, frozenset(inventory))
-
-
-def _frozen(things: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
-    return {user: frozenset(own) for user, own in things.items()}
-
-
-def behind(logs: Logs, users: Iterable[str], history: Iterable[str]) -> list[str]:
-    """Those of the users who have at least sixty of a hundred of the history."""
-    wanted = set(history)
-    return [one for one in users if 10 * len(logs.things[one] & wanted) >= 6 * len(wanted)]
+    return Logs("music", demography, things, inventory)
 
 
 SHOWN = {(False, False): "none", (False, True): "b", (True, False): "c", (True, True): "a"}
@@ -173,7 +158,8 @@ def faults(logs: Logs, prompt: Prompt) -> list[str]:
     candidates = [folded(title) for title in prompt.candidates]
     if prompt.length not in LENGTHS or prompt.group not in logs.groups.get(prompt.proxy, {}):
         return ["a cell and a group that exist"]
-    users = behind(logs, logs.groups[prompt.proxy][prompt.group], history)
+    wanted, group = {*history}, logs.groups[prompt.proxy][prompt.group]
+    users = [one for one in group if 10 * len(logs.things[one] & wanted) >= 6 * len(wanted)]
     counts = Counter(one for user in users for one in logs.things[user])
     none = len(logs.inventory - set(counts) - set(history))
     in_group = logs.popular[prompt.proxy, prompt.group]

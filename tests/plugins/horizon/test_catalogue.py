@@ -19,7 +19,6 @@ from harness_horizon.catalogue.retriever import make
 from harness_horizon.catalogue.room import check_gpu, gpu_needs, room_of
 from harness_horizon.catalogue.titles import (
     Titles,
-    cleaned,
     distinct_titles,
     items_digest,
     sampled,
@@ -50,20 +49,11 @@ def test_the_examples_hold():
         assert found.attempted > 0, module
 
 
-@pytest.mark.parametrize(
-    ("raw", "clean"),
-    [(None, ""), ("None", ""), ("", ""), (" \n\t", ""), ("A\r\nthing\u00a0x ", "A thing x"),
-     ("Cafe\u0301", "Café"), ("none", "none"), (LONG, LONG)],
-)  # fmt: skip
-def test_a_title_is_cleaned(raw, clean):
-    assert cleaned(raw) == clean
-    assert cleaned(clean) == clean
-
-
-def test_titles_are_distinct_and_a_sample_keeps_all_true_ones(tmp_path):
-    raw = ["B  thing", None, "None", "", "A", "B\nthing", LONG, "A "]
+def test_titles_are_cleaned_and_distinct_and_a_sample_keeps_all_true_ones(tmp_path):
+    raw = ["B  thing", None, "None", "", "A", "B\r\nthing", LONG, "A ", " \n\t", "\u00a0A",
+           "Cafe\u0301", "none", "Café"]  # fmt: skip
     found = distinct_titles(write_curated(tmp_path / "data", raw))
-    assert found.to_pylist() == ["B thing", "A", LONG]
+    assert found.to_pylist() == ["B thing", "A", LONG, "Café", "none"]
     index = Titles(table_of(found, [0, 2]))
     assert [index.position(one) for one in ("B thing", LONG, "A", "", "zz")] == [0, 1] + [None] * 3
     assert index.rows.tolist() == [0, 2]

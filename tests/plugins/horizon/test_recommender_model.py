@@ -280,18 +280,8 @@ def test_cases_are_prefixes_without_what_is_unknown_as_a_question_has_them():
     asked = ItemData(people, data.vocabulary.items, "s", 0).cases(Options())
     known = [data.vocabulary.numbers(np.array(case.history)) for case in asked]
     assert [row[row > 0].tolist() for row in known] == [[2], []]
-
-
-def test_unknown_items_have_no_number_and_windows_reach_into_no_other_history():
-    known = Vocabulary(np.array([4, 7, 9]))
-    assert known.numbers(np.array([9, 5, 4, 100, -1])).tolist() == [3, 0, 1, 0, 0]
+    # Where nothing is known, nothing has a number.
     assert Vocabulary(np.array([], dtype=np.int64)).numbers(np.array([1])).tolist() == [0]
-    rows = [np.array([3, 0, 1, 2]), np.array([], dtype=np.int64)]
-    assert training_data.padded(rows, 2).tolist() == [[1, 2], [0, 0]]
-    numbers = np.arange(1, 11)
-    found = training_data.windows(numbers, np.array([0, 4]), np.array([4, 10]), 3)
-    assert found.tolist() == [[2, 3, 4], [8, 9, 10]]
-    assert training_data.windows(numbers, np.array([4]), np.array([6]), 3).tolist() == [[5, 6, 0]]
 
 
 def test_neighbours_follow_within_ten_places_the_popular_one_of_equals_first():

@@ -36,6 +36,8 @@ def test_built_prompts_pass(domain, options):
     assert faulty(read(SAMPLE / domain), made) == {}
     expected = {(proxy, length) for proxy in PROXIES[domain] for length in LENGTHS if length <= 5}
     assert {(one.proxy, one.length) for one in made} >= expected
+    had = [[number > 0 for number in one.counts] for one in made if 0 in one.counts]
+    assert all(own not in (sorted(own), sorted(own, reverse=True)) for own in had)
     short = sum(one.counts.count(0) < 25 for one in made)
     assert 0 < short < len(made) / 4, "no prompt whose users have nearly everything"
 
@@ -94,19 +96,6 @@ def test_popular_items_are_drawn_more_often_and_items_of_nobody_never():
     drawn = [one for (one,) in islice(found, 4000)]
     assert set(drawn) == {0, 2}
     assert drawn.count(2) == pytest.approx(3000, abs=100)
-
-
-def test_half_of_the_candidates_are_of_nobody_and_none_is_of_the_history(crowd):
-    users = draws.set_of([4], of_users=100)
-    own = crowd.of(4).tolist()
-    # The second item of the history is one that the user lacks.
-    history = own[0], next(item for item in range(120) if item not in own)
-    candidates, outside = draws.select(crowd, users, history, Random(1))
-    assert len(set(candidates)) == 50
-    assert outside == 25
-    assert len({*candidates} & {*own}) == 25
-    assert not {*candidates} & {*history}
-    assert [one in own for one in candidates] != sorted(one in own for one in candidates)
 
 
 def test_groups_take_turns_and_a_group_without_success_keeps_its_turn(crowd):

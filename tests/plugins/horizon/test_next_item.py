@@ -104,9 +104,8 @@ def test_only_models_that_rank_items_of_this_split_suit():
     with pytest.raises(UsageError, match="another split"):
         check("recommender", split="e" * 64)
     for kind in ("openai", "scripted"):
-        with pytest.raises(UsageError, match="item numbers") as error:
+        with pytest.raises(UsageError, match=r"item numbers(?s:.*)--tasks horizon_text"):
             check(kind)
-        assert "--tasks horizon_text" in str(error.value)
 
 
 def test_a_setting_without_cases_is_named(tmp_path):

@@ -149,9 +149,8 @@ def test_a_checkpoint_with_changed_weights_or_without_its_manifest_is_refused(tr
     with pytest.raises(DataError, match="not those that its manifest names"):
         asked(folder, ["1"])
     (folder / MANIFEST).unlink()
-    with pytest.raises(DataError, match=r"no checkpoint(?s:.*)the same command") as caught:
+    with pytest.raises(DataError, match=rf"no checkpoint(?s:.*){MANIFEST}(?s:.*)the same command"):
         make(ModelSettings(args={"model": str(folder)}))
-    assert MANIFEST in str(caught.value)
     with pytest.raises(DataError, match="no such folder"):
         make(ModelSettings(args={"model": str(tmp_path / "nowhere")}))
 

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections import defaultdict
 from itertools import count
 from random import Random
 
@@ -21,7 +20,6 @@ from builders.horizon import (
     write_lines,
     write_log,
 )
-from builders.horizon_reviews import amazon_in
 from harness_horizon.curation import build, describe, splits
 from harness_horizon.curation import engine as engines
 from harness_horizon.curation.engine import Engine, engine
@@ -474,26 +472,3 @@ def test_a_folder_that_is_not_complete_is_not_described(tmp_path):
         with pytest.raises(DataError, match="no complete build") as error:
             describe.run(describe.Settings(data=folder))
         assert error.value.found == found
-
-
-@pytest.mark.real_data
-def test_all_beauty_under_its_official_names(real_data, tmp_path):
-    amazon = amazon_in(real_data)
-    raw = amazon / "All_Beauty" / "raw"
-    out = built(tmp_path, reviews=(raw,), meta=(raw,), least_items=100)
-    assert read_manifest(out).totals["rows"] == {
-        "read": 2544, "of an item without a title": 0, "again in the category": 9,
-        "again in another category": 0, "left": 2535,
-    }  # fmt: skip
-    made = read_build(out)
-    assert (len(made["histories"]), len(made["items"])) == (253, 356)
-    wanted = defaultdict[str, list[tuple[int, str]]](list)
-    with (amazon / "All_Beauty/benchmark/5core/rating_only/All_Beauty.csv").open() as file:
-        next(file)
-        for line in file:
-            user, item, _, time = line.strip().split(",")
-            wanted[user].append((int(time), item))
-    assert {
-        user: sorted((time, item) for item, time in rows)
-        for user, rows in made["histories"].items()
-    } == {user: sorted(rows) for user, rows in wanted.items()}

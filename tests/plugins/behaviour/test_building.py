@@ -18,12 +18,11 @@ from harness_behaviour.building import describe, draws
 from harness_behaviour.building.cells import build_cells, table1
 from harness_behaviour.building.describe import check_of_proxies, cut, entropy
 from harness_behaviour.building.log import Group, Log
-from harness_behaviour.data import read_log
 from harness_behaviour.records import LENGTHS, PROXIES, Recipe
 from samples.behaviour import MIN_PLAYS, SAMPLE
 
 from .checker import CONTINENTS, FEW_USERS, faulty, lines, read_movies, read_music
-from .conftest import log_of, movies_files, music_files, opened, prompts_of
+from .conftest import log_of, movies_files, music_files, prompts_of
 
 REAL = "movielens-1m-part"
 
@@ -58,7 +57,7 @@ def test_prompts_of_real_users_pass_and_some_of_their_cells_stay_short_of_table_
 
 @pytest.fixture(scope="module")
 def real_log(real_data):
-    return read_log(opened("movies", real_data / REAL), Recipe(domain="movies"))
+    return log_of("movies", real_data / REAL)
 
 
 @pytest.mark.real_data

@@ -231,15 +231,12 @@ def test_popular_in_group_is_a_baseline_of_setting_a_alone():
         assert (one.details.cross_popular_in_group is not None) == there
 
 
-def test_scores_do_not_depend_on_the_order_or_the_other_prompts(monkeypatch):
+def test_scores_do_not_depend_on_the_order_or_on_how_many_are_worked_out_together(monkeypatch):
     many = enumerate(random_prompts(70))
     pairs = [(prompt, ranking(*popular(prompt)[: number % 11])) for number, prompt in many]
     together = scored(*pairs)
     monkeypatch.setattr(metrics, "AT_ONCE", 7)
     assert scored(*reversed(pairs)) == together
-    for prompt, outcome in pairs[:12]:
-        alone, beside = scored((prompt, outcome))[prompt.id], together[prompt.id]
-        assert (alone.values, alone.details) == (beside.values, beside.details)
 
 
 def test_slices_are_proxy_history_users_and_third_of_the_entropy():

@@ -287,18 +287,14 @@ def test_the_table_of_continents_has_each_country_of_the_profiles(real_data):
 
 @pytest.mark.real_data
 def test_real_profiles_with_invented_plays_give_the_bare_prompts_of_table_1(real_data, tmp_path):
-    profiles = (real_data / "lastfm/1k-userid-profile.tsv").read_bytes()
-    (tmp_path / "userid-profile.tsv").write_bytes(profiles)
+    profile = lines(real_data / "lastfm/1k-userid-profile.tsv", "utf-8")[1:]
     rng, plays = Random(5), []
-    for line in profiles.decode().splitlines()[1:]:
-        for _ in range(MIN_PLAYS):
-            track = int(400 * rng.random() ** 2)
-            user = line.split("\t")[0]
-            plays.append(f"{user}\t2008-01-01T00:00:00Z\t\tBand {track % 9}\t\t{track}\n")
-    events = tmp_path / "userid-timestamp-artid-artname-traid-traname.tsv"
-    events.write_text("".join(plays), encoding="utf-8")
-    made = prompts_of("music", tmp_path, tries=50)
+    for user in (row.split("\t")[0] for row in profile for _ in range(MIN_PLAYS)):
+        track = int(400 * rng.random() ** 2)
+        plays.append(f"{user}\t2008-01-01T00:00:00Z\t\tBand {track % 9}\t\t{track}")
+    folder = music_files(tmp_path, profile=profile, events=plays)
+    made = prompts_of("music", folder, tries=50)
     assert {one.proxy: one.groups for one in made.cells} == {
         "none": 1, "country": 17, "continent": 4, "gender": 2, "gender_continent": 8,
     }  # fmt: skip
-    assert faulty(read_music(tmp_path, least=MIN_PLAYS), made.prompts) == {}
+    assert faulty(read_music(folder, least=MIN_PLAYS), made.prompts) == {}

@@ -155,17 +155,6 @@ def test_a_single_query_asks_for_the_next_item_alone_and_the_setting_chooses_the
     assert isinstance(found, histories.TitleData) and len(found.items) == 64
 
 
-PLACEHOLDER = "I1 <SEP> I2 <SEP> ..... <In>"
-
-
-@pytest.fixture(scope="session")
-def paper(real_data):
-    file = real_data.parent / "papers" / "horizon.txt"
-    if not file.is_file():
-        pytest.skip(f"no text of the paper at {file}")
-    return file.read_text("utf-8")
-
-
 def rendered(prompt, history=("A pot", "A kite")):
     templates = Templates([Path(__file__).parents[3] / "prompts"])
     return templates.need("horizon_text", prompt, "candidate").render({"history": list(history)})
@@ -179,13 +168,17 @@ def words(text):
 
 @pytest.mark.parametrize(("prompt", "begin"), [("next", "PROMPT FOR TASK 2"),
                                                ("long", "PROMPT for Task 3")])  # fmt: skip
-def test_the_published_prompts_are_those_of_appendix_g(paper, prompt, begin):
-    printed = paper.partition(begin)[2].partition("\n")[2].partition("```")[0]
+def test_the_published_prompts_are_those_of_appendix_g(real_data, prompt, begin):
+    file = real_data.parent / "papers" / "horizon.txt"
+    if not file.is_file():
+        pytest.skip(f"no text of the paper at {file}")
+    printed = file.read_text("utf-8").partition(begin)[2].partition("\n")[2].partition("```")[0]
     printed = printed.replace("onesentence", "one-sentence")  # a hyphen at the end of a line
-    assert PLACEHOLDER in printed
+    before, placeholder, after = printed.partition("I1 <SEP> I2 <SEP> ..... <In>")
+    assert placeholder
     [message] = rendered(prompt)
     assert message.role == "user"
-    assert words(message.content) == words(printed.replace(PLACEHOLDER, "A pot <SEP> A kite"))
+    assert words(message.content) == words(f"{before}A pot <SEP> A kite{after}")
 
 
 @pytest.mark.parametrize(
@@ -592,9 +585,7 @@ def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path):
     [task] = finished(run_tasks("horizon_query", folder=tmp_path, model=short, limit=12))
     counts, recall = task.summary.counts, task.summary.metrics["recall_10"]
     assert {"generate/no_list", "generate/refused"} == set(recall.missing)
-    assert counts["cut replies"] > 0
-    assert counts["fewer queries than asked for"] == recall.n
-    assert task.summary.metrics["recall_10_whole"].n == 0
+    assert counts["cut replies"] > 0 and counts["fewer queries than asked for"] == recall.n
     sheet = main([task], None).sheets[0]
     assert [row[2] for row in sheet.rows[:2]] == ["all", "by user"]
     assert any("cut replies" in note and "no_list" in note for note in sheet.notes)

@@ -32,11 +32,8 @@ class StandIn(ServedModel):
         server = (sys.executable, "-m", "acme_standin.served")
         super().__init__(
             Engine(
-                identity=Identity(kind="standin", name="m", scope="global"),
-                model="m",
-                command=lambda port: [*server, port],
-                listens_on="port",
-                concurrency=2,
+                identity=Identity(kind="standin", name="m", scope="global"), model="m",
+                command=lambda port: [*server, port], listens_on="port", concurrency=2,
             ),
             settings,
         )

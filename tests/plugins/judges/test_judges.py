@@ -227,6 +227,10 @@ the judge 'llm' needs a model
 expected: the SPEC of a model
 to do: give one, as in --judge openai:model=NAME\
 """)),
+    ("llm", "tries", "2"): (None, "tries", snapshot("""\
+the judge 'llm' has no arguments of its own
+expected: arguments after its model, as in llm:openai:model=NAME\
+""")),
     ("panel", "", ""): (None, "none", snapshot("""\
 a panel needs two judges or more
 expected: panel:SPEC+SPEC+…, as in panel:openai:model=a+openai:model=b+openai:model=c\
@@ -237,18 +241,10 @@ expected: panel:SPEC+SPEC+…, as in panel:openai:model=a+openai:model=b+openai:
 @pytest.mark.parametrize(("judge", "name", "value"), CASES)
 def test_arguments(judge, name, value, raised):
     factory = plugin_manager.load_plugins().judge(judge).factory
-    parts = JudgeParts(args={name: value} if name else {})
+    model = ScriptedModel("yes") if name == "tries" else None
+    parts = JudgeParts(model=model, args={name: value} if name else {})
     where, found, wording = CASES[judge, name, value]
     assert raised(UsageError, factory, parts, where=where, found=found) == wording
-
-
-def test_arguments_of_a_judge_that_is_its_model(raised):
-    factory = plugin_manager.load_plugins().judge("llm").factory
-    parts = JudgeParts(model=ScriptedModel("yes"), args={"tries": "2"})
-    assert raised(UsageError, factory, parts, found="tries") == snapshot("""\
-the judge 'llm' has no arguments of its own
-expected: arguments after its model, as in llm:openai:model=NAME\
-""")
 
 
 LABELS = {

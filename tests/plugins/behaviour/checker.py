@@ -6,7 +6,7 @@ demography are what prompts show.
 
 import gzip
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,24 +64,20 @@ class Logs:
 
     domain: Domain
     demography: Mapping[str, tuple[str, ...]]
-    things: Mapping[str, frozenset[str]]
-    inventory: frozenset[str]
-
-    def group(self, user: str, proxy: str) -> tuple[str, ...] | None:
-        """The group of a user, or None if a value that it needs is unknown."""
-        group = tuple(self.demography[user][part] for part in PARTS[self.domain][proxy])
-        return None if "" in group else group
+    things: Mapping[str, set[str]]
+    inventory: set[str]
 
     @cached_property
     def groups(self) -> dict[str, dict[tuple[str, ...], set[str]]]:
-        """The groups of each proxy in order, with their users; who has nothing is in none."""
+        """The groups of each proxy with their users: those who have something, and of whom all is
+        known that it needs."""
         found: dict[str, dict[tuple[str, ...], set[str]]] = {}
-        for proxy in PARTS[self.domain]:
-            groups: dict[tuple[str, ...], set[str]] = {}
+        for proxy, parts in PARTS[self.domain].items():
+            groups = found.setdefault(proxy, {})
             for user in filter(self.things.__getitem__, self.demography):
-                if (group := self.group(user, proxy)) is not None:
+                group = tuple(self.demography[user][part] for part in parts)
+                if "" not in group:
                     groups.setdefault(group, set()).add(user)
-            found[proxy] = dict(sorted(groups.items()))
         return found
 
     @cached_property
@@ -124,7 +120,7 @@ def read_movies(folder: Path) -> Logs:
         user, movie = line.split("::")[:2]
         if user in kept:
             things[user].add(titles[movie])
-    return Logs("movies", kept, _frozen(things), frozenset(titles.values()))
+    return Logs("movies", kept, things, set(titles.values()))
 
 
 def read_music(folder: Path, *, least: int) -> Logs:
@@ -149,59 +145,46 @@ def read_music(folder: Path, *, least: int) -> Logs:
             named = country if sizes[country] >= 9 else ""
             continent = continent_of.get(country, "")
             demography[user] = (named, continent, GENDERS.get(gender, ""))
-    own = _frozen({user: things[user] for user in demography})
-    return Logs("music", demography, own, frozenset(inventory))
+    return Logs("music", demography, things, inventory)
 
 
-def _frozen(things: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
-    return {user: frozenset(own) for user, own in things.items()}
+SHOWN = {(False, False): "none", (False, True): "b", (True, False): "c", (True, True): "a"}
+"""The setting, by whether a demography and a history are shown."""
 
 
-def behind(logs: Logs, users: Iterable[str], history: Iterable[str]) -> list[str]:
-    """Those of the users who have at least sixty of a hundred of the history."""
-    wanted = set(history)
-    return [one for one in users if 10 * len(logs.things[one] & wanted) >= 6 * len(wanted)]
-
-
-def faults(logs: Logs, prompt: Prompt) -> Iterator[str]:
-    """What is wrong with a prompt, in words."""
+def faults(logs: Logs, prompt: Prompt) -> list[str]:
+    """What does not hold of a prompt, in words."""
     history = [folded(title) for title in prompt.history]
     candidates = [folded(title) for title in prompt.candidates]
     if prompt.length not in LENGTHS or prompt.group not in logs.groups.get(prompt.proxy, {}):
-        yield "of no cell and group"
-        return
-    shown = {(False, False): "none", (False, True): "b", (True, False): "c", (True, True): "a"}
-    if prompt.setting != shown[prompt.proxy != "none", prompt.length > 0]:
-        yield "another setting"
-    if len(set(history)) != prompt.length or len(history) != prompt.length:
-        yield "not as many different things in the history as it says"
-    if len(candidates) != 50 or len(set(candidates)) != 50:
-        yield "not 50 different candidates"
-    if not {*history, *candidates} <= logs.inventory:
-        yield "things outside the inventory"
-    if set(history) & set(candidates):
-        yield "a candidate of the history"
-    users = behind(logs, logs.groups[prompt.proxy][prompt.group], history)
-    if len(users) != prompt.users:
-        yield "another number of users"
-    if prompt.length and len(users) < 3:
-        yield "fewer than three users"
+        return ["a cell and a group that exist"]
+    wanted, group = {*history}, logs.groups[prompt.proxy][prompt.group]
+    users = [one for one in group if 10 * len(logs.things[one] & wanted) >= 6 * len(wanted)]
     counts = Counter(one for user in users for one in logs.things[user])
     none = len(logs.inventory - set(counts) - set(history))
-    if sum(one not in counts for one in candidates) != min(25, none):
-        yield "not 25 candidates that no user has, or all there are"
-    if prompt.counts != tuple(counts[one] for one in candidates):
-        yield "counts that are not those of the users"
-    everybody = logs.popular["none", ()]
-    among = logs.popular[prompt.proxy, prompt.group]
-    if prompt.popular != tuple(everybody[one] for one in candidates):
-        yield "another popularity"
-    if prompt.popular_in_group != tuple(among[one] for one in candidates):
-        yield "another popularity in the group"
+    in_group = logs.popular[prompt.proxy, prompt.group]
+
+    def counted(of: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(of[one] for one in candidates)
+
+    holds = {
+        "its setting": prompt.setting == SHOWN[prompt.proxy != "none", prompt.length > 0],
+        "a history of its length": len({*history}) == len(history) == prompt.length,
+        "50 different candidates": len({*candidates}) == len(candidates) == 50,
+        "things of the inventory": {*history, *candidates} <= logs.inventory,
+        "no candidate of the history": not {*history} & {*candidates},
+        "the number of users": prompt.users == len(users),
+        "three users at least": not prompt.length or len(users) >= 3,
+        "25 candidates that no user has, or all": counted(counts).count(0) == min(25, none),
+        "the counts of the users": prompt.counts == counted(counts),
+        "popularity": prompt.popular == counted(logs.popular["none", ()]),
+        "popularity in the group": prompt.popular_in_group == counted(in_group),
+    }
+    return [what for what, true in holds.items() if not true]
 
 
 def faulty(logs: Logs, prompts: Sequence[Prompt]) -> dict[str, str]:
-    """What is wrong with all prompts, each fault with the id of the first prompt that has it."""
+    """What does not hold of all prompts, each with the id of the first that lacks it."""
     found: dict[str, str] = {}
     for prompt in prompts:
         for fault in faults(logs, prompt):
@@ -209,5 +192,5 @@ def faulty(logs: Logs, prompts: Sequence[Prompt]) -> dict[str, str]:
     bare = Counter((one.proxy, one.group) for one in prompts if not one.length)
     expected = {(proxy, group) for proxy in PROXIES[logs.domain] for group in logs.groups[proxy]}
     if bare and bare != Counter(expected):
-        found["not one prompt without history for each group"] = ""
+        found["one prompt without history for each group"] = ""
     return found

@@ -12,20 +12,17 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from builders.behaviour import answered, ranking
 from builders.processes import run_here, run_python
 from harness_behaviour import music
 from harness_behaviour.building import describe, draws
 from harness_behaviour.building.cells import build_cells, table1
 from harness_behaviour.building.describe import check_of_proxies, cut, entropy
 from harness_behaviour.building.log import Group, Log
-from harness_behaviour.data import read_log
-from harness_behaviour.metrics import score
-from harness_behaviour.records import LENGTHS, PROXIES, Options, Recipe
+from harness_behaviour.records import LENGTHS, PROXIES, Recipe
 from samples.behaviour import MIN_PLAYS, SAMPLE
 
 from .checker import CONTINENTS, FEW_USERS, faulty, lines, read_movies, read_music
-from .conftest import log_of, movies_files, music_files, opened, prompts_of
+from .conftest import log_of, movies_files, music_files, prompts_of
 
 REAL = "movielens-1m-part"
 
@@ -38,18 +35,16 @@ def test_built_prompts_pass(domain, options):
     assert faulty(read(SAMPLE / domain), made) == {}
     expected = {(proxy, length) for proxy in PROXIES[domain] for length in LENGTHS if length <= 5}
     assert {(one.proxy, one.length) for one in made} >= expected
+    had = [[number > 0 for number in one.counts] for one in made if 0 in one.counts]
+    assert all(own not in (sorted(own), sorted(own, reverse=True)) for own in had)
     short = sum(one.counts.count(0) < 25 for one in made)
     assert 0 < short < len(made) / 4, "no prompt whose users have nearly everything"
 
 
-@pytest.fixture(scope="module")
-def real(real_data):
-    """Users 1 to 2998 of MovieLens 1M: what was built of them."""
-    return prompts_of("movies", real_data / REAL)
-
-
 @pytest.mark.real_data
-def test_prompts_of_real_users_pass_and_some_of_their_cells_stay_short_of_table_1(real, real_data):
+def test_prompts_of_real_users_pass_and_some_of_their_cells_stay_short_of_table_1(real_data):
+    """Users 1 to 2998 of MovieLens 1M."""
+    real = prompts_of("movies", real_data / REAL)
     bare = [one for one in real.prompts if not one.length]
     others = [one for one in real.prompts if one.length]
     assert faulty(read_movies(real_data / REAL), [*bare, *others[::15]]) == {}
@@ -60,21 +55,9 @@ def test_prompts_of_real_users_pass_and_some_of_their_cells_stay_short_of_table_
     assert bare == {"none": 1, "age": 7, "gender": 2, "occupation": 17, "all": 51}
 
 
-@pytest.mark.real_data
-def test_baselines_without_the_users_behind_real_prompts_have_the_gaps_that_are_known(real):
-    """Measured with other code: popular .203 and in group .209, of all three .275 and .337."""
-    pairs = [(one, ranking(*range(10))) for one in real.prompts if one.setting == "a"]
-    found = list(score(answered(*pairs), Options()))
-    known = {"gap_popular": (0.203, 0.275), "gap_popular_in_group": (0.209, 0.337)}
-    for name, (every, all_three) in known.items():
-        gaps = [(one.values[name], one.slices["proxy"] == "all") for one in found]
-        assert fmean(gap for gap, _ in gaps) == pytest.approx(every, abs=0.0006)
-        assert fmean(gap for gap, own in gaps if own) == pytest.approx(all_three, abs=0.0006)
-
-
 @pytest.fixture(scope="module")
 def real_log(real_data):
-    return read_log(opened("movies", real_data / REAL), Recipe(domain="movies"))
+    return log_of("movies", real_data / REAL)
 
 
 @pytest.mark.real_data
@@ -112,19 +95,6 @@ def test_popular_items_are_drawn_more_often_and_items_of_nobody_never():
     drawn = [one for (one,) in islice(found, 4000)]
     assert set(drawn) == {0, 2}
     assert drawn.count(2) == pytest.approx(3000, abs=100)
-
-
-def test_half_of_the_candidates_are_of_nobody_and_none_is_of_the_history(crowd):
-    users = draws.set_of([4], of_users=100)
-    own = crowd.of(4).tolist()
-    # The second item of the history is one that the user lacks.
-    history = own[0], next(item for item in range(120) if item not in own)
-    candidates, outside = draws.select(crowd, users, history, Random(1))
-    assert len(set(candidates)) == 50
-    assert outside == 25
-    assert len({*candidates} & {*own}) == 25
-    assert not {*candidates} & {*history}
-    assert [one in own for one in candidates] != sorted(one in own for one in candidates)
 
 
 def test_groups_take_turns_and_a_group_without_success_keeps_its_turn(crowd):
@@ -317,18 +287,14 @@ def test_the_table_of_continents_has_each_country_of_the_profiles(real_data):
 
 @pytest.mark.real_data
 def test_real_profiles_with_invented_plays_give_the_bare_prompts_of_table_1(real_data, tmp_path):
-    profiles = (real_data / "lastfm/1k-userid-profile.tsv").read_bytes()
-    (tmp_path / "userid-profile.tsv").write_bytes(profiles)
+    profile = lines(real_data / "lastfm/1k-userid-profile.tsv", "utf-8")[1:]
     rng, plays = Random(5), []
-    for line in profiles.decode().splitlines()[1:]:
-        for _ in range(MIN_PLAYS):
-            track = int(400 * rng.random() ** 2)
-            user = line.split("\t")[0]
-            plays.append(f"{user}\t2008-01-01T00:00:00Z\t\tBand {track % 9}\t\t{track}\n")
-    events = tmp_path / "userid-timestamp-artid-artname-traid-traname.tsv"
-    events.write_text("".join(plays), encoding="utf-8")
-    made = prompts_of("music", tmp_path, tries=50)
+    for user in (row.split("\t")[0] for row in profile for _ in range(MIN_PLAYS)):
+        track = int(400 * rng.random() ** 2)
+        plays.append(f"{user}\t2008-01-01T00:00:00Z\t\tBand {track % 9}\t\t{track}")
+    folder = music_files(tmp_path, profile=profile, events=plays)
+    made = prompts_of("music", folder, tries=50)
     assert {one.proxy: one.groups for one in made.cells} == {
         "none": 1, "country": 17, "continent": 4, "gender": 2, "gender_continent": 8,
     }  # fmt: skip
-    assert faulty(read_music(tmp_path, least=MIN_PLAYS), made.prompts) == {}
+    assert faulty(read_music(folder, least=MIN_PLAYS), made.prompts) == {}

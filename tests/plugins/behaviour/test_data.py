@@ -1,6 +1,5 @@
 """Logs and built prompts: what is read of them, and what is said of those that cannot be used."""
 
-import json
 from functools import partial
 from types import SimpleNamespace
 
@@ -321,18 +320,22 @@ def test_prompts_of_other_options(raised, built, case):
 PARQUET, RECORD = "prompts.parquet", "prompts.json"
 DAMAGED = {
     "cut short": (
-        PARQUET, lambda table: table.slice(0, 1), "changed after they were built",
-        "1 prompts with the fingerprint ", None),
-    "torn": (PARQUET, lambda data: data[:1000], "cannot be read as Parquet", "", None),
+        PARQUET, lambda file: pq.write_table(pq.read_table(file).slice(0, 1), file),
+        "changed after they were built", "1 prompts with the fingerprint ", None),
+    "torn": (
+        PARQUET, lambda file: file.write_bytes(file.read_bytes()[:1000]),
+        "cannot be read as Parquet", "", None),
     "without counts": (
-        PARQUET, lambda table: table.drop_columns(["counts"]), "a prompt cannot be used",
-        "Expected `array`, got `null` - at `$.counts`",
+        PARQUET, lambda file: pq.write_table(pq.read_table(file).drop_columns(["counts"]), file),
+        "a prompt cannot be used", "Expected `array`, got `null` - at `$.counts`",
         "build them again of the same log; older prompts lack the column 'counts'"),
     "an odd record": (
-        RECORD, lambda record: {**record, "cells": [{"proxy": "all"}]},
+        RECORD, lambda file: file.write_text(file.read_text("utf-8").replace('"length"', '"long"')),
         "prompts.json cannot be used",
         "Object missing required field `length` - at `$.cells[0]`", None),
-    "no record": (PARQUET, None, "built prompts lack prompts.json", "", None),
+    "no record": (
+        PARQUET, lambda file: file.with_name(RECORD).unlink(),
+        "built prompts lack prompts.json", "", None),
 }  # fmt: skip
 
 
@@ -340,14 +343,7 @@ DAMAGED = {
 def test_built_prompts_that_were_changed(built, damage):
     name, change, said, found, hint = DAMAGED[damage]
     file = built / name
-    if change is None:
-        (built / RECORD).unlink()
-    elif name == RECORD:
-        file.write_text(json.dumps(change(json.loads(file.read_text("utf-8")))), encoding="utf-8")
-    elif damage == "torn":
-        file.write_bytes(change(file.read_bytes()))
-    else:
-        pq.write_table(change(pq.read_table(file)), file)
+    change(file)
     with pytest.raises(DataError) as raised:
         load_prompts("movies", built, **FEW)
     assert raised.value.where == str(file)

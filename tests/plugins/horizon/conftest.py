@@ -10,6 +10,9 @@ import pytest
 from harness_horizon.recommenders.training_data import Histories, TrainingData
 
 from harness.contracts.model import Message, ModelSettings, Request, Sampling
+from harness.registry import load_plugins
+from harness.runs.run_folder import RunFolder
+from harness.scoring.finished_task import finished_task
 
 
 def answers_of(make, texts, **args):
@@ -25,6 +28,15 @@ def answers_of(make, texts, **args):
         return [json.loads(reply.text) for reply in replies]
 
     return asyncio.run(ask())
+
+
+def finished(result, label="baseline"):
+    """The tasks of a run, as analyses have them."""
+    folder, benchmark = RunFolder(result.folder), load_plugins().benchmark
+    return [
+        finished_task(folder, result.manifest, one.task, benchmark(one.benchmark), label=label)
+        for one in result.summaries
+    ]
 
 
 @pytest.fixture

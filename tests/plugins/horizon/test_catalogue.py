@@ -17,15 +17,7 @@ from harness_horizon.catalogue.index_folder import INDEX, TITLES, read_index, re
 from harness_horizon.catalogue.merging import at, merged, round_robin
 from harness_horizon.catalogue.retriever import make
 from harness_horizon.catalogue.room import check_gpu, gpu_needs, room_of
-from harness_horizon.catalogue.titles import (
-    Titles,
-    cleaned,
-    distinct_titles,
-    items_digest,
-    sampled,
-    table_of,
-    true_titles,
-)
+from harness_horizon.catalogue.titles import Titles, distinct_titles, items_digest, sampled
 from harness_horizon.catalogue.vectors import SmallIndex
 from harness_horizon.curation.ledger import MANIFEST
 from harness_horizon.recommenders.training_data import SAMPLE
@@ -50,27 +42,18 @@ def test_the_examples_hold():
         assert found.attempted > 0, module
 
 
-@pytest.mark.parametrize(
-    ("raw", "clean"),
-    [(None, ""), ("None", ""), ("", ""), (" \n\t", ""), ("A\r\nthing\u00a0x ", "A thing x"),
-     ("Cafe\u0301", "Café"), ("none", "none"), (LONG, LONG)],
-)  # fmt: skip
-def test_a_title_is_cleaned(raw, clean):
-    assert cleaned(raw) == clean
-    assert cleaned(clean) == clean
-
-
-def test_titles_are_distinct_and_a_sample_keeps_all_true_ones(tmp_path):
-    raw = ["B  thing", None, "None", "", "A", "B\nthing", LONG, "A "]
+def test_titles_are_cleaned_and_distinct_and_a_sample_keeps_all_true_ones(tmp_path):
+    raw = ["B  thing", None, "None", "", "A", "B\r\nthing", LONG, "A ", " \n\t", "\u00a0A",
+           "Cafe\u0301", "none", "Café"]  # fmt: skip
     found = distinct_titles(write_curated(tmp_path / "data", raw))
-    assert found.to_pylist() == ["B thing", "A", LONG]
-    index = Titles(table_of(found, [0, 2]))
+    assert found.to_pylist() == ["B thing", "A", LONG, "Café", "none"]
+    index = Titles(titles.table_of(found, [0, 2]))
     assert [index.position(one) for one in ("B thing", LONG, "A", "", "zz")] == [0, 1] + [None] * 3
     assert index.rows.tolist() == [0, 2]
     every = [f"title {number}" for number in range(100)]
     data = write_curated(tmp_path / "many", every, true=["title 7", " title  50", "None"])
     found = distinct_titles(data)
-    assert true_titles(data) == {"title 7", "title 50"}
+    assert titles.true_titles(data) == {"title 7", "title 50"}
     rows = sampled(found, data, 10).tolist()
     assert len(rows) == 10 and {7, 50} <= set(rows) and rows == sorted(rows)
     assert set(rows) < set(sampled(found, data, 20).tolist())
@@ -125,17 +108,16 @@ def test_the_room_of_35_million_titles_is_worked_out_and_a_gpu_without_it_is_nam
     assert round(gpu_needs(35_000_000, 768) / 1e9) == 57 and gpu_needs(1000, 768) < 2.1e9
     check_gpu(35_000_000, 768, 80_000_000_000)
     check_gpu(35_000_000, 768, None)
-    with pytest.raises(DataError) as caught:
+    said = r"48\.0 GB free(?s:.*)57\.4 GB: 35,000,000 x 768(?s:.*)device=cpu"
+    with pytest.raises(DataError, match=said):
         check_gpu(35_000_000, 768, 48_000_000_000)
-    said = str(caught.value)
-    assert "48.0 GB free" in said and "57.4 GB: 35,000,000 x 768" in said and "device=cpu" in said
 
 
 @pytest.fixture
 def data(tmp_path):
     """Curated data of 300 titles, one of which is there twice."""
-    titles = titles_of(300)
-    return write_curated(tmp_path / "data", [*titles, titles[3]], titles[40:50])
+    some = titles_of(300)
+    return write_curated(tmp_path / "data", [*some, some[3]], some[40:50])
 
 
 def test_an_index_holds_each_title_once_and_its_needs_are_told(data, tmp_path, monkeypatch, capsys):
@@ -261,9 +243,8 @@ def test_vectors_that_cannot_be_used_are_refused_and_fail_a_call(tmp_path, embed
     embedding(Scripted(), Scripted(wrong="nan"))
     indexed(data, tmp_path / "out")
     assert len(read_titles(tmp_path / "out")) == 16
-    with pytest.raises(CallError, match="vectors that cannot be used") as caught:
+    with pytest.raises(CallError, match=r"vectors that cannot be used(?s:.*)not finite"):
         asked([question(["a", "b"], titles_of(1))], model=str(tmp_path / "out"))
-    assert "not finite" in str(caught.value)
 
 
 def test_two_packages_of_faiss_are_an_error_and_none_names_the_extra(data, tmp_path, monkeypatch):
@@ -401,9 +382,8 @@ def test_without_an_index_the_sample_is_served_with_each_near_title():
     parts = [f"Tavina Paperback Saga 063, Part {number}" for number in (1, 2, 3, 4)]
     truths = [*parts[:3], "Kupfra Glow Railway 277, Part 1"]
     [reply] = asked([question([parts[3]], truths, k=20)])
-    titles = distinct_titles(SAMPLE).to_pylist()
     beside = asyncio.run(named_embedder("hashing").embed([*parts, truths[3]]))
-    fourth = next(place for place, one in enumerate(reply["found"]) if titles[one[0]] == parts[3])
+    fourth = next(place for place, one in enumerate(reply["found"]) if some[one[0]] == parts[3])
     near = {(number, round(float(beside[3] @ beside[number]), 4)) for number in range(3)}
     nearest = reply["found"][fourth][2]
     assert {tuple(one[1:]) for one in reply["also"] if one[0] == fourth} == {

@@ -164,13 +164,11 @@ def test_the_figures_hold_every_user_and_are_drawn(shops):
         assert all(f">{mark.label}</text>" in drawn for mark in figure.marks)
 
 
-def test_scikit_learn_that_is_absent_is_named_with_its_extra(shops, monkeypatch, capsys):
-    from harness.cli.main import main
-
+def test_scikit_learn_that_is_absent_is_named_before_any_data(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    monkeypatch.setattr(drift, "_documents", lambda *_: pytest.fail("the work had begun"))
-    assert main(["horizon", "drift", "--data", str(shops[True])]) == 1
-    assert "pip install 'user-understanding-harness[analysis]'" in capsys.readouterr().err
+    with pytest.raises(ModuleNotFoundError) as missing:
+        drift.run(Settings(data=Path("nowhere")), no_progress)
+    assert missing.value.name == "sklearn"
 
 
 def test_too_few_users_words_or_time_end_the_study(shops, tmp_path):

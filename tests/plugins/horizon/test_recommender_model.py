@@ -11,30 +11,12 @@ import numpy as np
 import pytest
 from builders.disks import room_for
 from harness_horizon.next_item.cases import ItemData, Options, Person
+from harness_horizon.recommenders import rankers, training_data
 from harness_horizon.recommenders.checkpoint import MANIFEST, WEIGHTS, read_manifest
 from harness_horizon.recommenders.model import make
-from harness_horizon.recommenders.rankers import (
-    BEST,
-    MOST,
-    Ranking,
-    best_of,
-    best_of_each,
-    neighbours,
-    popular,
-    question_in,
-    reply_of,
-    scores_after,
-)
+from harness_horizon.recommenders.rankers import Ranking, best_of, best_of_each, scores_after
 from harness_horizon.recommenders.train_tool import Settings, run
-from harness_horizon.recommenders.training_data import (
-    SAMPLE,
-    Vocabulary,
-    data_folder,
-    padded,
-    training_cases,
-    validation_cases,
-    windows,
-)
+from harness_horizon.recommenders.training_data import SAMPLE, Vocabulary, data_folder
 
 from harness.analysis.analysis import no_progress
 from harness.base.errors import DataError, Interrupted, StorageError, UsageError
@@ -113,13 +95,13 @@ def test_equal_ones_are_listed_up_to_a_thousand_alone_and_many_are_ranked_like_f
     def sizes(scores):
         return len(best_of(np.array(scores), Vocabulary(np.arange(len(scores)))).items)
 
-    assert sizes([*range(500, 0, -1)]) == BEST
+    assert sizes([*range(500, 0, -1)]) == rankers.BEST
     assert sizes([9.0] * 90 + [5.0] * 30 + [1.0] * 500) == 120
-    assert sizes([9.0] * 90 + [5.0] * 5000) == MOST
+    assert sizes([9.0] * 90 + [5.0] * 5000) == rankers.MOST
     assert sizes([1.0, 2.0]) == 2
     scores = np.array([1.0000001, 1.0, 1.0], dtype=np.float32)
     assert scores[0] > scores[1]
-    read = json.loads(reply_of(Ranking(np.array([4, 2, 7]), scores)))
+    read = json.loads(rankers.reply_of(Ranking(np.array([4, 2, 7]), scores)))
     assert read["items"] == [4, 2, 7]
     assert read["scores"][0] > read["scores"][1] == read["scores"][2]
     rng = np.random.default_rng(4)
@@ -136,7 +118,7 @@ def test_equal_ones_are_listed_up_to_a_thousand_alone_and_many_are_ranked_like_f
 @pytest.mark.parametrize("text", ["Which item?", "1 2 x", "-3", "1" * 30, "3 among", "1,2"])
 def test_a_question_in_words_is_refused(trained, text):
     if text == "3 among":
-        assert question_in(text) is None
+        assert rankers.question_in(text) is None
     with pytest.raises(CallError, match="no history of item numbers"):
         asked(trained("popular"), [text])
 
@@ -167,9 +149,8 @@ def test_a_checkpoint_with_changed_weights_or_without_its_manifest_is_refused(tr
     with pytest.raises(DataError, match="not those that its manifest names"):
         asked(folder, ["1"])
     (folder / MANIFEST).unlink()
-    with pytest.raises(DataError, match=r"no checkpoint(?s:.*)the same command") as caught:
+    with pytest.raises(DataError, match=rf"no checkpoint(?s:.*){MANIFEST}(?s:.*)the same command"):
         make(ModelSettings(args={"model": str(folder)}))
-    assert MANIFEST in str(caught.value)
     with pytest.raises(DataError, match="no such folder"):
         make(ModelSettings(args={"model": str(tmp_path / "nowhere")}))
 
@@ -212,12 +193,6 @@ def test_an_interrupted_training_says_what_is_kept(trained, monkeypatch):
         trained("sasrec", name="stopped")
 
 
-@pytest.fixture(scope="module")
-def three_epochs(checkpoints, tmp_path_factory):
-    """The manifest of SASRec after three epochs."""
-    return read_manifest(checkpoints("sasrec", tmp_path_factory.mktemp("three") / "x", epochs=3))
-
-
 @pytest.mark.parametrize(
     ("full_in", "kept"),
     [
@@ -226,7 +201,7 @@ def three_epochs(checkpoints, tmp_path_factory):
     ],
 )
 def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_on(
-    trained, monkeypatch, three_epochs, full_in, kept
+    trained, monkeypatch, full_in, kept
 ):
     from harness_horizon.recommenders import trainer
 
@@ -242,9 +217,8 @@ def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_
     with pytest.raises(StorageError, match="cannot write") as error:
         trained("sasrec", epochs=3)
     assert error.value.hint == f"free some space, then repeat the same command: {kept}"
-    again = read_manifest(trained("sasrec", epochs=3))
+    assert len(read_manifest(trained("sasrec", epochs=3)).epochs) == 3
     assert saved == 4
-    assert (again.weights, again.epochs) == (three_epochs.weights, three_epochs.epochs)
 
 
 def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained, tmp_path):
@@ -273,48 +247,38 @@ def test_training_files_that_were_changed_are_named(tmp_path):
 
 def test_cases_are_prefixes_without_what_is_unknown_as_a_question_has_them():
     data = made_data([[30, 10, 20], [10], [20, 30]])
-    [(histories, targets)] = training_cases(data).batches(10, 5)
+    [(histories, targets)] = training_data.training_cases(data).batches(10, 5)
     assert data.vocabulary.items.tolist() == [10, 20, 30]
     assert histories.tolist() == [[3, 0], [3, 1], [2, 0]]
     assert targets.tolist() == [1, 2, 3]
     data = made_data([list(range(1, 8))])
-    cases = training_cases(data)
+    cases = training_data.training_cases(data)
     batches = list(cases.batches(2, 3, np.array([5, 0, 2])))
     assert [one.tolist() for one, _ in batches] == [[[4, 5, 6], [1, 0, 0]], [[1, 2, 3]]]
     assert [one.tolist() for _, one in batches] == [[7, 2], [4]]
     data = made_data([[1, 2, 3]], [[1, 9, 2, 3], [9, 1], [2, 9], [3, 1, 9, 2]])
-    [(histories, targets)] = validation_cases(data).batches(10, 5)
+    [(histories, targets)] = training_data.validation_cases(data).batches(10, 5)
     assert (histories.tolist(), targets.tolist()) == ([[1, 2], [2, 0], [3, 1]], [3, 0, 2])
     # All items from the first one asked are targets.
     data = replace(made_data([[1, 2, 3]]), asked=np.array([1]))
-    [(histories, targets)] = validation_cases(data).batches(10, 5)
+    [(histories, targets)] = training_data.validation_cases(data).batches(10, 5)
     assert (histories.tolist(), targets.tolist()) == ([[1, 0], [1, 2]], [2, 3])
     rows = [[1, *range(1000, 1099), 2, 3], [1, *range(1000, 1100), 2]]
     data = made_data([[1, 2, 3]], rows)
-    [(histories, targets)] = validation_cases(data).batches(10, 100)
+    [(histories, targets)] = training_data.validation_cases(data).batches(10, 100)
     # Of 101 items before the target, the latest hundred are asked about; 1 is the oldest.
     assert (histories.tolist(), targets.tolist()) == ([[2]], [3])
     people = [Person(str(len(row)), tuple(row), len(row) - 1) for row in rows]
     asked = ItemData(people, data.vocabulary.items, "s", 0).cases(Options())
     known = [data.vocabulary.numbers(np.array(case.history)) for case in asked]
     assert [row[row > 0].tolist() for row in known] == [[2], []]
-
-
-def test_unknown_items_have_no_number_and_windows_reach_into_no_other_history():
-    known = Vocabulary(np.array([4, 7, 9]))
-    assert known.numbers(np.array([9, 5, 4, 100, -1])).tolist() == [3, 0, 1, 0, 0]
+    # Where nothing is known, nothing has a number.
     assert Vocabulary(np.array([], dtype=np.int64)).numbers(np.array([1])).tolist() == [0]
-    rows = [np.array([3, 0, 1, 2]), np.array([], dtype=np.int64)]
-    assert padded(rows, 2).tolist() == [[1, 2], [0, 0]]
-    numbers = np.arange(1, 11)
-    found = windows(numbers, np.array([0, 4]), np.array([4, 10]), 3)
-    assert found.tolist() == [[2, 3, 4], [8, 9, 10]]
-    assert windows(numbers, np.array([4]), np.array([6]), 3).tolist() == [[5, 6, 0]]
 
 
 def test_neighbours_follow_within_ten_places_the_popular_one_of_equals_first():
     data = made_data([[1, 2, 3], [1, 3], [4, *range(10, 20), 5]])
-    arrays = neighbours(data)
+    arrays = rankers.neighbours(data)
     after = dict(zip(data.vocabulary.items.tolist(), scores_after(1, arrays), strict=True))
     assert [round(after[item], 3) for item in (2, 3)] == [1.0, 1.5]
     assert 0 < after[1] < 1e-4
@@ -324,7 +288,7 @@ def test_neighbours_follow_within_ten_places_the_popular_one_of_equals_first():
     assert found[5] < 1e-4
     assert scores_after(3, arrays).argmax() in (0, 2)
     data = made_data([[1, 2], [1, 3], [4, 3], [5, 6]])
-    scores = scores_after(1, neighbours(data))
+    scores = scores_after(1, rankers.neighbours(data))
     order = data.vocabulary.items[np.argsort(-scores, kind="stable")]
     assert order[:2].tolist() == [3, 2]
-    assert scores_after(None, popular(data)).tolist() == [2, 1, 2, 1, 1, 1]
+    assert scores_after(None, rankers.popular(data)).tolist() == [2, 1, 2, 1, 1, 1]

@@ -15,46 +15,17 @@ from builders.stages import work_at_desk
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.next_item.scores import TABLES
 from harness_horizon.recommenders.training_data import SAMPLE
-from harness_horizon.text import histories, sft_export
-from harness_horizon.text.finding import (
-    COMPARABLE_IF,
-    HORIZON_TEXT,
-    METRICS,
-    column_of,
-    score,
-    score_of,
-    values_of,
-)
-from harness_horizon.text.histories import (
-    ALONE,
-    CUT,
-    NO_HISTORY,
-    NO_TITLE,
-    Case,
-    Options,
-    TitleData,
-    load,
-    questions,
-    recent,
-)
+from harness_horizon.text import finding, histories, searching, sft_export
+from harness_horizon.text.finding import HORIZON_TEXT, score
+from harness_horizon.text.histories import ALONE, CUT, NO_HISTORY, NO_TITLE, Options, load
 from harness_horizon.text.replies import QueriesReader
-from harness_horizon.text.searching import (
-    PROMPTS,
-    RETRIEVE,
-    Answer,
-    Hits,
-    Queries,
-    Search,
-    hits_of,
-    suits,
-)
+from harness_horizon.text.searching import RETRIEVE, Answer, Hits, Queries, Search, hits_of
 from harness_horizon.text.sft_export import FILE, Pair, Settings, pairs_of, read_pairs, run, traces
 from harness_horizon.text.text_tables import curves, main
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-import harness
 from harness import Parsed, Unreadable
 from harness.base.errors import DataError, UsageError
 from harness.contracts.identity import Identity
@@ -65,10 +36,10 @@ from harness.pipeline.forecast import rehearse
 from harness.pipeline.settings import make_settings
 from harness.prompts import Templates
 from harness.registry import load_plugins
-from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import Columns
-from harness.scoring.finished_task import finished_task
-from harness.testing.scripted import ScriptedModel, offered
+from harness.testing import ScriptedModel, run_tasks
+
+from .conftest import finished
 
 LONG = "x" * 10_000
 ROWS = {"u": (["a", "b", "c", "d", "e"], 2, 2), "new": (["a", "b", "c"], 1, 0)}
@@ -109,7 +80,7 @@ def cases(data, **given):
     """The cases of a data set, or of these rows."""
     options = Options(**given)
     data = data if isinstance(data, Data) else Data(data)
-    return list(questions({}, load(data, options), options))
+    return list(histories.questions({}, load(data, options), options))
 
 
 def test_each_item_from_2020_or_ten_distinct_titles_are_asked_for():
@@ -161,18 +132,14 @@ def test_titles_are_cleaned_and_the_oldest_leave_first_or_are_cut():
     assert [one.history for one in found] == [("old",), ("new",), ("x" * 12,), ("a", "b")]
     assert found[1].truths == (LONG,)
     assert data.noted[CUT] == 1
+    # With " <SEP> " between them, two titles of a letter have nine characters.
+    few = {"v": (["a", "b", "c"], 2, 2)}
+    for most, shown in ((8, ("b",)), (9, ("a", "b"))):
+        assert [one.history for one in cases(few, history_characters=most)] == [shown]
     for ending, first_k in ((["x", "y"], 1), ([None], None)):
         shown = Data({"u": (["oldest", "b", *ending], 1, 1)})
         load(shown, Options(history_characters=6, first_k=first_k))
         assert shown.noted[CUT] == 0
-
-
-@pytest.mark.parametrize(
-    ("most", "kept"), [(1, ("c",)), (8, ("c",)), (9, ("c",)), (10, ("bb", "c")), (99, None)]
-)
-def test_as_many_of_the_latest_titles_as_fit_are_shown(most, kept):
-    # With " <SEP> " between them, the last two have ten characters.
-    assert recent(["aaa", "bb", "c"], most) == (kept or ("aaa", "bb", "c"))
 
 
 def test_a_single_query_asks_for_the_next_item_alone_and_the_setting_chooses_the_table():
@@ -185,18 +152,7 @@ def test_a_single_query_asks_for_the_next_item_alone_and_the_setting_chooses_the
     data = Data(ROWS, most=1)
     found = load(data, Options(setting="1c"))
     assert (data.asked, found.users) == ("cases_1c", {"u"})
-    assert isinstance(found, TitleData) and len(found.items) == 64
-
-
-PLACEHOLDER = "I1 <SEP> I2 <SEP> ..... <In>"
-
-
-@pytest.fixture(scope="session")
-def paper(real_data):
-    file = real_data.parent / "papers" / "horizon.txt"
-    if not file.is_file():
-        pytest.skip(f"no text of the paper at {file}")
-    return file.read_text("utf-8")
+    assert isinstance(found, histories.TitleData) and len(found.items) == 64
 
 
 def rendered(prompt, history=("A pot", "A kite")):
@@ -212,13 +168,17 @@ def words(text):
 
 @pytest.mark.parametrize(("prompt", "begin"), [("next", "PROMPT FOR TASK 2"),
                                                ("long", "PROMPT for Task 3")])  # fmt: skip
-def test_the_published_prompts_are_those_of_appendix_g(paper, prompt, begin):
-    printed = paper.partition(begin)[2].partition("\n")[2].partition("```")[0]
+def test_the_published_prompts_are_those_of_appendix_g(real_data, prompt, begin):
+    file = real_data.parent / "papers" / "horizon.txt"
+    if not file.is_file():
+        pytest.skip(f"no text of the paper at {file}")
+    printed = file.read_text("utf-8").partition(begin)[2].partition("\n")[2].partition("```")[0]
     printed = printed.replace("onesentence", "one-sentence")  # a hyphen at the end of a line
-    assert PLACEHOLDER in printed
+    before, placeholder, after = printed.partition("I1 <SEP> I2 <SEP> ..... <In>")
+    assert placeholder
     [message] = rendered(prompt)
     assert message.role == "user"
-    assert words(message.content) == words(printed.replace(PLACEHOLDER, "A pot <SEP> A kite"))
+    assert words(message.content) == words(f"{before}A pot <SEP> A kite{after}")
 
 
 @pytest.mark.parametrize(
@@ -234,7 +194,7 @@ def test_each_prompt_shows_the_json_that_it_asks_for(prompt, fields):
 
 
 def test_the_code_has_a_system_message_and_another_separator_and_titles_are_shown_as_they_are():
-    assert {*PROMPTS} == {"next", "next_code", "long", "long_code", "one"}
+    assert {*searching.PROMPTS} == {"next", "next_code", "long", "long_code", "one"}
     for prompt in ("next_code", "long_code"):
         system, user = rendered(prompt)
         assert (system.role, user.role) == ("system", "user")
@@ -334,7 +294,7 @@ def answer(*found, truths=(7,)):
 
 
 def values(found, options=NEXT, queries=10):
-    return values_of(hits_of(found), len(found.truths), queries, options)
+    return finding.values_of(hits_of(found), len(found.truths), queries, options)
 
 
 def hold(found, **wanted):
@@ -400,7 +360,7 @@ def test_exact_scores_agree_with_ir_measures(truths):
 
 
 def results_of(found):
-    columns = Columns(METRICS, found.values(), of_others=HORIZON_TEXT.stages_of_others)
+    columns = Columns(finding.METRICS, found.values(), of_others=HORIZON_TEXT.stages_of_others)
     return columns.results(interval=IntervalSpec(draws=20), seed=0, task="t")
 
 
@@ -408,7 +368,7 @@ def scores(*outcomes, options=NEXT):
     """The scores of a user's cases, from what became of each and how many queries it had."""
     asked, searched = [], []
     for number, (user, outcome) in enumerate(outcomes):
-        case = Case(
+        case = histories.Case(
             id=f"{user}/{number}", user=user, shown=number + 5, history=("a",), truths=("b",)
         )
         if isinstance(outcome, Unreadable):
@@ -461,7 +421,7 @@ def test_cases_and_users_are_units_with_both_denominators_whole_as_the_authors_c
 def test_one_query_is_all_where_one_was_asked_for(prompt, queries):
     item = Search(id="u/1", user="u", shown=2, queries=Queries(("q",)), truths=("b",))
     [record] = make_records([(item, HIT)], stage="a key")
-    found = score_of(record, True, True, Options(prompt=prompt))
+    found = finding.score_of(record, True, True, Options(prompt=prompt))
     assert found.slices["queries"] == queries
     [found] = [*scores(("u", HIT), options=Options(prompt=prompt)).values()][:1]
     assert found.values["recall_10_whole"] == 1
@@ -473,7 +433,7 @@ def test_a_long_horizon_has_one_unit_a_user_and_the_main_metrics_are_recalls_at_
     assert found["u/0"].values["published_recall_50_whole"] == 1
     assert found["v/1"].missing["published_recall_100"] == "generate/no_list"
     assert HORIZON_TEXT.main == ("recall_10", "recall_10_cosine")
-    assert column_of("horizon_query_1m", "recall_10") == "recall_10_cosine"
+    assert finding.column_of("horizon_query_1m", "recall_10") == "recall_10_cosine"
 
 
 def test_the_published_tables_are_those_of_the_page():
@@ -498,28 +458,11 @@ def test_the_published_tables_are_those_of_the_page():
         assert every[tuple(key)] == pytest.approx(value)
 
 
-def ran(folder, tasks, model="baseline", **options):
-    """The result of a run of the sample, whose titles are searched without an index."""
-    own = [model] if isinstance(model, ScriptedModel) else []
-    with offered(own):
-        return harness.evaluate(
-            tasks, model=own[0].spec if own else model, data="sample", reuse="run",
-            **{"output_path": folder / "runs", "limit": 12, "quiet": True, **options},
-        )  # fmt: skip
-
-
-def finished(result, label="baseline"):
-    folder = RunFolder(result.folder)
-    manifest = folder.manifest()
-    return [finished_task(folder, manifest, one.task, HORIZON_TEXT, label=label)
-            for one in result.summaries]  # fmt: skip
-
-
 def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone(tmp_path):
-    tasks = finished(ran(tmp_path, ["horizon_text"], limit=5))
+    tasks = finished(run_tasks("horizon_text", folder=tmp_path, limit=5))
     for setting in ("1c", "1d"):
         asked = {"prompt": "one", "setting": setting}
-        tasks += finished(ran(tmp_path, ["horizon_query"], set=asked, limit=3))
+        tasks += finished(run_tasks("horizon_query", folder=tmp_path, set=asked, limit=3))
     report = main(tasks, None)
     five, six, single = report.sheets
     assert [sheet.title.partition(":")[0] for sheet in report.sheets] == [
@@ -550,8 +493,8 @@ def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone
 
 
 def test_a_table_names_what_was_searched_and_has_papers_of_held_out_users(tmp_path):
-    [held_out] = finished(ran(tmp_path, ["horizon_long"], limit=2))
-    [trained] = finished(ran(tmp_path, ["horizon_long_1c"], limit=2))
+    [held_out] = finished(run_tasks("horizon_long", folder=tmp_path, limit=2))
+    [trained] = finished(run_tasks("horizon_long_1c", folder=tmp_path, limit=2))
     searched = held_out.manifest.roles["retriever"].identity["model"]["details"]
     searched["catalog_sample"] = 5_000
     six, as_six = main([trained, held_out], None).sheets
@@ -561,12 +504,13 @@ def test_a_table_names_what_was_searched_and_has_papers_of_held_out_users(tmp_pa
     assert named in as_six.notes
     for sheet, papers in ((six, 3), (as_six, 0)):
         assert sum(row[0].startswith("paper") for row in sheet.rows) == papers
-        assert any(COMPARABLE_IF in note for note in sheet.notes) == (papers > 0)
+        assert any(finding.COMPARABLE_IF in note for note in sheet.notes) == (papers > 0)
 
 
 @pytest.mark.parametrize("merge", ["round_robin", "published"])
 def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(tmp_path, merge):
-    result = ran(tmp_path, ["horizon_query"], knowing("d"), set={"merge": merge}, limit=1)
+    given = {"model": knowing("d"), "set": {"merge": merge}, "limit": 1}
+    result = run_tasks("horizon_query", folder=tmp_path, **given)
     metrics = {name: one.value for name, one in result.summaries[0].metrics.items()}
     hold(metrics, recall_10=1, recall_10_user=1, precision_10=0.1)
     assert metrics["cosine_best"] == pytest.approx(1, abs=1e-3)
@@ -575,7 +519,8 @@ def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges
 @pytest.mark.parametrize("thinks", [True, False])
 def test_what_a_thinking_model_had_is_in_the_setting_and_the_stamp(tmp_path, monkeypatch, thinks):
     monkeypatch.setattr(ScriptedModel, "thinks", lambda _: thinks)
-    result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=1)
+    tasks = ["horizon_query", "horizon_long"]
+    result = run_tasks(tasks, folder=tmp_path, model=knowing("d"), limit=1)
     said = (summary.not_comparable_because for summary in result.summaries)
     why = [[one for one in because if "thinks" in one] for because in said]
     own, sheets = ("4,316", "4,446"), main(finished(result), None).sheets
@@ -637,12 +582,10 @@ def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path):
         Reply(text="", finish="refused"),
     ]
     short = ScriptedModel(lambda asked: replies[len(asked.messages[0].content) % 4], name="short")
-    [task] = finished(ran(tmp_path, ["horizon_query"], short), "short")
+    [task] = finished(run_tasks("horizon_query", folder=tmp_path, model=short, limit=12))
     counts, recall = task.summary.counts, task.summary.metrics["recall_10"]
     assert {"generate/no_list", "generate/refused"} == set(recall.missing)
-    assert counts["cut replies"] > 0
-    assert counts["fewer queries than asked for"] == recall.n
-    assert task.summary.metrics["recall_10_whole"].n == 0
+    assert counts["cut replies"] > 0 and counts["fewer queries than asked for"] == recall.n
     sheet = main([task], None).sheets[0]
     assert [row[2] for row in sheet.rows[:2]] == ["all", "by user"]
     assert any("cut replies" in note and "no_list" in note for note in sheet.notes)
@@ -653,7 +596,7 @@ def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path):
     text = "a cast iron skillet for camping that lasts for years {:>6}"
     said = json.dumps({"queries": [text.format(number) for number in range(10)]})
     long = ScriptedModel(lambda _: said, name="long")
-    [task] = finished(ran(tmp_path, ["horizon_query"], long, limit=2), "long")
+    [task] = finished(run_tasks("horizon_query", folder=tmp_path, model=long, limit=2))
     sizes = Counter()
     for file in ("1-generate.jsonl", "2-retrieve.jsonl", "scores.jsonl"):
         for line in (task.path / task.entry.folder / file).read_text("utf-8").splitlines():
@@ -682,9 +625,9 @@ def test_only_a_catalogue_of_the_same_items_suits():
         data = SimpleNamespace(items="a" * 64, folder=Path("DATA"))
         others = {"candidate": Identity(kind="openai", name="y")}
         others["retriever"] = Identity(kind=kind, name="x", details=details)
-        suits(data, Options(), others)
+        searching.suits(data, Options(), others)
 
-    assert HORIZON_TEXT.suits is suits
+    assert HORIZON_TEXT.suits is searching.suits
     check("catalogue", items="a" * 64)
     check("openai", recorded="digest")
     with pytest.raises(UsageError, match="no catalogue of the items") as error:

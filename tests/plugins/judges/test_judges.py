@@ -149,39 +149,31 @@ def selected(*places, **counts):
     return Selected(chosen=places, rung="majority", **counts)
 
 
-@pytest.mark.parametrize(
-    ("question", "verdicts", "decided"),
-    [
-        pytest.param(
-            QUESTION, [chosen(0, 2), chosen(2, 3), chosen(2, 0, 1)], selected(2, 0),
-            id="more than half, the most chosen first",
-        ),
-        pytest.param(QUESTION, [chosen(), chosen(), chosen(1)], selected(), id="nothing"),
-        pytest.param(
-            QUESTION, [chosen(0, 1), chosen(1, 2)], selected(1, tied=2), id="just half is a tie",
-        ),
-        # Each of three was chosen by two of three; the first two stay.
-        pytest.param(
-            TWO, [chosen(0, 1), chosen(1, 2), chosen(2, 0)], selected(0, 1, surplus=1),
-            id="more than may be",
-        ),
-        pytest.param(
-            QUESTION, [chosen(0), FAILED, chosen(0, 1)], selected(0, tied=1),
-            id="two of three answered",
-        ),
-        pytest.param(
-            QUESTION, [chosen(0), FAILED],
-            NoVerdict("no_quorum", "1 of 2 answered; y: timeout", behind=("timeout",)),
-            id="half are no quorum",
-        ),
-        pytest.param(
-            QUESTION, [chosen(0), FAILED, FAILED],
-            NoVerdict("no_quorum", "1 of 3 answered; y: timeout, z: timeout", behind=("timeout",)),
-            id="fewer are none",
-        ),
-    ],
-)  # fmt: skip
-async def test_what_just_half_chose_is_not_selected_but_a_tie(question, verdicts, decided):
+def no_quorum(said):
+    return NoVerdict("no_quorum", said, behind=("timeout",))
+
+
+DECIDED = {
+    "more than half, the most chosen first":
+        (QUESTION, [chosen(0, 2), chosen(2, 3), chosen(2, 0, 1)], selected(2, 0)),
+    "nothing": (QUESTION, [chosen(), chosen(), chosen(1)], selected()),
+    "just half is a tie": (QUESTION, [chosen(0, 1), chosen(1, 2)], selected(1, tied=2)),
+    # Each of three was chosen by two of three; the first two stay.
+    "more than may be":
+        (TWO, [chosen(0, 1), chosen(1, 2), chosen(2, 0)], selected(0, 1, surplus=1)),
+    "two of three answered": (QUESTION, [chosen(0), FAILED, chosen(0, 1)], selected(0, tied=1)),
+    "half are no quorum":
+        (QUESTION, [chosen(0), FAILED], no_quorum("1 of 2 answered; y: timeout")),
+    "fewer are none": (
+        QUESTION, [chosen(0), FAILED, FAILED],
+        no_quorum("1 of 3 answered; y: timeout, z: timeout"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("of", DECIDED)
+async def test_what_just_half_chose_is_not_selected_but_a_tie(of):
+    question, verdicts, decided = DECIDED[of]
     verdict, votes = await decide(question, *verdicts)
     assert verdict == decided
     assert votes == [Vote(*vote) for vote in zip("xyz", verdicts, strict=False)]
@@ -235,6 +227,10 @@ the judge 'llm' needs a model
 expected: the SPEC of a model
 to do: give one, as in --judge openai:model=NAME\
 """)),
+    ("llm", "tries", "2"): (None, "tries", snapshot("""\
+the judge 'llm' has no arguments of its own
+expected: arguments after its model, as in llm:openai:model=NAME\
+""")),
     ("panel", "", ""): (None, "none", snapshot("""\
 a panel needs two judges or more
 expected: panel:SPEC+SPEC+…, as in panel:openai:model=a+openai:model=b+openai:model=c\
@@ -245,18 +241,10 @@ expected: panel:SPEC+SPEC+…, as in panel:openai:model=a+openai:model=b+openai:
 @pytest.mark.parametrize(("judge", "name", "value"), CASES)
 def test_arguments(judge, name, value, raised):
     factory = plugin_manager.load_plugins().judge(judge).factory
-    parts = JudgeParts(args={name: value} if name else {})
+    model = ScriptedModel("yes") if name == "tries" else None
+    parts = JudgeParts(model=model, args={name: value} if name else {})
     where, found, wording = CASES[judge, name, value]
     assert raised(UsageError, factory, parts, where=where, found=found) == wording
-
-
-def test_arguments_of_a_judge_that_is_its_model(raised):
-    factory = plugin_manager.load_plugins().judge("llm").factory
-    parts = JudgeParts(model=ScriptedModel("yes"), args={"tries": "2"})
-    assert raised(UsageError, factory, parts, found="tries") == snapshot("""\
-the judge 'llm' has no arguments of its own
-expected: arguments after its model, as in llm:openai:model=NAME\
-""")
 
 
 LABELS = {

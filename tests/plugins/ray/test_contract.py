@@ -1,4 +1,4 @@
-"""What a run does, whoever runs it, what keeps it from its start, and where keys go."""
+"""What a run on a cluster does, what keeps it from its start, and where keys go."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from base64 import b64encode
 from collections import Counter
 from pathlib import Path
 
-import msgspec
 import pytest
 from builders.clusters import NODE, ON_RAY, PATIENCE
 from builders.processes import wait_until
@@ -20,8 +19,6 @@ from harness.pipeline.executors import sharded
 from harness.testing import faults
 
 pytestmark = ON_RAY
-EXECUTORS = ["local", "ray"]
-BOTH = pytest.mark.parametrize("executor", EXECUTORS)
 ANY_NUMBER = {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 1.0}
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
 
@@ -48,47 +45,18 @@ def ending_in(number, fault):
     return rule
 
 
-@BOTH
-def test_a_stage_begins_when_all_items_of_the_stages_before_it_are_recorded(runs, serve, executor):
-    server = serve(latency=0.01)
-    runs.words(*WORDS)
-    done = runs.run(executor)
-    assert done.status == "done"
-    assert runs.stages == ["say begins", "say ends", "judge begins", "judge ends"]
-    questions = asked(server)
-    assert sorted(questions[:40]) == sorted(f"say {word}" for word in WORDS)
-    assert set(questions[40:]) == {f"judge w{number}" for number in range(7)}
-    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
-
-
-@BOTH
-def test_only_failed_items_are_asked_again_and_past_the_store(runs, serve, executor):
+def test_only_failed_items_are_asked_again_and_past_the_store(runs, serve):
     server = serve(faults=ending_in("3", faults.TRUNCATED))
     runs.words(*WORDS)
-    first = runs.run(executor, max_failures=ANY_NUMBER)
+    first = runs.run("ray", max_failures=ANY_NUMBER)
     assert list(outcomes(current_lines(first.folder, "say")).values()).count("truncated") == 4
     asked_before = server.count
     server.faults = ()
-    done = runs.run(executor, max_failures=ANY_NUMBER, retry_failures=True, resume=first.folder)
+    done = runs.run("ray", max_failures=ANY_NUMBER, retry_failures=True, resume=first.folder)
     new = asked(server)[asked_before:]
     assert sorted(new[:4]) == ["say w2 23", "say w3 3", "say w5 33", "say w6 13"]
     assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
     assert done.summaries[0].stages["say"].failures == {}
-
-
-@pytest.mark.parametrize(("first", "then"), [("local", "ray"), ("ray", "local"), ("ray", "ray")])
-def test_a_run_that_one_executor_began_is_finished_by_the_other(runs, serve, first, then):
-    server = serve()
-    runs.words(*WORDS)
-    begun = runs.run(first, max_calls=17)
-    assert begun.status == "failed" and "the budget of calls is spent" in str(begun.errors[0])
-    assert server.count + server.asked_if_thinking == 17
-    done = runs.run(then)
-    assert (done.status, done.folder) == ("done", begun.folder)
-    check_paid(server, 40)
-    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
-    journal = done.folder / "toys" / "1-say.jsonl"
-    assert len(journal.read_text().splitlines()) == 40  # none was worked twice
 
 
 def test_no_worker_opens_for_a_run_of_which_nothing_is_left(runs, serve):
@@ -105,8 +73,8 @@ def test_no_worker_opens_for_a_run_of_which_nothing_is_left(runs, serve):
     assert set(ray._private.state.actors()) == before
 
 
-@pytest.mark.parametrize("then", EXECUTORS)
-@pytest.mark.parametrize("first", EXECUTORS)
+@pytest.mark.parametrize("then", ["local", "ray"])
+@pytest.mark.parametrize("first", ["local", "ray"])
 def test_what_ended_without_an_answer_is_asked_again_by_the_same_command(runs, serve, first, then):
     server = serve(faults=ending_in("3", faults.status(500)))
     runs.words(*WORDS)
@@ -120,28 +88,19 @@ def test_what_ended_without_an_answer_is_asked_again_by_the_same_command(runs, s
     check_paid(server, 40 + 4)
 
 
-@BOTH
-@pytest.mark.parametrize(
-    ("word", "problem"),
-    [
-        ("stumble", "stage 'say' cannot make its items"),
-        ("peek", "reads an option it does not declare"),
-    ],
-)
-def test_a_fault_of_the_benchmark_ends_the_run(runs, serve, executor, word, problem):
+def test_a_fault_of_the_benchmark_ends_the_run(runs, serve):
     serve()
-    runs.words("a", "b", word)
-    done = runs.run(executor)
+    runs.words("a", "b", "peek")
+    done = runs.run("ray")
     assert (done.status, done.exit_code) == ("failed", 1)
     assert isinstance(done.errors[0], PluginError)
-    assert problem in str(done.errors[0])
+    assert "reads an option it does not declare" in str(done.errors[0])
 
 
-@BOTH
-def test_ctrl_c_lets_calls_in_flight_finish_and_the_same_command_goes_on(runs, serve, executor):
+def test_ctrl_c_lets_calls_in_flight_finish_and_the_same_command_goes_on(runs, serve):
     server = serve(latency=1.0)
     runs.words(*WORDS)
-    process = runs.start(executor, "--concurrency", "4")
+    process = runs.start("ray", "--concurrency", "4")
     wait_until(lambda: server.in_flight >= 4 and server.count >= 4)
     process.send_signal(signal.SIGINT)
     _, shown = process.communicate(timeout=PATIENCE)
@@ -149,15 +108,14 @@ def test_ctrl_c_lets_calls_in_flight_finish_and_the_same_command_goes_on(runs, s
     paid = server.count
     assert paid < 40 and sum(server.answered.values()) == paid
     server.latency = 0.0
-    assert runs.run(executor).status == "done"
+    assert runs.run("ray").status == "done"
     check_paid(server, 40)
 
 
-@BOTH
-def test_ctrl_c_twice_waits_for_nothing(runs, serve, executor):
+def test_ctrl_c_twice_waits_for_nothing(runs, serve):
     server = serve(faults=lambda request: faults.SILENCE)
     runs.words(*WORDS)
-    arguments = runs.arguments(executor, "--concurrency", "4")
+    arguments = runs.arguments("ray", "--concurrency", "4")
     arguments.remove("--quiet")
     process = runs.started(arguments)
     wait_until(lambda: server.count >= 4)
@@ -168,22 +126,20 @@ def test_ctrl_c_twice_waits_for_nothing(runs, serve, executor):
     _, shown = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, shown
     server.faults = ()
-    assert runs.run(executor).status == "done"
+    assert runs.run("ray").status == "done"
 
 
-@BOTH
-def test_engines_that_do_not_fit_beside_each_other_open_in_turn(runs, executor):
+def test_engines_that_do_not_fit_beside_each_other_open_in_turn(runs):
     runs.words(*WORDS)
-    more = {"engines": 2, "workers": None} if executor == "ray" else {}
     models = {"model": "toy", "model_args": "name=one", "roles": {"referee": "toy:name=two"}}
-    done = runs.run(executor, **models, **more)
+    done = runs.run("ray", **models, engines=2, workers=None)
     assert done.status == "done", done.errors
     assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
     events = [line.split() for line in (runs.package / "engines").read_text().splitlines()]
     by_process = {}
     for process, *event in events:
         by_process.setdefault(process, []).append(" ".join(event))
-    assert len(by_process) <= (2 if executor == "ray" else 1)
+    assert len(by_process) <= 2
     for found in by_process.values():  # a worker that opens late may find one stage done
         assert found in (
             ["opens one", "closes one", "opens two", "closes two"],
@@ -198,25 +154,6 @@ def test_workers_share_the_concurrency(runs, serve, monkeypatch):
     runs.words(*WORDS)
     assert runs.run("ray", workers=3, concurrency=4).status == "done"
     assert 2 <= server.most_in_flight <= 4
-
-
-def test_a_node_that_sees_another_folder_of_the_same_name(runs, serve, monkeypatch):
-    server, order = serve(), sharded.work_order
-
-    def of_another_run(*given, **more):
-        whole = msgspec.msgpack.decode(order(*given, **more))
-        return msgspec.msgpack.encode(whole | {"lock": "of another run"})
-
-    runs.words(*WORDS)
-    monkeypatch.setattr(sharded, "work_order", of_another_run)
-    done = runs.run("ray")
-    assert (done.status, done.exit_code) == ("failed", 2)
-    said = str(done.errors[0])
-    assert "the run folder cannot be seen from a worker" in said and "node " in said
-    assert "another folder of the same name" in said and str(done.folder) in said
-    assert server.count == 0
-    monkeypatch.undo()
-    assert runs.run("ray").status == "done"  # the same command, once the folder is shared
 
 
 @pytest.mark.parametrize("lacks", ["the plugin", "its version"])

@@ -32,11 +32,8 @@ class StandIn(ServedModel):
         server = (sys.executable, "-m", "acme_standin.served")
         super().__init__(
             Engine(
-                identity=Identity(kind="standin", name="m", scope="global"),
-                model="m",
-                command=lambda port: [*server, port],
-                listens_on="port",
-                concurrency=2,
+                identity=Identity(kind="standin", name="m", scope="global"), model="m",
+                command=lambda port: [*server, port], listens_on="port", concurrency=2,
             ),
             settings,
         )
@@ -83,16 +80,13 @@ A file of its own says that the run asked it, and so that it has started: each e
 until it answers.
 """
 
+INFO = "acme_standin-1.0.dist-info"
 FILES = {
     "acme_standin/__init__.py": "",
     "acme_standin/served.py": SERVED,
     "acme_standin/plugin.py": ENGINE,
-    "acme_standin-1.0.dist-info/METADATA": (
-        "Metadata-Version: 2.1\nName: acme-standin\nVersion: 1.0\n"
-    ),
-    "acme_standin-1.0.dist-info/entry_points.txt": (
-        "[harness.plugins]\nstandin = acme_standin.plugin\n"
-    ),
+    f"{INFO}/METADATA": "Metadata-Version: 2.1\nName: acme-standin\nVersion: 1.0\n",
+    f"{INFO}/entry_points.txt": "[harness.plugins]\nstandin = acme_standin.plugin\n",
 }
 
 ON_ENGINES = ("--model", "standin")

@@ -204,41 +204,6 @@ def test_objects_with_several_texts_have_the_first_and_are_counted(tmp_path, loa
     assert fact not in load_histories.notes
 
 
-def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkeypatch):
-    """At its start, in the manifest, summary and table, after going on and scoring anew."""
-    monkeypatch.chdir(tmp_path)
-    rows = [f"u,o{n},about {n},{LIKED},{n or ''}" for n in range(5)] + [f"v,o1,x,{LIKED},7"]
-    header = "user_id,object_id,object_text,interaction_type,interaction_time"
-    write_csv(Path("log.csv"), header, *rows)
-    command = [
-        "--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic", "--data",
-        "log.csv", "--set", "min_engagements=2", "--set", "taxonomy=[about]",
-        "--store", "calls.sqlite", "--verbose",
-    ]  # fmt: skip
-    noted = dict.fromkeys((
-        "engagements without a time, taken as the oldest",
-        "users left out with fewer than 2 engagements",
-        "objects with several texts, of which the first is taken",
-    ), 1)  # fmt: skip
-
-    def told(*arguments):
-        shown = printed(*arguments)
-        [folder] = Path("runs").iterdir()
-        assert all(f"  {fact}: 1\n" in shown.out for fact in noted)
-        summary = json.loads((folder / "gist_synthetic" / "summary.json").read_text())
-        manifest = json.loads((folder / "manifest.json").read_text())
-        for written in (summary, manifest["tasks"]["gist_synthetic"]):
-            assert written["data"]["notes"] == noted
-        return str(folder), [line for line in shown.err.splitlines() if "gist_synthetic: " in line]
-
-    folder, said = told(*command)
-    assert said == [f"gist_synthetic: {fact}: 1" for fact in noted]
-    assert told(*command, "--resume", folder)[1] == said
-    assert told(*command, "--resume", folder, "--quiet")[1] == []
-    assert "gist_synthetic: " not in printed("score", folder).err
-    assert told("show", folder, "--metrics")[1] == []
-
-
 LOVED, FINE, _, BAD = SIGNALS
 STARS = [(1.0, BAD), (2.0, BAD), (2.5, BAD), (3.0, FINE), (3.5, FINE), (4.5, FINE), (5.0, LOVED)]
 

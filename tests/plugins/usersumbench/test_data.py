@@ -21,12 +21,16 @@ GENRES = ("Action", "Comedy", "Crime", "Drama", "Horror", "Musical", "War", "Wes
 
 @pytest.fixture
 def world(movielens):
-    """A folder of 40 users with 5 to 60 ratings of 120 movies, times with ties, rows mixed."""
+    """A folder of 40 users with 5 to 60 ratings of 120 movies, times with ties, rows mixed.
+
+    A hundred movies more, which have a genre of their own, nobody has rated.
+    """
     rng = Random(3)
     movies = [
         (number, f"Movie {number} (1990)", "|".join(rng.sample(GENRES, rng.randint(1, 3))))
         for number in range(1, 121)
     ]
+    movies += [(number, f"Unseen {number}", "Unseen") for number in range(121, 221)]
     ratings = [
         (f"u{user}", movie, rng.randrange(1_000_000, 1_000_050))
         for user in range(40)

@@ -86,7 +86,6 @@ def test_every_user_is_a_dot_and_every_model_a_diamond(runs):
         Points(label="keen", x=(1.0,), y=(0.5,), shape="diamond"),
         Points(label="shy", x=(0.25,), y=(0.5,), shape="diamond"),
     ]
-    assert report.sheets[0].columns[2:] == ("users", "IG P", "IG R", "P above R %", "P below 50 %")
     assert report.sheets[0].rows == (
         ("synthetic", "keen", 3, 50.0, 100.0, 0.0, pytest.approx(100 / 3)),
         ("synthetic", "shy", 2, 50.0, 25.0, 50.0, 50.0),
@@ -188,14 +187,12 @@ def two(kept):
 
 def test_scores_are_against_what_all_runs_verified(two):
     groundedness, parts, _ = scores.scores(two, TableOptions()).sheets
-    assert groundedness.columns == ("model", "synthetic IG F1", "synthetic IS")
     # The oracle is 1 and 5 for u1, 3 and 4 for u2. Of `first`, u1 has P = R = F1 = 1/4, and u2 has
     # P = 1, R = 1/2, F1 = 2/3. Of `second`, u1 has 1, 1, 1 and u2 has 1/2, 1/2, 1/2.
     assert groundedness.rows == (
         ("first", pytest.approx(100 * 11 / 24), pytest.approx(75.0)),
         ("second", pytest.approx(75.0), pytest.approx(100 / 3)),
     )
-    assert parts.columns == ("model", "synthetic IG P", "synthetic IG R")
     assert parts.rows == (("first", 62.5, 37.5), ("second", 75.0, 75.0))
     # A run alone misses nothing, and that is said: its recall is 1/2 for u1 and 1 for u2.
     report = scores.scores(two[:1], TableOptions(published=True))
@@ -206,8 +203,6 @@ def test_scores_are_against_what_all_runs_verified(two):
     )
     # The published tables stand below in the same form.
     _, _, table, parts, _ = report.sheets
-    assert table.columns[:3] == ("model", "synthetic IG F1", "synthetic IS")
-    assert table.columns[7] == "amazon music IG F1"
     assert table.rows[0] == (
         *("GPT-OSS-120B", 67.8, 74.0, 56.3, 68.4),
         *(66.7, 66.6, 66.7, 70.6, 58.0, 67.4),
@@ -233,7 +228,6 @@ def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept):
         "first on synthetic: no IG F1, for 1 of 3 units have one, less than the required 50%; "
         "over those few it is 1.000"
     )
-    assert people.columns == ("dataset", "model", "users", "with IG", "with IS", "why not")
     assert people.rows == (
         ("synthetic", "first", 3, 1, 1, "predict/no_json 1, predict/truncated 1"),
     )
@@ -278,12 +272,8 @@ def covering(kept, taxonomy):
 def test_categories_are_counted_by_model_and_by_dataset(covering):
     report = coverage.coverage(covering, CoverageOptions())
     sheet, together, *_ = report.sheets
-    assert sheet.columns == (
-        *("model", "distinct interests", "categories", "% of 8", "unmapped interests"),
-    )
     assert sheet.rows == (("wide", 4, 4, 50.0, 1), ("narrow", 2, 2, 25.0, 0))
     assert together.title == "Categories by dataset: wide and all models"
-    assert together.columns == ("dataset", "alone", "alone % of 8", "all", "all % of 8", "gain")
     assert together.rows == (("synthetic", 3, 37.5, 4, 50.0, 1), ("mind", 1, 12.5, 1, 12.5, 0))
     models, alone, together = report.figures
     bars = Bars(label="categories", names=("wide", "narrow"), values=(4.0, 2.0))
@@ -303,9 +293,6 @@ def test_the_share_of_categories_that_hold_most_interests(kept, taxonomy):
     task = kept("first", {"u1": (*named, judged("odd", None))}, options=taxonomy)
     report = coverage.concentration([task], TableOptions())
     sheet = report.sheets[0]
-    assert sheet.columns == (
-        *("model", "interests", "% holding 50 %", "% holding 80 %", "% holding 90 %", "Gini"),
-    )
     # One category holds 5 of 10, two hold 8, three hold 9. Ascending 0,0,0,0,1,1,3,5:
     # Gini = 2 (5·1 + 6·1 + 7·3 + 8·5) / (8·10) − 9/8 = 144/80 − 9/8 = 0.675.
     assert sheet.rows == (("first", 10, 12.5, 25.0, 37.5, pytest.approx(0.675)),)
@@ -330,8 +317,6 @@ def test_each_mode_is_a_share_of_all_unverified_interests(kept):
         ),
     }
     sheet, people = failure_modes.run([kept("first", found)], TableOptions()).sheets
-    assert sheet.columns == ("model", "interests", "no verdict", "unverified", "short of imp+ %",
-                             "short of exp+ %", "too negative %")  # fmt: skip
     assert sheet.rows == (("first", 7, 1, 5, 60.0, 60.0, 60.0),)
     # Category 1 of u1 is verified and was not asked about; all that is mapped of u2 has no verdict.
     assert people.rows == (
@@ -386,14 +371,12 @@ def three_models(kept):
 
 def test_pairs_and_what_would_be_lost_without_each_model(three_models):
     agreement, models, _ = oracle_stability.run(three_models, TableOptions()).sheets
-    assert agreement.columns == ("models verifying", "pairs", "%")
     assert agreement.rows == (
         (1, 5, pytest.approx(500 / 7)),
         (2, 1, pytest.approx(100 / 7)),
         (3, 1, pytest.approx(100 / 7)),
         ("total", 7, 100.0),
     )
-    assert models.columns == ("model", "verified", "sole provider", "% of the oracle")
     sole = [("a", 5, 3, 300 / 7), ("b", 3, 1, 100 / 7), ("c", 2, 1, 100 / 7)]
     assert models.rows == tuple((*row, pytest.approx(share)) for *row, share in sole)
 

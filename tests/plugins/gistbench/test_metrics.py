@@ -15,7 +15,6 @@ from builders.gistbench import (
     make_window,
     recorded,
 )
-from builders.texts import write_csv
 from harness_gistbench.counting import EMPTY_ORACLE as EMPTY
 from harness_gistbench.counting import TOGETHER
 from harness_gistbench.interests import claimed, merged
@@ -55,7 +54,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from harness import DataError, Score
+from harness import Score
 from harness.contracts.outcomes import Broken, CallFailed, NoVerdict, Unreadable
 
 
@@ -627,18 +626,6 @@ def test_a_file_and_the_runs_are_united_its_users_first_and_the_new_ones_in_natu
     assert known.users["9"] == {1}
 
 
-def test_recall_falls_as_the_oracle_grows_and_nothing_else_changes():
-    ada = score_of("ada", 31, 5, unverified=(7,))
-    # Recall is 1 and then 2/5; its harmonic means with a precision of 2/3 are 4/5 and 1/2.
-    same = {"ig_p": 2 / 3, "is": 1 / 2, "verified": 2}
-    for ids, expected in (
-        ({31, 5}, {"ig_r": 1.0, "ig_f1": 4 / 5, "hm": 8 / 13}),
-        ({31, 5, 110, 200, 7}, {"ig_r": 2 / 5, "ig_f1": 1 / 2, "hm": 1 / 2}),
-    ):
-        again = rescore(ada, Categories({"ada": frozenset(ids)}), Options())
-        assert again.values == pytest.approx({**same, **expected})
-
-
 def test_users_whom_the_oracle_has_not_recall_nothing_and_are_counted():
     ada = rescore(score_of("ada", 31, counts={"windows": 3}), Categories({}), Options())
     assert (ada.values["ig_p"], ada.values["ig_r"], ada.values["ig_f1"]) == (1.0, 0.0, 0.0)
@@ -663,14 +650,6 @@ def test_a_file_is_written_as_it_was_read_with_keys_that_mean_nothing_here():
     assert oracle.users == {"9": {1, 31, 325}, "2": set(), "äda": {5}}
     assert oracle.others == {"dataset": "toy", "made": {"by": ["hand", 1.5, None]}}
     assert write(oracle) == text
-
-
-def test_ids_are_those_of_a_taxonomy_of_ones_own(tmp_path):
-    few = write_csv(tmp_path / "few.csv", "category_id,category_name", "401,Tea", "7,Bread")
-    oracle = gather([score_of("ada", 401)])
-    assert read(write(oracle), Options(taxonomy=few)) == oracle
-    with pytest.raises(DataError, match="from 1 to 325"):
-        read(write(oracle), Options())
 
 
 def test_interests_that_runs_put_into_different_categories_are_told_with_an_example():

@@ -206,7 +206,6 @@ def test_each_way_of_asking_is_a_curve_and_a_mean_is_of_one_method_and_counts_a_
         if value is not None
     ]
     report = curves.by_size(tasks, curves.SizeOptions())
-    assert report.sheets[0].columns == ("model", "asked", "2 users", "3 users", "4 users")
     assert report.sheets[0].rows == tuple(("ada", ask, *values) for ask, values in asked.items())
     [figure] = report.figures
     assert figure.x.ticks == (2.0, 3.0, 4.0)
@@ -458,10 +457,6 @@ def test_answers_by_position_are_counted_and_counts_may_name_titles(recorded, tm
     hard = {"tea": compared("BA", "BB", "--")}  # user 2, whoever is second, nothing
     tasks = [recorded("ada", easy), recorded("ada", hard, level="hard")]
     [sheet] = answers.positions(tasks, NoOptions()).sheets
-    assert sheet.columns == (
-        *("model", "level", "groups", "answers", "first", "first %", "pairs", "read twice"),
-        *("contrary", "contrary %", "undecided", "undecided %"),
-    )
     two_thirds = pytest.approx(200 / 3)
     assert sheet.rows == (
         ("ada", "easy", 3, 5, 4, 80.0, 3, 2, 1, 50.0, 2, two_thirds),

@@ -430,14 +430,3 @@ def test_profiles_of_those_in_examples_are_made_but_for_pairs_as_published(crowd
     assert made("pairwise", shots=1, shot_style="published") == (
         {"ann/18", "bob/17"}, {(None, None)},
     )  # fmt: skip
-
-
-@pytest.mark.real_data
-def test_recorded_groups_take_recorded_examples(real_data, load_data):
-    groups = load_data(real_data / "perrecbench", ask="pairwise", shots=3, limit=20).groups
-    assert {len(one.examples) for one in groups} == {3}
-    for group in groups:
-        for example in group.examples:
-            first, second = example.members
-            assert example.answer == ("[User A]" if first.rank < second.rank else "[User B]")
-            assert len(first.shown) == len(second.shown) == 4

@@ -160,7 +160,6 @@ BUILT = [
      "the path of an existing file"),
     (reviewed(rating=3.14159), {}, *cell("log.jsonl", "rating", "3.14159 (number)",
      "a number from 1 to 5, with at most three decimals")),
-    (reviewed(user_id=""), {}, *cell("log.jsonl", "user_id", "''", "an id")),
     (reviewed(rating=0), {"bad_rows": "left_out"}, DataError, "DIR/log.jsonl",
      "the files of reviews contain no usable rating",
      "1 rows without an id, a time or a rating from 1 to 5",

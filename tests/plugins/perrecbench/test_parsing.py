@@ -27,11 +27,8 @@ BESIDE = '{"average_rating": 3.9, "predicted_score": 4, "reason": 1, "predicted_
         ('{"predicted_rating": 1}', (1.0, "strict")),
         ('{"predicted_rating": 0.5e1}', (5.0, "strict")),
         ('{"Predicted Rating": 4}', (4.0, "strict")),
-        ('Here:\n```json\n{"predicted_rating": 4}\n```', (4.0, "fenced")),
-        ('They like tea.\n{"predicted_rating": 4}\nHope it helps [1].', (4.0, "brackets")),
         # As the authors' examples of few-shot prompts have it.
         ('{{"predicted_rating": 4.0}}', (4.0, "brackets")),
-        ('{"predicted_rating": 4,}', (4.0, "repaired")),
         ('So: {"predicted_rating": " 4.5 "}', (4.5, "quoted")),
         # Of several objects the last, and of several keys the last that was asked for counts.
         (LATER, (4.0, "brackets")),
@@ -46,10 +43,7 @@ BESIDE = '{"average_rating": 3.9, "predicted_score": 4, "reason": 1, "predicted_
         ('{"predicted_rating": 2, "user_average_rating": 4.1}', (2.0, "strict")),
         ('{"Predicted_Rating": 2, "score": 5}', (2.0, "strict")),
         ("", "empty"),
-        ("I would say [4].", "no_json"),
         ('{"rating": 3, "rating": 4}', "no_json"),
-        ("{}", "schema"),
-        ('{"predicted_rating": true}', "schema"),
         ('{"predicted_rating": {"rating": 4}}', "schema"),
         ('{"predicted_rating": "1e0"}', "schema"),
         ('{"predicted_rating": "٤"}', "schema"),

@@ -54,19 +54,6 @@ async def sorted_by(users, preferred):
 
 
 @pytest.mark.parametrize(
-    ("preferred", "order", "asked"),
-    [
-        # Worked out by hand: 2 and then 3 rise over the root; of the two left 2 is greater.
-        ({(3, 2), (3, 1), (2, 1)}, (3, 2, 1), [(2, 1), (3, 2), (2, 1)]),
-        # 1 stays the root, then 3 is put there and 2 rises over it.
-        ({(1, 2), (1, 3), (2, 3)}, (1, 2, 3), [(2, 1), (3, 1), (2, 3)]),
-    ],
-)
-async def test_three_users_are_sorted_by_three_comparisons(preferred, order, asked):
-    assert await sorted_by([1, 2, 3], preferred) == (order, asked)
-
-
-@pytest.mark.parametrize(
     ("members", "comparisons", "pairs"),
     [(2, {1}, {1}), (3, {3}, {2, 3}), (4, {6, 7}, {3, 4, 5, 6})],
 )

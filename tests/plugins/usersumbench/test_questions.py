@@ -111,20 +111,6 @@ def test_with_popular_wrong_options_no_rule_on_rank_or_position_is_better_than_c
         assert max(*ranks.values(), *positions.values()) < 0.22 * 5_000, (task, ranks, positions)
 
 
-def test_wrong_options_are_what_somebody_did(movielens):
-    """Two films and a genre that nobody met are in the data, and six films that somebody saw."""
-    movies = [(movie, f"Film {movie} (1990)", f"Genre {movie}") for movie in range(8)]
-    ratings = [("u", 0, 1), ("u", 1, 2), *(("v", movie, movie) for movie in range(6))]
-    folder = movielens(ratings, movies)
-    for seed in range(2):
-        for way in ("uniform", "popularity"):
-            people = load_people("movielens", folder, seed=seed, min_activities=2, distractors=way)
-            [one] = people.all  # v saw all that anybody saw
-            assert sorted(one.activity.options) == [f"Film {n} (1990)" for n in range(1, 6)]
-            assert {*one.category.options} < {f"Genre {n}" for n in range(6)}
-            assert min(*one.activity.counts, *one.category.counts) > 0
-
-
 def test_the_right_answer_is_everywhere_equally_often():
     for task in TASKS:
         places = Counter(

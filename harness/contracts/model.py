@@ -255,6 +255,10 @@ class Model(ABC):
     folder: Path | None = None
     """The folder in which a patient model keeps what it sent, set before `open`."""
 
+    taken_up: bool = False
+    """Whether a patient model of this run takes up what is in the folder of this one, which asks
+    live: then only the questions there must not be asked again."""
+
     asked_if_thinking: bool = False
     """Whether one small question shows what `thinks` does not know; its answer is kept."""
 

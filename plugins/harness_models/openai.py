@@ -51,7 +51,7 @@ from harness_models.openai_findings import (
     why_there,
     withheld,
 )
-from harness_models.openai_jobs import refuse_open_batches
+from harness_models.openai_jobs import Job, paid_twice, refuse_open_batches
 from harness_models.openai_screen import (
     HEADERS_ENV,
     NO_SCREEN,
@@ -150,6 +150,7 @@ class OpenAIModel(Model):
         self.stop = (*args.stop, *(self._form.stop if self._form else ()))
         self._system_role = args.system_role is not False
         self._without_logprobs = 0
+        self._sent: dict[str, Job] = {}
         self._session: ClientSession | None = None
         self._screen = Screen()
         self._url = ""
@@ -167,7 +168,8 @@ class OpenAIModel(Model):
         Other servers may work without a key. Nor may batches be open that answer the same.
         """
         if not self.patient:
-            refuse_open_batches(self)
+            # Not those that were sent since: what they answer is kept.
+            self._sent = self._sent or refuse_open_batches(self)
         for name, value in custom_headers().items():
             check_header(value.replace("\t", " "), f"{HEADERS_ENV}, {name}")
         for variable in NAMED.values():
@@ -239,6 +241,8 @@ class OpenAIModel(Model):
         """The server's reply to one request, or a CallError."""
         if self._session is None:
             raise RuntimeError("ask() was called before open()")
+        if job := self._sent.get(request.key):
+            raise paid_twice(self, job)
         as_system = self._system_role
         try:
             reply = await self._send(self._session, self._body(request))

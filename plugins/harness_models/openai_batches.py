@@ -38,7 +38,7 @@ from harness_models.openai_args import (
     base_url_of,
     read_each,
 )
-from harness_models.openai_jobs import JOBS, Job, jobs_of
+from harness_models.openai_jobs import JOBS, Job, jobs_of, keys_of, line_of
 from harness_models.openai_screen import Screen, custom_headers
 from harness_models.openai_spread import spread
 from harness_models.openai_wire import LARGEST_BODY, NAMED, headers_with, pointing, short
@@ -76,13 +76,6 @@ def make(settings: ModelSettings) -> Model:
             expected="base_url=URL, of the service that answers the batch",
         )
     return BatchedModel(each[0], settings)
-
-
-class _Line(msgspec.Struct):
-    custom_id: str
-
-
-_custom_id = msgspec.json.Decoder(_Line).decode
 
 
 class BatchedModel(OpenAIModel):
@@ -152,8 +145,7 @@ class BatchedModel(OpenAIModel):
                 path.unlink()
         for job in reversed(self._jobs.values()):  # a request that failed is in a later job again
             if not job.ended:
-                lines = (self._home / f"{job.id}.jsonl").read_bytes().splitlines()
-                keys = [_custom_id(line).custom_id for line in lines]
+                keys = keys_of(self._home / f"{job.id}.jsonl")
                 self._start(job, [key for key in keys if key not in self._places])
 
     async def ask(self, request: Request) -> Reply:
@@ -311,7 +303,7 @@ class BatchedModel(OpenAIModel):
                 if not number % AT_ONCE:
                     await asyncio.sleep(0)
                 with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                    key = _custom_id(line).custom_id
+                    key = line_of(line).custom_id
                     if key in left:
                         left.discard(key)
                         self._place(key).set_result((answers, at))

@@ -542,6 +542,33 @@ def test_batches_of_one_role_do_not_keep_another_from_asking_the_same_model_live
     assert not [body for body in service.live if "[liked]" in body["messages"][-1]["content"]]
 
 
+@pytest.mark.parametrize("second", ["", ";http://127.0.0.1:9/v1"], ids=["one address", "two"])
+def test_what_a_role_sent_is_not_asked_live_while_the_other_role_takes_the_list_up(
+    harness, service, run, second
+):
+    def answer(body: dict[str, Any]) -> str:
+        return harness.answer(body) if "[liked]" in body["messages"][-1]["content"] else "1"
+
+    service.answer = answer
+    service.look = lambda name: (
+        os.kill(os.getpid(), signal.SIGINT) if name == "batch-1" else service.end(batch=name)
+    )
+    harness.url = f"{service.address}/v1,api_key_env=TEAM_PASS,revision=1"
+    judge = (
+        "openai:base_url={},model=candidate-model,thinking=false,api_key_env=TEAM_PASS,revision=1"
+    )
+    both = judge.format(f"{service.address}/v1") + ",batch=only"
+    assert run("--allow_self_judging", judge=both, limit=12, batch="only").code == 130
+    live = judge.format(f"{service.address}/v1{second}")
+    refused = run("--allow_self_judging", judge=live, limit=12, batch="only")
+    small = [body for body in service.live if "17 times 23" in body["messages"][-1]["content"]]
+    assert (refused.code, service.live) == (2, small)
+    assert "batches of this run are open" in refused.err and ": batch-1" in refused.err
+    service.look = lambda name: service.end(batch=name)
+    run("--allow_self_judging", judge=both, limit=12, batch="only").ok()
+    assert len(service.sent) == len(set(service.sent))
+
+
 @pytest.mark.parametrize(("taken_up", "ended"), [(0, False), (1, False), (1, True)])
 def test_batches_of_version_0_1_are_open_until_they_are_taken_up(tmp_path, taken_up, ended):
     job = {"id": "a", "requests": 2, "endpoint": "", "file_id": "f", "batch_id": "b"}

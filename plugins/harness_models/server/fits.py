@@ -94,7 +94,7 @@ def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str
 def _gpu_memories(chosen: Mapping[str, str]) -> list[int]:
     """The bytes of each GPU that these variables and the environment leave; none if unknown."""
     try:
-        gpus = look_at(ALL, {**os.environ, **chosen}).gpus if shutil.which(SMI) else ()
+        gpus = look_at(ALL, {**os.environ, **chosen}) if shutil.which(SMI) else []
     except GpusUnknown:
         return []
     return [gpu.total * MIB for gpu in gpus if gpu.total is not None]

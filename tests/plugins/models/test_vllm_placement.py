@@ -117,7 +117,7 @@ def test_chosen_gpus_are_shown_to_the_server_alone_and_held_alone(node):
     assert model.occupies == "gpu:4,5,6,7"
     shown = {"CUDA_VISIBLE_DEVICES": "4,5,6,7", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     assert model.engine.environment == shown
-    assert [gpu.index for gpu in model.engine.memory.look().gpus] == ["4", "5", "6", "7"]
+    assert [gpu.index for gpu in model.engine.memory.look()] == ["4", "5", "6", "7"]
     for text, numbers in (("0-3", "0,1,2,3"), ("4", "4"), ("0,2-3", "0,2,3"), ("1,1", "1")):
         assert node(gpus=text).occupies == f"gpu:{numbers}"
 

@@ -45,19 +45,12 @@ def test_weights_take_as_few_gpus_as_hold_them_with_room_to_spare(weights, gpus,
     assert parallelism(weights, gpus, H100, 0.92, heads=heads) == tensor
 
 
-def gpus(count):
-    """The rows of `nvidia-smi` for so many free H100s."""
-    return "".join(
-        f"{n}, GPU-{n}a8e1d0c, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n" for n in range(count)
-    )
-
-
 @pytest.fixture
 def node(cuda, smi, folder, package):
     """A model of these weights on a node with eight H100s, or as many as are wanted."""
 
     def model(weights=QWEN_8B, count=8, concurrency=None, **given):
-        smi(gpus(count))
+        smi(count)
         weigh(folder, weights)
         given = {"pretrained": str(folder), "python": sys.executable, "max_model_len": "9", **given}
         return make(ModelSettings(args=given, concurrency=concurrency))

@@ -156,12 +156,6 @@ def error(kind):
     return kind.__new__(kind)
 
 
-def h100s(count):
-    return "".join(
-        f"{n}, GPU-aaaa{n}-0000, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n" for n in range(count)
-    )
-
-
 def found(shards=1, *, on=None, folder=None, **options):
     wanted = on or memory(count=shards)
     return weights_findings(Weights(NAME, folder), memory=wanted, shards=shards, **options)
@@ -195,13 +189,13 @@ def found(shards=1, *, on=None, folder=None, **options):
     ],
 )  # fmt: skip
 def test_weights_are_set_against_the_gpus_there(smi, hub, *, parameters, gpus, shards, expected):
-    smi(h100s(gpus))
+    smi(gpus)
     hub(parameters)
     assert found(shards) == [expected]
 
 
 def test_weights_are_set_against_the_chosen_gpus_and_are_a_doubt_if_they_shrink(smi, hub):
-    smi(h100s(8))
+    smi(8)
     hub(LLAMA)
     chosen = GpuMemory(name="vllm:name", count=1, share=0.92, chosen={"CUDA_VISIBLE_DEVICES": "3"})
     (only,) = found(on=chosen, shrunk=True)
@@ -210,7 +204,7 @@ def test_weights_are_set_against_the_chosen_gpus_and_are_a_doubt_if_they_shrink(
 
 
 def test_gated_weights_are_told_after_their_size_and_a_hub_that_is_ill_is_a_doubt(smi, hub):
-    smi(h100s(1))
+    smi(1)
     hub(LLAMA, refusal=error(GatedRepoError))
     assert [(one.state, one.says) for one in found()] == [
         ("bad", "141.1 GB of weights do not fit on 1 GPU of 79.6 GiB"),
@@ -238,7 +232,7 @@ def test_gated_weights_are_told_after_their_size_and_a_hub_that_is_ill_is_a_doub
 
 
 def test_weights_that_are_not_in_the_cache_prevent_a_run_where_no_hub_is(smi, hub, monkeypatch):
-    smi(h100s(1))
+    smi(1)
     hub(None, refusal=OSError("no route"))
     lacks = "org/name is not in the cache, and {}".format
     assert found() == [bad("weights", lacks("the hub cannot be reached"), FETCH)]
@@ -265,7 +259,7 @@ def test_the_size_of_weights_out_of_reach_is_read_from_their_name(hub, name, abo
 
 def test_weights_in_the_cache_need_no_hub_if_none_is_missing(smi, hub, cache):
     """A GGUF file or a checkpoint of Mistral's has no config.json beside it."""
-    smi(h100s(1))
+    smi(1)
     hub(None, refusal=OSError("no route"))
     folder = cache / "snapshots" / ("a" * 40)
     folder.mkdir(parents=True)

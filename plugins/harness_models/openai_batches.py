@@ -34,8 +34,6 @@ from harness_models.openai_args import (
     NAME_KEY,
     NO_KEY,
     OpenAIArgs,
-    address_of,
-    base_url_of,
     read_each,
 )
 from harness_models.openai_jobs import JOBS, Job, jobs_of, keys_of, line_of
@@ -72,7 +70,7 @@ def make(settings: ModelSettings) -> Model:
         raise UsageError(
             "a batch is sent to one server",
             where="--model_args",
-            found=f"base_url={';'.join(map(address_of, each))}",
+            found=f"base_url={';'.join(one.address for one in each)}",
             expected="base_url=URL, of the service that answers the batch",
         )
     return BatchedModel(each[0], settings)
@@ -378,7 +376,7 @@ class OpenAIBatches:
         kept = () if trusted else (*NAMED, *custom_headers())
         headers: dict[str, Any] = dict.fromkeys(kept, openai.Omit())
         headers["User-Agent"] = headers_with("", trusted=trusted)["User-Agent"]
-        base = base_url_of(args).rstrip("/")
+        base = args.base.rstrip("/")
         http = openai.DefaultHttpxClient(follow_redirects=False)
         if args.azure_endpoint is not None and args.api_version is None:
             headers |= {"api-key": key} if key else {}
@@ -465,7 +463,7 @@ class OpenAIBatches:
                 if len(held) > LARGEST_BODY:
                     raise ModelError(
                         "a batch's answer is too long",
-                        where=address_of(self._args),
+                        where=self._args.address,
                         found=f"a line of more than {LARGEST_BODY:,} bytes",
                     )
 
@@ -482,14 +480,14 @@ class OpenAIBatches:
             kind = NoAnswer if error.status_code >= 500 or error.status_code == 429 else ModelError
             raise kind(
                 f"the batch service refuses {wanted}",
-                where=address_of(self._args),
+                where=self._args.address,
                 found=f"HTTP {error.status_code}: {detail}",
                 hint=self._hints.get(error.status_code),
             ) from None
         except openai.OpenAIError as error:
             raise NoAnswer(
                 f"the batch service did not answer about {wanted}",
-                where=address_of(self._args),
+                where=self._args.address,
                 found=short(error.__cause__ or error, self._screen),
                 hint="repeat the command: nothing is submitted twice",
             ) from None

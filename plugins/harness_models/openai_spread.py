@@ -13,7 +13,7 @@ import msgspec
 
 from harness.contracts.finding import Finding, doubtful
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
-from harness_models.openai_args import OpenAIArgs, address_of
+from harness_models.openai_args import OpenAIArgs
 from harness_models.openai_findings import is_unreachable
 from harness_models.openai_jobs import Job, paid_twice, refuse_open_batches
 
@@ -158,5 +158,5 @@ def spread(
     settings: ModelSettings,
 ) -> Model:
     """The only model that is made, or one model over the servers of all."""
-    servers = [_Server(address_of(args), make(args, settings)) for args in each]
+    servers = [_Server(args.address, make(args, settings)) for args in each]
     return servers[0].model if len(servers) == 1 else SpreadModel(servers, settings)

@@ -177,12 +177,9 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an engine starts on another machine, so that this one may lack GPUs for it."""
 
     given_hosts: frozenset[str] | None = None
-    """The hosts, each with its port if the address has one, that the user's own command names.
-
-    A key that no argument names, as the value of OPENAI_API_KEY, is to be sent to these only, to
-    the service that it belongs to, and to this machine: any other host comes from a task or a
-    settings file. None for no limit.
-    """
+    """The hosts, each with its port if the address has one, that the user's own command names: only
+    these, its own service and this machine may get a key that no argument names, as the value of
+    OPENAI_API_KEY. Any other host comes from a task or a settings file. None for no limit."""
 
 
 class AskLive(CallError):
@@ -239,8 +236,7 @@ class Model(ABC):
     `harness.base.key_files.key_text(file)` reads them there as well."""
 
     writes: bool = True
-    """Whether it writes its replies, token by token; false for one that looks them up. Forecasts
-    count only what models write."""
+    """Whether it writes its replies, which forecasts count; false for one that looks them up."""
 
     takes_batches: bool = False
     """Whether requests may also be sent as lines of a file: see `batch_line`, `read_batch`."""
@@ -254,6 +250,9 @@ class Model(ABC):
 
     folder: Path | None = None
     """The folder in which a patient model keeps what it sent, set before `open`."""
+
+    taken_up: bool = False
+    """Whether a patient model takes up the questions in the folder of this one, which asks live."""
 
     asked_if_thinking: bool = False
     """Whether one small question shows what `thinks` does not know; its answer is kept."""

@@ -218,8 +218,7 @@ async def _begin(session: Session) -> None:
     places = {one: taken.folder.batches(one.identity.key(taken.run_id)) for one in prepared.models}
     batched = {place for model, place in places.items() if model.patient}
     for model, place in places.items():
-        # Batches that another model takes up do not keep this one from asking live.
-        model.folder = place if model.patient or place not in batched else None
+        model.folder, model.taken_up = place, not model.patient and place in batched
     await _find_out(session)
     session.contexts = session.contexts_of(session.thinks)
     taken.begin(prepared, session.contexts, session.thinks)

@@ -35,12 +35,10 @@ from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
 from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, Trouble
 from harness_models.server.weights import (
+    CONTEXT,
     LONGEST_CONTEXT,
-    check_template,
-    commit_of,
-    end_tokens,
-    longest_context,
-    weights_folder,
+    Weights,
+    given_weights,
     weights_identity,
     weights_think,
 )
@@ -134,8 +132,8 @@ def make(settings: ModelSettings) -> Model:
             expected="a server that follows response_format: --model vllm or openai",
             hint="leave --structured out: answers are read and checked without it as well",
         )
-    folder = weights_folder(KIND, args)
-    if folder is not None and "@" in str(folder):
+    weights = given_weights(KIND, args)
+    if weights.folder is not None and "@" in str(weights.folder):
         raise bad(
             KIND,
             f"pretrained={args.model}",
@@ -147,17 +145,17 @@ def make(settings: ModelSettings) -> Model:
     )
     if missing := found["missing"]:
         says = f"no {', '.join(missing)}, which serving needs, for {python}"
-        raise not_ready(args, folder, interpreter=(says, OWN_ENVIRONMENT))
+        raise not_ready(weights, interpreter=(says, OWN_ENVIRONMENT))
     software = f"transformers {found['version']}" if found["version"] else None
     foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
     if foreign:
         check_with_help(_help(python), foreign)
-    commit = None if folder else commit_of(args.model, args.revision)
+    weights = weights.pinned()
     if args.chat_template is None and not args.completions:
-        check_template(args.model, folder=folder, commit=commit)
-    revision = commit or args.revision
-    served = str(folder) if folder else f"{args.model}@{revision}" if revision else args.model
-    context, ends, notes = _limits(args, revision)
+        weights.check_template()
+    served = str(weights.folder or args.model)
+    served += f"@{weights.revision}" if weights.revision else ""
+    context, ends, notes = _limits(args, weights)
 
     def command(port: str) -> Sequence[str]:
         flags = flags_of(args.engine)
@@ -177,7 +175,7 @@ def make(settings: ModelSettings) -> Model:
     return ServedModel(
         Engine(
             identity=weights_identity(
-                KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS, software=software
+                KIND, args, weights, speed_args=SPEED_ARGS, software=software
             ),
             model=served,
             requests=args.requests,
@@ -196,27 +194,25 @@ def make(settings: ModelSettings) -> Model:
             check=lambda: [
                 interpreter(python, "transformers"),
                 *gpu_findings(None),
-                *weights_findings(args.model, folder=folder, revision=revision),
+                *weights_findings(weights),
             ],
-            thinks=partial(weights_think, args, commit=commit),
+            thinks=partial(weights_think, args, weights),
         ),
         settings,
     )
 
 
-def _limits(
-    args: HfArgs, revision: str | None
-) -> tuple[int | None, list[int] | None, Sequence[str]]:
+def _limits(args: HfArgs, weights: Weights) -> tuple[int | None, list[int] | None, Sequence[str]]:
     """The tokens that fit into the model's context, None if unknown; those that end an answer, for
     a server that batches; and notes for the user."""
     context, notes = args.max_model_len, [args.note] if args.note else []
-    if context is None and (longest := longest_context(args.model, revision=revision)):
+    if context is None and (longest := weights.number(CONTEXT)):
         context = min(longest, LONGEST_CONTEXT)
     elif context is None:
         notes.append(
             "its configuration does not limit the length of prompts (max_model_len=N does)"
         )
-    ends = end_tokens(args.model, revision=revision) if args.batching else None
+    ends = weights.end_tokens() if args.batching else None
     if ends == []:
         raise bad(
             KIND,

@@ -28,18 +28,11 @@ from harness_models.openai_args import (
     NO_KEY,
     PATHS,
     OpenAIArgs,
-    address_of,
-    base_url_of,
     check_sampling,
-    host_of,
     identity_of,
     may_have_key,
-    models_url_of,
     read_each,
     read_key,
-    tokens_field_of,
-    url_of,
-    wants_key,
     without_credentials,
 )
 from harness_models.openai_findings import (
@@ -51,7 +44,7 @@ from harness_models.openai_findings import (
     why_there,
     withheld,
 )
-from harness_models.openai_jobs import refuse_open_batches
+from harness_models.openai_jobs import Job, paid_twice, refuse_open_batches
 from harness_models.openai_screen import (
     HEADERS_ENV,
     NO_SCREEN,
@@ -130,7 +123,7 @@ class OpenAIModel(Model):
         self.concurrency = args.concurrency or settings.concurrency or self.concurrency
         self._args = args
         self._own = own
-        self._trusted = may_have_key(base_url_of(args), settings.given_hosts)
+        self._trusted = may_have_key(args.base, settings.given_hosts)
         if not own:
             key = args.api_key_env if args.api_key_file is None else None
             more = (HEADERS_ENV, *NAMED.values()) if self._trusted else ()
@@ -150,6 +143,7 @@ class OpenAIModel(Model):
         self.stop = (*args.stop, *(self._form.stop if self._form else ()))
         self._system_role = args.system_role is not False
         self._without_logprobs = 0
+        self._sent: dict[str, Job] = {}
         self._session: ClientSession | None = None
         self._screen = Screen()
         self._url = ""
@@ -167,7 +161,8 @@ class OpenAIModel(Model):
         Other servers may work without a key. Nor may batches be open that answer the same.
         """
         if not self.patient:
-            refuse_open_batches(self)
+            # Not those that were sent since: what they answer is kept.
+            self._sent = self._sent or refuse_open_batches(self)
         for name, value in custom_headers().items():
             check_header(value.replace("\t", " "), f"{HEADERS_ENV}, {name}")
         for variable in NAMED.values():
@@ -179,12 +174,12 @@ class OpenAIModel(Model):
         elif self._args.api_key_env is not None:
             check_header(self._key() or "", self._args.api_key_env)
         variable = self._args.api_key_env
-        if self._key() is not None or not wants_key(self._args):
+        if self._key() is not None or not self._args.wants_key:
             return
         raise UsageError(
             f"{variable} is not set in the environment",
             where=f"openai:{self._args.model}",
-            found=f"no key for {host_of(self._args)}{why_there(self._args)}"
+            found=f"no key for {self._args.host}{why_there(self._args)}"
             if variable == DEFAULT_KEY_ENV
             else f"api_key_env={variable}",
             expected="api_key_env=NAME, a variable that holds the key, or api_key_file=FILE",
@@ -200,7 +195,7 @@ class OpenAIModel(Model):
         self.require()
         azure = self._args.azure_endpoint is not None
         headers = headers_with(self._key() or NO_KEY, azure=azure, trusted=self._trusted)
-        self._url, credentials = without_credentials(url_of(self._args))
+        self._url, credentials = without_credentials(self._args.requests_url)
         if credentials is not None:
             # As in the official client: credentials in the address take precedence over the key.
             headers["Authorization"] = credentials
@@ -239,6 +234,8 @@ class OpenAIModel(Model):
         """The server's reply to one request, or a CallError."""
         if self._session is None:
             raise RuntimeError("ask() was called before open()")
+        if job := self._sent.get(request.key):
+            raise paid_twice(self, job)
         as_system = self._system_role
         try:
             reply = await self._send(self._session, self._body(request))
@@ -287,7 +284,7 @@ class OpenAIModel(Model):
     async def _server_finding(self, session: ClientSession) -> Finding:
         import aiohttp
 
-        address, _ = without_credentials(models_url_of(self._args))
+        address, _ = without_credentials(self._args.url("models"))
         try:
             async with session.get(
                 address,
@@ -302,14 +299,14 @@ class OpenAIModel(Model):
             failed = connection_error(error, self._screen)
             if failed.cause == "timeout":
                 late = f"does not list its models within {LISTING_SECONDS:g} s"
-                return doubtful(SERVER, f"{address_of(self._args)} {late}")
+                return doubtful(SERVER, f"{self._args.address} {late}")
             return unreachable(self._args, failed.detail)
         except CallError as error:
             return unreachable(self._args, error.detail)
         if 300 <= response.status < 400:
             elsewhere = f"{pointing(response.headers)}, and no redirect is followed"
             return unusable(self._args, f"answers {response.status}: {elsewhere}")
-        keyed = self._key() is not None or urlsplit(base_url_of(self._args)).username is not None
+        keyed = self._key() is not None or self._args.has_credentials
         return listing_finding(
             self._args, response.status, received, keyed=keyed, screen=self._screen
         )
@@ -343,7 +340,7 @@ class OpenAIModel(Model):
         else:
             body["prompt"] = self._form.render(messages)
         body["temperature"] = sampling.temperature
-        body[tokens_field_of(self._args)] = sampling.limit
+        body[self._args.tokens_field] = sampling.limit
         if sampling.top_p is not None:
             body["top_p"] = sampling.top_p
         body.update(sampling.seldom_set)
@@ -386,7 +383,7 @@ class OpenAIModel(Model):
         """Everything in requests that no text of the server may show."""
         found = [*secrets_in_headers(custom_headers()), os.environ.get(AZURE_TOKEN_ENV, "")]
         if not self._own:
-            found += [self._key() or "", *secrets_in_address(base_url_of(self._args))]
+            found += [self._key() or "", *secrets_in_address(self._args.base)]
         return found
 
     def _key(self) -> str | None:
@@ -399,7 +396,7 @@ class OpenAIModel(Model):
 
     def _with_context(self, error: CallError) -> CallError:
         """The same error with the address, the key's source or a hint in its detail."""
-        address, detail = address_of(self._args), error.detail
+        address, detail = self._args.address, error.detail
         hint = next((hint for pattern, hint in HINTS if pattern.search(detail)), None)
         if error.cause == "bad_request" and hint is not None:
             error.detail = f"{detail} (--model_args: {hint})"

@@ -100,6 +100,62 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     max_answer_bytes: int = LARGEST_BODY
     extra_body: dict[str, Any] = {}
 
+    @property
+    def base(self) -> str:
+        """The server's base URL: as given, else as the official client finds it."""
+        given = self.azure_endpoint or self.base_url
+        return given or os.environ.get(BASE_URL_ENV) or f"https://{DEFAULT_HOST}/v1"
+
+    @property
+    def host(self) -> str:
+        """The server's host, with its port if the address names one."""
+        parts = urlsplit(self.base)
+        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+
+    @property
+    def address(self) -> str:
+        """The base URL for display, without credentials and query."""
+        parts = urlsplit(self.base)
+        return f"{parts.scheme}://{self.host}{parts.path}"
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether the address has a user, which takes the place of a key."""
+        return urlsplit(self.base).username is not None
+
+    @property
+    def wants_key(self) -> bool:
+        """True if requests need a key: its variable was named, or the server is OpenAI's own."""
+        if self.api_key_env not in (DEFAULT_KEY_ENV, None):
+            return True
+        return self.host == DEFAULT_HOST and not self.has_credentials
+
+    @property
+    def usual_key_env(self) -> str:
+        """The variable whose key is sent to hosts of the user's choice without being named."""
+        return DEFAULT_KEY_ENV if self.azure_endpoint is None else AZURE_KEY_ENV
+
+    @property
+    def tokens_field(self) -> str:
+        """The server's name for the token limit: only OpenAI's own servers use the new name."""
+        renamed = self.host == DEFAULT_HOST and self.endpoint == "chat"
+        return self.max_tokens_field or ("max_completion_tokens" if renamed else "max_tokens")
+
+    def url(self, path: str, *, below: str = "") -> str:
+        """A path's address; Azure's addresses with a version have the path `below` a folder."""
+        base = self.base.rstrip("/")
+        if self.azure_endpoint is None:
+            return f"{base}/{path}"
+        if self.api_version is None:
+            return f"{base}/openai/v1/{path}"
+        return f"{base}/openai/{below}{path}?api-version={quote(self.api_version, safe='')}"
+
+    @property
+    def requests_url(self) -> str:
+        """The address of requests."""
+        deployment = quote(self.azure_deployment or self.model, safe="")
+        return self.url(PATHS[self.endpoint], below=f"deployments/{deployment}/")
+
 
 ELSEWHERE = {
     "max_retries": "--attempts N, which counts the first request too",
@@ -143,7 +199,7 @@ def read_each(settings: ModelSettings) -> tuple[OpenAIArgs, ...]:
         return tuple(each)
     return tuple(
         one
-        if may_have_key(base_url_of(one), settings.given_hosts)
+        if may_have_key(one.base, settings.given_hosts)
         else msgspec.structs.replace(one, api_key_env=None)
         for one in each
     )
@@ -241,7 +297,7 @@ def identity_of(
     """
     pins: dict[str, Any] = {"revision": args.revision, "identity": args.identity}
     pinned = any(one is not None for one in pins.values())
-    place = {"host": host_of(args), "deployment": args.azure_deployment}
+    place = {"host": args.host, "deployment": args.azure_deployment}
     scope = "everywhere" if pinned or args.immutable else "run"
     found = {name: one for name, one in (pins if pinned else place).items() if one is not None}
     found |= {} if args.seed else {"seed": False}
@@ -262,53 +318,6 @@ def request_details(args: OpenAIArgs, form: Mapping[str, Any] | None = None) -> 
     return {name: one for name, (one, is_given) in decides.items() if is_given}
 
 
-def wants_key(args: OpenAIArgs) -> bool:
-    """True if requests need a key: its variable was named, or the server is OpenAI's own."""
-    if args.api_key_env not in (DEFAULT_KEY_ENV, None):
-        return True
-    return host_of(args) == DEFAULT_HOST and urlsplit(base_url_of(args)).username is None
-
-
-def usual_key_env(args: OpenAIArgs) -> str:
-    """The variable whose key is sent to hosts of the user's choice without being named."""
-    return DEFAULT_KEY_ENV if args.azure_endpoint is None else AZURE_KEY_ENV
-
-
-def tokens_field_of(args: OpenAIArgs) -> str:
-    """The server's name for the token limit: only OpenAI's own servers use the new name."""
-    if args.max_tokens_field is not None:
-        return args.max_tokens_field
-    renamed = host_of(args) == DEFAULT_HOST and args.endpoint == "chat"
-    return "max_completion_tokens" if renamed else "max_tokens"
-
-
-def url_of(args: OpenAIArgs) -> str:
-    """The address of requests."""
-    deployment = quote(args.azure_deployment or args.model, safe="")
-    return _url(args, PATHS[args.endpoint], below=f"deployments/{deployment}/")
-
-
-def models_url_of(args: OpenAIArgs) -> str:
-    """The address at which a server lists its models."""
-    return _url(args, "models")
-
-
-def _url(args: OpenAIArgs, path: str, *, below: str = "") -> str:
-    """A path's address; Azure's addresses with a version have the path `below` a folder."""
-    base = base_url_of(args).rstrip("/")
-    if args.azure_endpoint is None:
-        return f"{base}/{path}"
-    if args.api_version is None:
-        return f"{base}/openai/v1/{path}"
-    return f"{base}/openai/{below}{path}?api-version={quote(args.api_version, safe='')}"
-
-
-def base_url_of(args: OpenAIArgs) -> str:
-    """The server's base URL: as given, else as the official client finds it."""
-    given = args.azure_endpoint or args.base_url
-    return given or os.environ.get(BASE_URL_ENV) or f"https://{DEFAULT_HOST}/v1"
-
-
 def without_credentials(url: str) -> tuple[str, str | None]:
     """An address without its `user:password@`, and the header value for these credentials."""
     parts = urlsplit(url)
@@ -317,18 +326,6 @@ def without_credentials(url: str) -> tuple[str, str | None]:
     pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
     host = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=host).geturl(), f"Basic {b64encode(pair.encode()).decode()}"
-
-
-def address_of(args: OpenAIArgs) -> str:
-    """The base URL for display, without credentials and query."""
-    parts = urlsplit(base_url_of(args))
-    return f"{parts.scheme}://{host_of(args)}{parts.path}"
-
-
-def host_of(args: OpenAIArgs) -> str:
-    """The server's host, with its port if the address names one."""
-    parts = urlsplit(base_url_of(args))
-    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
 
 def read_key(named: str) -> str:
@@ -411,7 +408,7 @@ def check_sampling(args: OpenAIArgs, sampling: Sampling) -> None:
     problem = None
     if twice:
         problem, found = f"{name} is set by the sampling and by {EXTRA}", args.extra_body[name]
-    elif host_of(args) == DEFAULT_HOST:
+    elif args.host == DEFAULT_HOST:
         problem, found = "OpenAI's own servers have no top_k", sampling.top_k
     if problem is not None:
         raise UsageError(

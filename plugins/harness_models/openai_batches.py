@@ -34,11 +34,9 @@ from harness_models.openai_args import (
     NAME_KEY,
     NO_KEY,
     OpenAIArgs,
-    address_of,
-    base_url_of,
     read_each,
 )
-from harness_models.openai_jobs import JOBS, Job, jobs_of
+from harness_models.openai_jobs import JOBS, Job, jobs_of, keys_of, line_of
 from harness_models.openai_screen import Screen, custom_headers
 from harness_models.openai_spread import spread
 from harness_models.openai_wire import LARGEST_BODY, NAMED, headers_with, pointing, short
@@ -72,17 +70,10 @@ def make(settings: ModelSettings) -> Model:
         raise UsageError(
             "a batch is sent to one server",
             where="--model_args",
-            found=f"base_url={';'.join(map(address_of, each))}",
+            found=f"base_url={';'.join(one.address for one in each)}",
             expected="base_url=URL, of the service that answers the batch",
         )
     return BatchedModel(each[0], settings)
-
-
-class _Line(msgspec.Struct):
-    custom_id: str
-
-
-_custom_id = msgspec.json.Decoder(_Line).decode
 
 
 class BatchedModel(OpenAIModel):
@@ -152,8 +143,7 @@ class BatchedModel(OpenAIModel):
                 path.unlink()
         for job in reversed(self._jobs.values()):  # a request that failed is in a later job again
             if not job.ended:
-                lines = (self._home / f"{job.id}.jsonl").read_bytes().splitlines()
-                keys = [_custom_id(line).custom_id for line in lines]
+                keys = keys_of(self._home / f"{job.id}.jsonl")
                 self._start(job, [key for key in keys if key not in self._places])
 
     async def ask(self, request: Request) -> Reply:
@@ -311,7 +301,7 @@ class BatchedModel(OpenAIModel):
                 if not number % AT_ONCE:
                     await asyncio.sleep(0)
                 with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                    key = _custom_id(line).custom_id
+                    key = line_of(line).custom_id
                     if key in left:
                         left.discard(key)
                         self._place(key).set_result((answers, at))
@@ -386,7 +376,7 @@ class OpenAIBatches:
         kept = () if trusted else (*NAMED, *custom_headers())
         headers: dict[str, Any] = dict.fromkeys(kept, openai.Omit())
         headers["User-Agent"] = headers_with("", trusted=trusted)["User-Agent"]
-        base = base_url_of(args).rstrip("/")
+        base = args.base.rstrip("/")
         http = openai.DefaultHttpxClient(follow_redirects=False)
         if args.azure_endpoint is not None and args.api_version is None:
             headers |= {"api-key": key} if key else {}
@@ -473,7 +463,7 @@ class OpenAIBatches:
                 if len(held) > LARGEST_BODY:
                     raise ModelError(
                         "a batch's answer is too long",
-                        where=address_of(self._args),
+                        where=self._args.address,
                         found=f"a line of more than {LARGEST_BODY:,} bytes",
                     )
 
@@ -490,14 +480,14 @@ class OpenAIBatches:
             kind = NoAnswer if error.status_code >= 500 or error.status_code == 429 else ModelError
             raise kind(
                 f"the batch service refuses {wanted}",
-                where=address_of(self._args),
+                where=self._args.address,
                 found=f"HTTP {error.status_code}: {detail}",
                 hint=self._hints.get(error.status_code),
             ) from None
         except openai.OpenAIError as error:
             raise NoAnswer(
                 f"the batch service did not answer about {wanted}",
-                where=address_of(self._args),
+                where=self._args.address,
                 found=short(error.__cause__ or error, self._screen),
                 hint="repeat the command: nothing is submitted twice",
             ) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -15,12 +14,7 @@ from harness_models.openai_args import (
     DEFAULT_HOST,
     NAME_KEY,
     OpenAIArgs,
-    address_of,
-    base_url_of,
-    host_of,
     read_key,
-    usual_key_env,
-    wants_key,
 )
 from harness_models.openai_screen import Screen, check_header
 
@@ -34,7 +28,7 @@ SHOWN_NAMES = 6
 
 def key_finding(args: OpenAIArgs) -> Finding:
     """The finding about the key's place and presence; it never shows the key itself."""
-    if urlsplit(base_url_of(args)).username is not None:
+    if args.has_credentials:
         return good(KEY, "is part of the address")
     if args.api_key_file is not None:
         try:
@@ -42,7 +36,7 @@ def key_finding(args: OpenAIArgs) -> Finding:
         except UsageError as error:
             return bad_by(KEY, error)
         return good(KEY, f"is in the file {args.api_key_file}")
-    variable = args.api_key_env or usual_key_env(args)
+    variable = args.api_key_env or args.usual_key_env
     if key := os.environ.get(variable, "").strip():
         if args.api_key_env is None:
             return doubtful(KEY, withheld(args), NAME_KEY)
@@ -52,7 +46,7 @@ def key_finding(args: OpenAIArgs) -> Finding:
             return bad_by(KEY, error)
         return good(KEY, f"{variable} is set")
     unset = f"{variable} is not set"
-    if wants_key(args):
+    if args.wants_key:
         return bad(
             KEY,
             unset + why_there(args),
@@ -63,21 +57,21 @@ def key_finding(args: OpenAIArgs) -> Finding:
 
 def why_there(args: OpenAIArgs) -> str:
     """Why a model is asked at OpenAI's own servers, if no argument or variable names a host."""
-    if args.base_url or args.azure_endpoint or host_of(args) != DEFAULT_HOST:
+    if args.base_url or args.azure_endpoint or args.host != DEFAULT_HOST:
         return ""
     return f", and without base_url= the model is asked at {DEFAULT_HOST}"
 
 
 def withheld(args: OpenAIArgs) -> str:
     """Why a model gets no key although one may be set."""
-    return f"{usual_key_env(args)} is not sent to {host_of(args)}, which only a file names"
+    return f"{args.usual_key_env} is not sent to {args.host}, which only a file names"
 
 
 def unusable(args: OpenAIArgs, why: str, to_do: str = "") -> Finding:
     """The finding about a server that cannot be asked at its address."""
     argument = "azure_endpoint" if args.azure_endpoint else "base_url"
     place = argument if args.base_url or args.azure_endpoint else "OPENAI_BASE_URL or base_url"
-    return bad(SERVER, f"{address_of(args)} {why}", f"{to_do}correct {place}")
+    return bad(SERVER, f"{args.address} {why}", f"{to_do}correct {place}")
 
 
 def unreachable(args: OpenAIArgs, why: str) -> Finding:
@@ -94,7 +88,7 @@ def listing_finding(
     args: OpenAIArgs, status: int, received: bytes, *, keyed: bool, screen: Screen
 ) -> Finding:
     """The finding about address, key and model name, from an answer to `GET /models`."""
-    answers = f"{address_of(args)} answers {status}"
+    answers = f"{args.address} answers {status}"
     if status in (401, 403):
         place = args.api_key_file or args.api_key_env
         problem = "refuses the key" if keyed else "needs a key"
@@ -104,10 +98,10 @@ def listing_finding(
     beginning = (text[:120] + "…" if len(text) > 120 else text) or "nothing"
     if status >= 500:
         return doubtful(SERVER, f"{answers}: {beginning}", "look at the server's log")
-    whole = args.azure_endpoint or base_url_of(args).rstrip("/").endswith("/v1")
-    version = None if whole else f"base_url={address_of(args).rstrip('/')}/v1 is the usual form"
+    whole = args.azure_endpoint or args.base.rstrip("/").endswith("/v1")
+    version = None if whole else f"base_url={args.address.rstrip('/')}/v1 is the usual form"
     if status >= 400:
-        says = f"{address_of(args)} does not list its models ({status})"
+        says = f"{args.address} does not list its models ({status})"
         return doubtful(SERVER, says, version)
     models: Any = None
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -120,7 +114,7 @@ def listing_finding(
     names = [screen.error(name) for name in ids if isinstance(name, str)]
     access = "for this key" if keyed else "without a key"
     many = f"{len(names):,} model{'' if len(names) == 1 else 's'}"
-    lists = f"{address_of(args)} lists {many} {access}"
+    lists = f"{args.address} lists {many} {access}"
     if args.azure_endpoint is not None:
         deployed = args.azure_deployment or args.model
         return doubtful(SERVER, f"{lists}, but not whether {deployed!r} is deployed")

@@ -13,9 +13,9 @@ import msgspec
 
 from harness.contracts.finding import Finding, doubtful
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
-from harness_models.openai_args import OpenAIArgs, address_of
+from harness_models.openai_args import OpenAIArgs
 from harness_models.openai_findings import is_unreachable
-from harness_models.openai_jobs import refuse_open_batches
+from harness_models.openai_jobs import Job, paid_twice, refuse_open_batches
 
 REST_SECONDS = 10.0
 """So long a server that failed is asked only if no other is left: one that fails at once has the
@@ -66,6 +66,7 @@ class SpreadModel(Model):
         self.thinking_switch = self._first.thinking_switch
         self.variables = tuple(dict.fromkeys(name for model in models for name in model.variables))
         self.key_files = self._first.key_files
+        self._sent: dict[str, Job] = {}
 
     def attach_log(self, folder: Path, show: Callable[[str], None]) -> None:
         """The folder and the function are those of all clients."""
@@ -79,7 +80,7 @@ class SpreadModel(Model):
 
     def require(self) -> None:
         """Raise UsageError if the key of any server is missing, or batches are open."""
-        refuse_open_batches(self)
+        self._sent = self._sent or refuse_open_batches(self)
         for server in self._servers:
             server.model.require()
 
@@ -95,6 +96,8 @@ class SpreadModel(Model):
 
     async def ask(self, request: Request) -> Reply:
         """The reply of one server, or a CallError; of the last one if none is reached."""
+        if job := self._sent.get(request.key):
+            raise paid_twice(self, job)
         left = list(self._servers)
         while True:
             now = time.monotonic()
@@ -155,5 +158,5 @@ def spread(
     settings: ModelSettings,
 ) -> Model:
     """The only model that is made, or one model over the servers of all."""
-    servers = [_Server(address_of(args), make(args, settings)) for args in each]
+    servers = [_Server(args.address, make(args, settings)) for args in each]
     return servers[0].model if len(servers) == 1 else SpreadModel(servers, settings)

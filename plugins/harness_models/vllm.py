@@ -27,16 +27,13 @@ from harness_models.server.gpus import GPU_DEVICES, GpuMemory, chosen_by, gpu_fi
 from harness_models.server.interpreter import interpreter, last_words, probe_interpreter
 from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, Trouble
 from harness_models.server.weights import (
+    CONTEXT,
     ELSEWHERE,
     LONGEST_CONTEXT,
-    check_template,
+    Weights,
     checked_folder,
-    commit_of,
     folder_identity,
-    in_config,
-    longest_context,
-    weights_bytes,
-    weights_folder,
+    given_weights,
     weights_identity,
     weights_think,
 )
@@ -201,9 +198,9 @@ TROUBLES = (
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; raises all errors that need no started server."""
     args = read_args(settings)
-    folder = weights_folder(KIND, args, all_formats=True)
+    weights = given_weights(KIND, args, all_formats=True)
     lora = None if args.lora is None else _rank(args.lora)
-    server, software, on_gpus = _installed(args, folder, elsewhere=settings.elsewhere)
+    server, software, on_gpus = _installed(args, weights, elsewhere=settings.elsewhere)
     unsure = {
         name: value
         for name, value in args.engine.items()
@@ -211,20 +208,13 @@ def make(settings: ModelSettings) -> Model:
     }
     if unsure:
         check_with_parser(args.python, server, unsure)
-    commit = None if folder else commit_of(args.model, args.revision)
-    revision = commit or args.revision
+    weights = weights.pinned()
     asked_in_turns = args.chat_template is None and not (args.completions or settings.embeds)
     if asked_in_turns and args.tokenizer is None:
-        check_template(args.model, folder=folder, commit=commit)
-    identity = identity_of(
-        args,
-        folder=folder,
-        commit=commit,
-        structured=settings.structured,
-        software=software,
-    )
+        weights.check_template()
+    identity = identity_of(args, weights, structured=settings.structured, software=software)
     notes = [args.note] if args.note else []
-    thinks = partial(weights_think, args, commit=commit, tokenizer=args.tokenizer)
+    thinks = partial(weights_think, args, weights, args.tokenizer)
     if settings.structured and "reasoning_parser" not in args.engine and thinks():
         notes.append(
             "with --structured, its answers are JSON from the first token, so it cannot think "
@@ -232,7 +222,7 @@ def make(settings: ModelSettings) -> Model:
         )
     gpus_here = on_gpus and not settings.elsewhere
     if gpus_here:
-        args, said = _placed(args, settings, folder=folder, revision=revision)
+        args, said = _placed(args, settings, weights)
         notes += said
     elif args.gpus and not on_gpus:
         expected = "no gpus=: this vLLM runs on CPUs, or on a Ray cluster, which chooses them"
@@ -251,9 +241,9 @@ def make(settings: ModelSettings) -> Model:
 
     def command(socket: str) -> Sequence[str]:
         place = ("--uds", socket)
-        weights = (*place, "--model", args.model) if server == OLD_SERVER else (args.model, *place)
-        flags = server_flags(args, revision=revision, lora=lora, structured=settings.structured)
-        return [args.python, *server, *weights, *flags]
+        named = (*place, "--model", args.model) if server == OLD_SERVER else (args.model, *place)
+        flags = server_flags(args, weights, lora=lora, structured=settings.structured)
+        return [args.python, *server, *named, *flags]
 
     return ServedModel(
         Engine(
@@ -274,9 +264,7 @@ def make(settings: ModelSettings) -> Model:
                 interpreter(args.python, "vllm"),
                 *gpu_findings(memory),
                 *weights_findings(
-                    args.model,
-                    folder=folder,
-                    revision=revision,
+                    weights,
                     memory=memory,
                     shards=gpus_needed({**args.engine, DATA: "1"}),
                     shrunk=not SHRINKING.isdisjoint(args.engine),
@@ -290,7 +278,7 @@ def make(settings: ModelSettings) -> Model:
 
 
 def _placed(
-    args: VllmArgs, settings: ModelSettings, *, folder: Path | None, revision: str | None
+    args: VllmArgs, settings: ModelSettings, weights: Weights
 ) -> tuple[VllmArgs, Sequence[str]]:
     """The arguments with the GPUs that the engines use, and what the user is told of them."""
     gpus = gpus_of(args, os.environ)
@@ -298,26 +286,18 @@ def _placed(
     by_hand = any(name.startswith(MANUAL) and name not in ours for name in args.engine)
     if len(gpus) < 2 or by_hand:
         return args, ()
-    size = weights_bytes(args.model, folder=folder, revision=revision)
-    heads = in_config(args.model, revision, "num_attention_heads")
-    sizes, said = place(args.engine, gpus, weights=size, heads=heads)
+    heads = weights.number("num_attention_heads")
+    sizes, said = place(args.engine, gpus, weights=weights.size(), heads=heads)
     engine = {**args.engine, **sizes}
     concurrency = concurrency_of(settings, engine)
     return dataclasses.replace(args, engine=engine, concurrency=concurrency), (said,)
 
 
 def identity_of(
-    args: VllmArgs,
-    *,
-    folder: Path | None,
-    commit: str | None,
-    structured: bool,
-    software: str | None = None,
+    args: VllmArgs, weights: Weights, *, structured: bool, software: str | None = None
 ) -> Identity:
     """The model's identity: its weights, adapter and tokenizer, and all that decides answers."""
-    own = weights_identity(
-        KIND, args, folder=folder, commit=commit, speed_args=SPEED_ARGS, software=software
-    )
+    own = weights_identity(KIND, args, weights, speed_args=SPEED_ARGS, software=software)
     name, details = own.name, dict(own.details)
     if args.lora is not None:
         details["lora"] = folder_identity(Path(args.lora))
@@ -331,12 +311,12 @@ def identity_of(
 
 
 def server_flags(
-    args: VllmArgs, *, revision: str | None, lora: int | None, structured: bool
+    args: VllmArgs, weights: Weights, *, lora: int | None, structured: bool
 ) -> list[str]:
     """The server's flags, without weights and socket; `lora` is the rank of the adapter."""
     named = {
         "served_model_name": args.model,
-        "revision": revision,
+        "revision": weights.revision,
         "tokenizer": args.tokenizer,
         "chat_template": args.chat_template and str(args.chat_template),
         "enable_prompt_tokens_details": "true",
@@ -353,7 +333,7 @@ def server_flags(
         flags += ["--enable-lora", "--lora-modules", f"{ADAPTER}={args.lora}"]
         flags += ["--max-lora-rank", str(lora)]
     if "max_model_len" not in args.engine:
-        longest = longest_context(args.model, revision=revision)
+        longest = weights.number(CONTEXT)
         if longest is not None and longest > LONGEST_CONTEXT:
             flags += ["--max-model-len", str(LONGEST_CONTEXT)]
     return flags
@@ -392,7 +372,7 @@ def _elsewhere(args: VllmArgs) -> bool:
 
 
 def _installed(
-    args: VllmArgs, folder: Path | None, *, elsewhere: bool
+    args: VllmArgs, weights: Weights, *, elsewhere: bool
 ) -> tuple[Sequence[str], str | None, bool]:
     """How the server of the installed vLLM starts, its version, and whether it needs GPUs here.
 
@@ -409,7 +389,7 @@ def _installed(
     if not found["vllm"]:
         obstacles["interpreter"] = f"vLLM is not installed for {python}", OWN_ENVIRONMENT
     if obstacles:
-        raise not_ready(args, folder, elsewhere=_elsewhere(args), **obstacles)
+        raise not_ready(weights, elsewhere=_elsewhere(args), **obstacles)
     software = f"vllm {found['version']}" if found["version"] else None
     return SERVE if found["serve"] else OLD_SERVER, software, bool(found["cuda"]) and not on_ray
 

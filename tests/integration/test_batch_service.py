@@ -525,21 +525,41 @@ def test_answers_that_are_here_are_used_and_never_given_up(harness, service, run
     assert (len(service.batches), service.live) == (1, [])
 
 
-def test_batches_of_one_role_do_not_keep_another_from_asking_the_same_model_live(
-    harness, service, run
-):
-    def answer(body: dict[str, Any]) -> str:
-        return harness.answer(body) if "[liked]" in body["messages"][-1]["content"] else "1"
+@pytest.fixture
+def itself(harness, service):
+    """A judge with the weights of the candidate."""
+    harness.url += ",revision=1"
+    service.answer = lambda body: harness.answer(body) if names(body) else "1"
+    return f"openai:base_url={harness.url},model=candidate-model,thinking=false"
 
-    service.answer = answer
+
+def names(body: dict[str, Any]) -> bool:
+    """Whether the candidate is asked, and not the judge."""
+    return "[liked]" in body["messages"][-1]["content"]
+
+
+def test_batches_of_one_role_do_not_keep_another_from_asking_the_same_model_live(
+    service, run, itself
+):
     service.look = lambda name: os.kill(os.getpid(), signal.SIGINT)
-    judge = f"openai:base_url={harness.url},model=candidate-model,thinking=false"
-    stopped = run("--allow_self_judging", judge=judge)
+    stopped = run("--allow_self_judging", judge=itself)
     assert (stopped.code, "finishing the calls" in stopped.err) == (130, False)
     service.look = lambda name: service.end(batch=name)
-    run("--allow_self_judging", judge=judge).ok()
-    assert len(service.sent) == 3 and service.live
-    assert not [body for body in service.live if "[liked]" in body["messages"][-1]["content"]]
+    run("--allow_self_judging", judge=itself).ok()
+    assert len(service.sent) == 3 and service.live and not any(map(names, service.live))
+
+
+@pytest.mark.parametrize("second", ["", ";http://127.0.0.1:9/v1"], ids=["one address", "two"])
+def test_what_a_role_sent_is_not_asked_live_while_another_takes_it_up(service, run, itself, second):
+    service.look = lambda name: (
+        os.kill(os.getpid(), signal.SIGINT) if name == "batch-1" else service.end(batch=name)
+    )
+    assert run("--allow_self_judging", judge=f"{itself},batch=only", batch="only").code == 130
+    live = itself.replace("/v1", f"/v1{second}")
+    refused = run("--allow_self_judging", judge=live, batch="only")
+    small = [body for body in service.live if "17 times 23" in body["messages"][-1]["content"]]
+    assert (refused.code, service.live) == (2, small)
+    assert "batches of this run are open" in refused.err and ": batch-1" in refused.err
 
 
 @pytest.mark.parametrize(("taken_up", "ended"), [(0, False), (1, False), (1, True)])

@@ -6,10 +6,8 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
 
 from harness.contracts.finding import WEIGHTS, Finding, NotReady, bad, doubtful, good
-from harness_models.arguments import WeightsArgs
 from harness_models.server.gpus import (
     ALL,
     MIB,
@@ -20,7 +18,7 @@ from harness_models.server.gpus import (
     look_at,
     parallelism,
 )
-from harness_models.server.weights import cached_weights, weights_bytes
+from harness_models.server.weights import Weights
 
 GB = 10**9
 GIB = 1024 * MIB
@@ -30,24 +28,20 @@ NO_ACCESS = "accept their licence on the hub, and set HF_TOKEN"
 
 
 def not_ready(
-    args: WeightsArgs, folder: Path | None, *, elsewhere: bool = False, **obstacles: tuple[str, str]
+    weights: Weights, *, elsewhere: bool = False, **obstacles: tuple[str, str]
 ) -> NotReady:
     """The error of a server that cannot start here, with what is wrong with its weights as well.
 
     `obstacles` have what was found and what to do, as `gpu=("none", "use a server")`.
     """
-    weights = weights_findings(
-        args.model, folder=folder, revision=args.revision, elsewhere=elsewhere
-    )
     found = [bad(about, *texts) for about, texts in obstacles.items()]
-    return NotReady([*found, *(one for one in weights if one.to_do)])
+    more = weights_findings(weights, elsewhere=elsewhere)
+    return NotReady([*found, *(one for one in more if one.to_do)])
 
 
 def weights_findings(
-    model: str,
+    weights: Weights,
     *,
-    folder: Path | None,
-    revision: str | None,
     memory: GpuMemory | None = None,
     shards: int = 1,
     shrunk: bool = False,
@@ -58,11 +52,11 @@ def weights_findings(
     `shards` GPUs hold the weights once. `shrunk` weights take less memory than their files. Weights
     may be `elsewhere` than on the hub and in its cache: then these decide nothing.
     """
-    folder = folder or cached_weights(model, revision)
-    access = None if folder is not None else _no_access(model, elsewhere=elsewhere)
+    here = weights.here() is not None
+    access = None if here else _no_access(weights.name, elsewhere=elsewhere)
     if access is not None and access.to_do == FETCH:
         return [access]
-    size = weights_bytes(model, folder=folder, revision=revision)
+    size = weights.size()
     if size is None:
         return [access or doubtful(WEIGHTS, "the size of the weights is not known")]
     text = f"{size / GB:.1f} GB of weights"
@@ -70,7 +64,7 @@ def weights_findings(
         finding = bad if memory is not None and not shrunk else doubtful
         fits = finding(WEIGHTS, f"{text} {problem[0]}", problem[1])
     else:
-        fits = good(WEIGHTS, f"{text} {'on the hub' if folder is None else 'on this machine'}")
+        fits = good(WEIGHTS, f"{text} {'on this machine' if here else 'on the hub'}")
     return [fits] if access is None else [fits, access]
 
 
@@ -100,7 +94,7 @@ def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str
 def _gpu_memories(chosen: Mapping[str, str]) -> list[int]:
     """The bytes of each GPU that these variables and the environment leave; none if unknown."""
     try:
-        gpus = look_at(ALL, {**os.environ, **chosen}).gpus if shutil.which(SMI) else ()
+        gpus = look_at(ALL, {**os.environ, **chosen}) if shutil.which(SMI) else []
     except GpusUnknown:
         return []
     return [gpu.total * MIB for gpu in gpus if gpu.total is not None]

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,28 +61,10 @@ SYSTEM_MANAGED = re.compile(r"\bG[BH]\d")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gpu:
-    """One GPU with its memory in MiB, None where it is unknown."""
-
-    index: str
-    uuid: str
-    name: str
-    total: int | None
-    used: int | None
-    free: int | None
-
-    @property
-    def label(self) -> str:
-        """The GPU's name in messages."""
-        return f"GPU {self.index} ({self.name})"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Holder:
     """A process that holds memory of a GPU, in MiB; None if it is unknown how much."""
 
     pid: int
-    uuid: str
     mib: int | None
     name: str
 
@@ -92,16 +74,26 @@ class Holder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
-    """The GPUs and the processes that hold their memory, at one moment."""
+class Gpu:
+    """One GPU with its memory in MiB, None where it is unknown, and who holds most of it first."""
 
-    gpus: tuple[Gpu, ...]
-    holders: tuple[Holder, ...]
+    index: str
+    uuid: str
+    name: str
+    total: int | None
+    used: int | None
+    free: int | None
+    holders: tuple[Holder, ...] = ()
 
-    def of(self, gpu: Gpu) -> tuple[Holder, ...]:
-        """The processes on one GPU, the largest first."""
-        there = (holder for holder in self.holders if holder.uuid == gpu.uuid)
-        return tuple(sorted(there, key=lambda holder: -(holder.mib or 0)))
+    @property
+    def label(self) -> str:
+        """The GPU's name in messages."""
+        return f"GPU {self.index} ({self.name})"
+
+    @property
+    def held_by(self) -> str:
+        """Its holders in messages."""
+        return "; ".join(map(str, self.holders)) or "no visible process"
 
 
 class GpusUnknown(Exception):
@@ -149,51 +141,51 @@ class GpuMemory:
         makes = ", ".join(dict.fromkeys(gpu.name for gpu in gpus))
         return {"gpu": makes, "gpus": len(gpus), "driver": ", ".join(drivers)} if gpus else {}
 
-    def look(self) -> Look:
-        """The use of its GPUs; GpusUnknown if nvidia-smi does not list their memory."""
+    def look(self) -> list[Gpu]:
+        """Its GPUs now; GpusUnknown if nvidia-smi does not list their memory."""
         return look_at(self.count, {**os.environ, **self.chosen})
 
-    async def before_start(self, show: Callable[[str], None]) -> Look | None:
-        """The use of the GPUs now, None if unknown; ModelError if too little memory is free."""
+    async def before_start(self, show: Callable[[str], None]) -> list[Gpu] | None:
+        """Its GPUs now, None if unknown; ModelError if too little of their memory is free."""
         if shutil.which(SMI) is None:
             return None
         try:
-            look = await asyncio.to_thread(self.look)
+            gpus = await asyncio.to_thread(self.look)
         except GpusUnknown as error:
             show(f"{self.name}: cannot check the GPU's free memory: {error}")
             return None
-        self.check_enough_free(look)
-        return look
+        self.check_enough_free(gpus)
+        return gpus
 
-    def check_enough_free(self, look: Look) -> None:
+    def check_enough_free(self, gpus: Sequence[Gpu]) -> None:
         """Raise ModelError if less memory is free than needed, with its holders and a hint."""
         short = [
             (gpu.free / gpu.total, gpu)
-            for gpu in look.gpus
+            for gpu in gpus
             if gpu.free is not None and gpu.total and gpu.free < math.ceil(gpu.total * self.share)
         ]
         if not short:
             return
         free, gpu = min(short, key=lambda each: each[0])
         wanted = math.ceil((gpu.total or 0) * self.share)
-        holders = look.of(gpu)
         share = math.floor((free - STARTUP_SHARE) * 100) / 100
-        cures = ["end the processes that hold it"] if holders else []
+        cures = ["end the processes that hold it"] if gpu.holders else []
         if share >= LEAST_SHARE:
             cures.append(f"set gpu_memory_utilization={share:.2f}")
         raise ModelError(
             f"too little of the GPU's memory is free: {gpu.free} of {gpu.total} MiB, and "
             f"gpu_memory_utilization={self.share:g} needs {wanted}",
             where=f"{self.name} on {gpu.label}",
-            found="; ".join(str(holder) for holder in holders) or "no visible process",
+            found=gpu.held_by,
             hint=", or ".join(cures) or "choose another GPU with CUDA_VISIBLE_DEVICES",
         )
 
-    async def wait_until_freed(self, before: Look, *, ours: Collection[int]) -> None:
+    async def wait_until_freed(self, before: Sequence[Gpu], *, ours: Collection[int]) -> None:
         """Return when the memory is as free as `before`; ModelError names the processes in it.
 
         `ours` are the processes that the engine had.
         """
+        then = {gpu.uuid: gpu for gpu in before}
         deadline = time.monotonic() + self.patience
         while True:
             try:
@@ -204,58 +196,58 @@ class GpuMemory:
                     where=self.name,
                     found=str(error),
                 ) from error
-            left = [gpu for gpu in now.gpus if not _is_freed(gpu, before, now, ours=ours)]
+            left = [gpu for gpu in now if not _is_freed(gpu, then.get(gpu.uuid, gpu), ours)]
             if not left:
                 return
             if time.monotonic() >= deadline:
                 break
             await asyncio.sleep(LOOK_SECONDS)
-        gpu, holders = left[0], "; ".join(str(holder) for holder in now.of(left[0]))
-        used = next(each.used for each in before.gpus if each.uuid == gpu.uuid)
+        gpu = left[0]
         end = "end the processes that hold it, then repeat the command"
         raise ModelError(
             f"the GPU's memory is not free {self.patience:g} s after the engine ended: "
-            f"{gpu.used} MiB are in use, and {used} were before the engine started",
+            f"{gpu.used} MiB are in use, and {then[gpu.uuid].used} were before the engine started",
             where=f"{self.name} on {gpu.label}",
-            found=holders or "no visible process",
-            hint=f"{end if holders else 'repeat the command once it is free'}: the run continues",
+            found=gpu.held_by,
+            hint=f"{end if gpu.holders else 'repeat the command once it is free'}: the run "
+            "continues",
         )
 
 
-def _is_freed(gpu: Gpu, before: Look, now: Look, *, ours: Collection[int]) -> bool:
+def _is_freed(now: Gpu, then: Gpu, ours: Collection[int]) -> bool:
     """True if a GPU holds no more than before, apart from the memory of new foreign processes."""
-    then = next((each for each in before.gpus if each.uuid == gpu.uuid), gpu)
-    known = {holder.pid for holder in before.of(gpu)}
-    holders = now.of(gpu)
-    # A process without an entry in /proc may be ours under its number outside the container.
-    others = [
-        holder
-        for holder in holders
-        if holder.pid in known or (holder.pid not in ours and Path(f"/proc/{holder.pid}").exists())
-    ]
-    if any(holder.pid in ours and holder.pid not in known for holder in holders):
+    known = {holder.pid for holder in then.holders}
+    new = [holder.pid for holder in now.holders if holder.pid not in known]
+    if not set(new).isdisjoint(ours):
         return False
-    held = [holder.mib for holder in others], [holder.mib for holder in before.of(gpu)]
-    if gpu.used is None or then.used is None or None in held[0] or None in held[1]:
+    # A process without an entry in /proc may be ours under its number outside the container.
+    foreign = known | {pid for pid in new if Path(f"/proc/{pid}").exists()}
+    held = [holder.mib for holder in now.holders if holder.pid in foreign]
+    held_then = [holder.mib for holder in then.holders]
+    if None in (now.used, then.used, *held, *held_then):
         return True
-    now_foreign, then_foreign = (sum(mib or 0 for mib in each) for each in held)
-    return gpu.used - now_foreign <= then.used - then_foreign + MARGIN
+    more = (now.used or 0) - (then.used or 0)
+    return more <= sum(mib or 0 for mib in held) - sum(mib or 0 for mib in held_then) + MARGIN
 
 
-def look_at(count: int, environment: Mapping[str, str]) -> Look:
-    """The use of the first `count` GPUs that CUDA shows in this environment, which may be none.
+def look_at(count: int, environment: Mapping[str, str]) -> list[Gpu]:
+    """The first `count` GPUs that CUDA shows in this environment, which may be none.
 
     GpusUnknown if nvidia-smi does not list their memory.
     """
     chosen = visible(listed(), environment)[:count]
     if any(gpu.total is None or gpu.used is None or gpu.free is None for gpu in chosen):
         raise GpusUnknown(f"{SMI} does not list the memory of {chosen[0].label}")
-    holders = [
-        Holder(pid=int(row[0]), uuid=row[1], mib=_mib(row[2]), name=clean_text(row[3], limit=80))
-        for line in _query(f"--query-compute-apps={HOLDER_FIELDS}")
-        if len(row := line.split(", ", 3)) == 4 and row[0].isdecimal()
-    ]
-    return Look(gpus=tuple(chosen), holders=tuple(holders))
+    holders: dict[str, list[Holder]] = {}
+    for line in _query(f"--query-compute-apps={HOLDER_FIELDS}"):
+        row = line.split(", ", 3)
+        if len(row) == 4 and row[0].isdecimal():
+            name = clean_text(row[3], limit=80)
+            one = Holder(pid=int(row[0]), mib=_mib(row[2]), name=name)
+            holders.setdefault(row[1], []).append(one)
+    for each in holders.values():
+        each.sort(key=lambda holder: -(holder.mib or 0))
+    return [replace(gpu, holders=tuple(holders.get(gpu.uuid, ()))) for gpu in chosen]
 
 
 def listed() -> list[Gpu]:
@@ -306,27 +298,27 @@ def gpu_findings(memory: GpuMemory | None) -> Iterator[Finding]:
     """
     not_good = good if memory is None else doubtful
     try:
-        look = look_at(ALL, os.environ) if memory is None else memory.look()
+        gpus = look_at(ALL, os.environ) if memory is None else memory.look()
     except GpusUnknown as error:
         absent = f"{SMI} is not installed, so NVIDIA GPUs are unknown"
         yield not_good(GPU, f"unknown: {error}" if shutil.which(SMI) else absent)
         return
-    if not look.gpus:
+    if not gpus:
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
         why = "" if chosen is None else f"; CUDA_VISIBLE_DEVICES is {chosen!r}"
         yield (good if memory is None else bad)(GPU, f"{SMI} shows no GPU that CUDA can use{why}")
-    elif memory is not None and len(look.gpus) < memory.count:
+    elif memory is not None and len(gpus) < memory.count:
         asked = "tensor_parallel_size × pipeline_parallel_size × data_parallel_size"
-        says = f"{memory.count} GPUs are needed, and there are {len(look.gpus)}"
-        yield bad(GPU, says, f"set {asked} to {len(look.gpus)} at most")
+        says = f"{memory.count} GPUs are needed, and there are {len(gpus)}"
+        yield bad(GPU, says, f"set {asked} to {len(gpus)} at most")
         return
     if memory is not None:
         try:
-            memory.check_enough_free(look)
+            memory.check_enough_free(gpus)
         except ModelError as error:
             yield bad_by(GPU, error)
             return
-    for gpu in look.gpus:
+    for gpu in gpus:
         free = f"{(gpu.free or 0) / MIB_OF_GIB:.1f} of {(gpu.total or 0) / MIB_OF_GIB:.1f} GiB free"
         yield good(GPU, f"{gpu.label}, {free}")
 

@@ -38,7 +38,7 @@ from harness_models.server.ports import HOST, free_port, held_by
 
 if TYPE_CHECKING:
     from harness.contracts.identity import Identity
-    from harness_models.server.gpus import GpuMemory, Look
+    from harness_models.server.gpus import Gpu, GpuMemory
     from harness_models.server.launching import Launched
 
 LOOK_SECONDS = 0.2
@@ -189,7 +189,7 @@ class _Server:
     client: OpenAIModel
     folder: Path
     port: int | None
-    held_before: Look | None
+    held_before: list[Gpu] | None
 
     def log_end(self) -> str:
         """The last lines of its log since the start."""

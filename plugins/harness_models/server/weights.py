@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,155 @@ META = "__metadata__"
 BYTES = {"F64": 8, "I64": 8, "U64": 8, "I32": 4, "U32": 4, "F32": 2, "F16": 2, "BF16": 2, "I16": 2}
 """Bytes of a loaded parameter by type, 1 for other types."""
 
+CONTEXT = "max_position_embeddings"
+"""The number of tokens that a model supports, in its config."""
+
 LONGEST_CONTEXT = 100_000
 """The limit for models that support more: beyond it, one prompt takes the memory of many."""
 
 LONGEST_HEADER = 100_000_000
 HUB_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of a name: in a `folder` or a GGUF file, else a `revision` on the hub.
+
+    `commit` is that of the revision, as far as it is known.
+    """
+
+    name: str
+    folder: Path | None = None
+    revision: str | None = None
+    commit: str | None = None
+
+    def pinned(self) -> Weights:
+        """The same weights at the commit that the hub or its cache has now."""
+        if self.folder is not None:
+            return self
+        commit = commit_of(self.name, self.revision)
+        return replace(self, commit=commit, revision=commit or self.revision)
+
+    def text(self, name: str) -> str | None:
+        """The text of a small file; None if it does not exist or cannot be fetched."""
+        folder = Path(self.name).expanduser()
+        try:
+            if folder.is_dir():
+                return (folder / name).read_text("utf-8")
+            from huggingface_hub import hf_hub_download
+
+            file = hf_hub_download(self.name, name, revision=self.revision)
+            return Path(file).read_text("utf-8")
+        except Exception:  # the hub's client raises many types, and the server reports it better
+            return None
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """The content of a settings file; empty if it does not exist or cannot be fetched."""
+        with suppress(ValueError):
+            found = json.loads(self.text(name) or "{}")
+            return found if isinstance(found, dict) else {}
+        return {}
+
+    def set_in(self, file: str, name: str) -> Any:
+        """A value of a settings file, for a multimodal model also of its text part; else None."""
+        settings = self.settings(file)
+        parts = (part for part in (settings, settings.get("text_config")) if isinstance(part, dict))
+        return next((part[name] for part in parts if part.get(name) is not None), None)
+
+    def number(self, name: str) -> int | None:
+        """A whole number of the model's config; None if it has none."""
+        found = self.set_in("config.json", name)
+        return found if isinstance(found, int) else None
+
+    def end_tokens(self) -> list[int]:
+        """The ids of the tokens that end an answer; empty if the model's settings have none."""
+        found = self.set_in("generation_config.json", "eos_token_id")
+        found = self.set_in("config.json", "eos_token_id") if found is None else found
+        return found if isinstance(found, list) else [] if found is None else [found]
+
+    def here(self) -> Path | None:
+        """The folder or file of the weights, also in the hub's cache, if all of them are there.
+
+        Of `OWNER/NAME:TAG`, those are the files with the tag in their names.
+        """
+        if self.folder is not None:
+            return self.folder
+        from huggingface_hub import constants, snapshot_download
+        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+        name, _, tag = self.name.partition(":")
+        try:
+            found = snapshot_download(
+                name, revision=self.revision, cache_dir=constants.HF_HUB_CACHE,
+                local_files_only=True,
+            )  # fmt: skip
+        except (HFValidationError, LocalEntryNotFoundError):
+            return None
+        named = [file for file in files_of(Path(found)) if tag.lower() in file.name.lower()]
+        return Path(found) if named else None
+
+    def size(self) -> int | None:
+        """The bytes that the loaded weights take; None if unknown.
+
+        Servers load weights of 32 bits in half precision.
+        """
+        place = self.here()
+        if place is None:
+            return self._size_on_hub()
+        if place.is_file():
+            return place.stat().st_size
+        there = Weights(str(place))
+        total = there.settings(INDEX).get("metadata", {}).get("total_size")
+        files = files_of(place)
+        size = total if isinstance(total, int) else sum(file.stat().st_size for file in files)
+        config = there.settings("config.json")
+        kind = config.get("dtype") or config.get("torch_dtype")
+        return (size // 2 if kind == "float32" else size) or None
+
+    def _size_on_hub(self) -> int | None:
+        from huggingface_hub import HfApi
+
+        try:
+            about = HfApi().model_info(
+                self.name, revision=self.revision, files_metadata=True, timeout=HUB_SECONDS
+            )
+        except Exception:  # the hub's client raises many types, and the server reports it better
+            return None
+        if about.safetensors is not None:
+            counts = about.safetensors.parameters.items()
+            return sum(count * BYTES.get(kind, 1) for kind, count in counts)
+        sizes = {each.rfilename: each.size or 0 for each in about.siblings or ()}
+        by_kind = (sum(sizes[name] for name in sizes if name.endswith(one)) for one in WEIGHTS)
+        return next((size for size in by_kind if size), None)
+
+    def check_template(self) -> None:
+        """Raise ModelError if the weights, as far as they are here, lack a chat template."""
+        if without := self._without_template():
+            raise ModelError(
+                "the checkpoint has no chat template, so it cannot answer messages",
+                where=str(without),
+                expected="chat_template.jinja, or chat_template in tokenizer_config.json",
+                hint="give the template that it was trained with: chat_template=FILE.jinja",
+            )
+
+    def _without_template(self) -> Path | None:
+        if self.folder is not None:  # a GGUF file holds its template
+            has_none = self.folder.is_dir() and not has_chat_template(self.folder)
+            return self.folder if has_none else None
+        if self.commit is None:
+            return None
+        from huggingface_hub import constants, try_to_load_from_cache
+
+        settings, template = (
+            try_to_load_from_cache(
+                self.name, file, revision=self.commit, cache_dir=constants.HF_HUB_CACHE
+            )
+            for file in (TOKENIZER, TEMPLATES[0])
+        )
+        if not isinstance(settings, str) or has_chat_template(Path(settings).parent):
+            return None
+        # Online, a file that the cache does not know may still exist on the hub.
+        return Path(settings) if constants.HF_HUB_OFFLINE or template is not None else None
 
 
 def folder_identity(folder: Path) -> str:
@@ -73,61 +218,9 @@ def folder_identity(folder: Path) -> str:
     return digest(parts)[:16]
 
 
-def weights_bytes(model: str, *, folder: Path | None, revision: str | None) -> int | None:
-    """The bytes that the loaded weights take; None if unknown.
-
-    Servers load weights of 32 bits in half precision.
-    """
-    if folder is not None and folder.is_file():
-        return folder.stat().st_size
-    folder = folder or cached_weights(model, revision)
-    if folder is None:
-        from huggingface_hub import HfApi
-
-        try:
-            about = HfApi().model_info(
-                model, revision=revision, files_metadata=True, timeout=HUB_SECONDS
-            )
-        except Exception:  # the hub's client raises many types, and the server reports it better
-            return None
-        if about.safetensors is not None:
-            counts = about.safetensors.parameters.items()
-            return sum(count * BYTES.get(kind, 1) for kind, count in counts)
-        sizes = {each.rfilename: each.size or 0 for each in about.siblings or ()}
-        by_kind = (sum(sizes[name] for name in sizes if name.endswith(one)) for one in WEIGHTS)
-        return next((size for size in by_kind if size), None)
-    total = _settings(str(folder), None, INDEX).get("metadata", {}).get("total_size")
-    size = (
-        total if isinstance(total, int) else sum(file.stat().st_size for file in files_of(folder))
-    )
-    settings = _settings(str(folder), None, "config.json")
-    kind = settings.get("dtype") or settings.get("torch_dtype")
-    return (size // 2 if kind == "float32" else size) or None
-
-
-def cached_weights(model: str, revision: str | None) -> Path | None:
-    """The folder of a repository in the hub's cache, if all its weights are there.
-
-    Of `OWNER/NAME:TAG`, those are the files with the tag in their names.
-    """
-    from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-    name, _, tag = model.partition(":")
-    try:
-        found = snapshot_download(
-            name, revision=revision, cache_dir=constants.HF_HUB_CACHE,
-            local_files_only=True,
-        )  # fmt: skip
-    except (HFValidationError, LocalEntryNotFoundError):
-        return None
-    named = [file for file in files_of(Path(found)) if tag.lower() in file.name.lower()]
-    return Path(found) if named else None
-
-
 def files_of(folder: Path) -> list[Path]:
     """The files of a folder's weights; none if one of them is missing."""
-    named = _settings(str(folder), None, INDEX).get("weight_map")
+    named = Weights(str(folder)).settings(INDEX).get("weight_map")
     if isinstance(named, dict) and named:
         files = [folder / str(name) for name in set(named.values())]
         return files if all(file.is_file() for file in files) else []
@@ -140,9 +233,8 @@ def files_of(folder: Path) -> list[Path]:
 def weights_identity(
     kind: str,
     args: WeightsArgs,
+    weights: Weights,
     *,
-    folder: Path | None,
-    commit: str | None,
     speed_args: Collection[str],
     software: str | None,
 ) -> Identity:
@@ -150,13 +242,13 @@ def weights_identity(
 
     `speed_args` decide only their speed. `software` is the server's name and version.
     """
-    template = args.chat_template
+    template, folder = args.chat_template, weights.folder
     details: dict[str, Any] = {
         "engine": {
             name: one for name, one in sorted(args.engine.items()) if name not in speed_args
         },
         "identity": folder_identity(folder) if folder else None,
-        "revision": None if folder else commit,
+        "revision": weights.commit,
         "chat_template": digest_bytes(template.read_bytes()) if template else None,
         "chat_template_kwargs": dict(args.chat_template_kwargs) or None,
         SOFTWARE: software,
@@ -167,7 +259,7 @@ def weights_identity(
         form = form_of(asked)
         details |= request_details(asked, form and form.identity)
     name = folder.resolve().name if folder else args.model
-    scope = "run" if folder is None and commit is None else "everywhere"
+    scope = "run" if folder is None and weights.commit is None else "everywhere"
     return Identity(kind=kind, name=name, details=details, scope=scope)
 
 
@@ -202,18 +294,18 @@ def checked_folder(text: str, *, argument: str, all_formats: bool = False) -> Pa
     return folder
 
 
-def weights_folder(kind: str, args: WeightsArgs, *, all_formats: bool = False) -> Path | None:
-    """The folder of whole weights that the arguments name; None for a repository of the hub.
+def given_weights(kind: str, args: WeightsArgs, *, all_formats: bool = False) -> Weights:
+    """The weights that the arguments name, which are whole if they are in a folder.
 
     A folder has no revision: servers ignore it silently. `all_formats` as in `checked_folder`.
     """
     folder = checked_folder(args.model, argument="pretrained", all_formats=all_formats)
-    if folder is not None and args.revision is not None:
-        expected = "no revision=: a folder holds a single revision"
-        raise bad(kind, f"revision={args.revision}", expected)
     if folder is not None:
+        if args.revision is not None:
+            expected = "no revision=: a folder holds a single revision"
+            raise bad(kind, f"revision={args.revision}", expected)
         check_weights(folder)
-    return folder
+    return Weights(args.model, folder, args.revision)
 
 
 def check_weights(folder: Path) -> None:
@@ -256,32 +348,10 @@ def _damaged(path: Path, found: str, expected: str) -> ModelError:
 def has_chat_template(folder: Path) -> bool:
     """True if a folder of weights has a chat template."""
     kept = any((folder / name).exists() for name in TEMPLATES)
-    return kept or bool(_settings(str(folder), None, TOKENIZER).get("chat_template"))
+    return kept or bool(Weights(str(folder)).settings(TOKENIZER).get("chat_template"))
 
 
-def cached_without_template(repository: str, commit: str) -> Path | None:
-    """The tokenizer's settings of a commit without a chat template, in the hub's cache.
-
-    None if there is a template, or if files that are not in the cache may contain one.
-    """
-    from huggingface_hub import constants, try_to_load_from_cache
-
-    def cached(name: str) -> Any:
-        return try_to_load_from_cache(
-            repository, name, revision=commit, cache_dir=constants.HF_HUB_CACHE
-        )
-
-    settings = cached(TOKENIZER)
-    if not isinstance(settings, str) or has_chat_template(Path(settings).parent):
-        return None
-    # Online, a file that the cache does not know may still exist on the hub.
-    known = constants.HF_HUB_OFFLINE or cached(TEMPLATES[0]) is not None
-    return Path(settings) if known else None
-
-
-def weights_think(
-    args: WeightsArgs, *, commit: str | None, tokenizer: str | None = None
-) -> bool | None:
+def weights_think(args: WeightsArgs, weights: Weights, tokenizer: str | None = None) -> bool | None:
     """Whether weights think: as given, else by the parser of reasoning or the chat template.
 
     None if the template cannot be read. Small files of the hub are fetched.
@@ -290,32 +360,16 @@ def weights_think(
         return args.thinking
     if "reasoning_parser" in args.engine:
         return not any(args.chat_template_kwargs.get(name) is False for name in SWITCHES)
-    place = tokenizer or args.model, None if tokenizer else commit or args.revision
     if args.chat_template is not None:
         return lets_think(args.chat_template.read_text("utf-8"), args.chat_template_kwargs)
-    source: Any = _text(*place, TEMPLATES[0])
+    place = Weights(tokenizer) if tokenizer else weights
+    source: Any = place.text(TEMPLATES[0])
     for name in (TEMPLATES[1], TOKENIZER):
-        source = source or _settings(*place, name).get("chat_template")
+        source = source or place.settings(name).get("chat_template")
         if isinstance(source, list):
             named = {one.get("name"): one.get("template") for one in source}
             source = named.get("default") or next(iter(named.values()), None)
     return lets_think(source, args.chat_template_kwargs) if isinstance(source, str) else None
-
-
-def check_template(model: str, *, folder: Path | None, commit: str | None) -> None:
-    """Raise ModelError if the weights, as far as they are on this machine, lack a chat template."""
-    without = None
-    if folder is None and commit is not None:
-        without = cached_without_template(model, commit)
-    elif folder is not None and folder.is_dir():  # a GGUF file holds its template
-        without = None if has_chat_template(folder) else folder
-    if without is not None:
-        raise ModelError(
-            "the checkpoint has no chat template, so it cannot answer messages",
-            where=str(without),
-            expected="chat_template.jinja, or chat_template in tokenizer_config.json",
-            hint="give the template that it was trained with: chat_template=FILE.jinja",
-        )
 
 
 def commit_of(repository: str, revision: str | None) -> str | None:
@@ -346,51 +400,3 @@ def commit_of(repository: str, revision: str | None) -> str | None:
     name = "models--" + repository.replace("/", "--")
     known = Path(constants.HF_HUB_CACHE) / name / "refs" / (revision or "main")
     return known.read_text().strip() if known.is_file() else None
-
-
-def longest_context(model: str, *, revision: str | None = None) -> int | None:
-    """The number of tokens that a model supports, from its config; None if it has none."""
-    return in_config(model, revision, "max_position_embeddings")
-
-
-def end_tokens(model: str, *, revision: str | None = None) -> list[int]:
-    """The ids of the tokens that end an answer; empty if the model's settings have none."""
-    for name in ("generation_config.json", "config.json"):
-        for part in _parts(_settings(model, revision, name)):
-            found = part.get("eos_token_id")
-            if found is not None:
-                return found if isinstance(found, list) else [found]
-    return []
-
-
-def in_config(model: str, revision: str | None, name: str) -> int | None:
-    """A whole number of a model's config; None if it has none."""
-    found = (part.get(name) for part in _parts(_settings(model, revision, "config.json")))
-    return next((number for number in found if isinstance(number, int)), None)
-
-
-def _parts(settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """The settings, and for a multimodal model the settings of its text part."""
-    return [part for part in (settings, settings.get("text_config")) if isinstance(part, dict)]
-
-
-def _settings(model: str, revision: str | None, name: str) -> dict[str, Any]:
-    """The content of a settings file; empty if it does not exist or cannot be fetched."""
-    try:
-        found = json.loads(_text(model, revision, name) or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _text(model: str, revision: str | None, name: str) -> str | None:
-    """The text of a small file; None if it does not exist or cannot be fetched."""
-    folder = Path(model).expanduser()
-    try:
-        if folder.is_dir():
-            return (folder / name).read_text("utf-8")
-        from huggingface_hub import hf_hub_download
-
-        return Path(hf_hub_download(model, name, revision=revision)).read_text("utf-8")
-    except Exception:  # the hub's client raises many types, and the server reports it better
-        return None

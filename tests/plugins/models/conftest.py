@@ -117,7 +117,7 @@ def cuda(package, tmp_path, monkeypatch):
 
 @pytest.fixture
 def smi(tmp_path, monkeypatch):
-    """Has `nvidia-smi` tell these GPUs and these processes from now on."""
+    """Has `nvidia-smi` tell these GPUs, or so many free H100s, and these processes from now on."""
     program = tmp_path / "bin" / "nvidia-smi"
     program.parent.mkdir()
     program.write_text(SMI)
@@ -126,6 +126,9 @@ def smi(tmp_path, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def tell(gpus, apps=""):
+        if isinstance(gpus, int):
+            row = "{0}, GPU-{0}a8e1d0c, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n"
+            gpus = "".join(map(row.format, range(gpus)))
         program.with_name("nvidia-smi.gpus").write_text(gpus)
         program.with_name("nvidia-smi.apps").write_text(apps)
         return program

@@ -196,9 +196,9 @@ def test_the_gpus_that_cuda_shows(names, environment, seen):
 
 def test_who_holds_memory_of_which_gpu(smi):
     smi(FREE + IDLE, f"7, {TWO}, 10, a\n8, {ONE}, 20, b\n9, {TWO}, [N/A], c\n[N/A], {ONE}, 1, d\n")
-    look = look_at(2, {})
-    assert [[holder.pid for holder in look.of(gpu)] for gpu in look.gpus] == [[8], [7, 9]]
-    assert str(look.of(look.gpus[1])[1]) == "process 9 (c) holds memory"
+    both = look_at(2, {})
+    assert [[holder.pid for holder in gpu.holders] for gpu in both] == [[8], [7, 9]]
+    assert str(both[1].holders[1]) == "process 9 (c) holds memory"
 
 
 async def test_an_engine_closes_or_restarts_when_its_gpu_is_free(smi, serve_model, tmp_path):

@@ -9,7 +9,7 @@ import sys
 
 import msgspec
 import pytest
-from builders.processes import lives
+from builders.processes import lives, wait_until
 from harness_models.server import ports
 from harness_models.server.interpreter import interpreter
 from harness_models.server.launching import launch, without_secrets
@@ -38,17 +38,8 @@ async def started(tmp_path):
         await launched.stop(patience=120)
 
 
-async def until(condition):
-    for _ in range(1200):
-        found = condition()
-        if found:
-            return found
-        await asyncio.sleep(0.05)
-    raise AssertionError("what was waited for did not come")
-
-
-async def code_of(launched):
-    await until(lambda: launched.ended() is not None)
+def code_of(launched):
+    wait_until(lambda: launched.ended() is not None)
     return launched.ended()
 
 
@@ -58,7 +49,7 @@ async def code_of(launched):
 )
 async def test_a_command_that_ends_keeps_its_code_when_stopped_twice(started, program, code):
     launched = await started(program)
-    assert await code_of(launched) == code
+    assert code_of(launched) == code
     await launched.stop()
     await asyncio.gather(launched.stop(), launched.stop())
     assert launched.ended() == code
@@ -89,7 +80,7 @@ def listener():
 
 async def test_what_has_not_ended_in_time_is_named_and_may_be_stopped_again(started):
     launched = await started(f"import os; print(os.getpid(), flush=True); {STUBBORN}", grace=2.0)
-    await until(lambda: len(launched.log_tail()) == 2)
+    wait_until(lambda: len(launched.log_tail()) == 2)
     pid = int(launched.log_tail()[0])
     with pytest.raises(ModelError) as caught:
         await launched.stop(patience=0.2)
@@ -103,23 +94,23 @@ async def test_what_has_not_ended_in_time_is_named_and_may_be_stopped_again(star
 
 async def test_cancelling_a_stop_leaves_the_end_to_the_keeper(started):
     launched = await started(STUBBORN, grace=0.3)
-    await until(launched.log_tail)
+    wait_until(launched.log_tail)
     stopping = asyncio.create_task(launched.stop())
     await asyncio.sleep(0)
     stopping.cancel()
-    assert await code_of(launched) == 137
+    await asyncio.sleep(0)
+    assert code_of(launched) == 137
 
 
 async def test_what_a_keeper_leaves_that_is_killed_as_a_whole_is_found_and_ended(started):
     """On Linux, only what does not heed the signal that the keeper's end sends."""
     launched = await started("import os; print(os.getppid(), os.getpid(), flush=True);" + STUBBORN)
-    await until(lambda: "up" in launched.log_tail())
-    first = launched.log_tail()
-    kept, child = map(int, first[0].split())
+    wait_until(lambda: "up" in launched.log_tail())
+    kept, child = map(int, launched.log_tail()[0].split())
     os.kill(kept, signal.SIGSTOP)  # so that neither process sees the other one end
     os.kill(launched._keeper.pid, signal.SIGKILL)
     os.kill(kept, signal.SIGKILL)
-    assert await code_of(launched) == 137
+    assert code_of(launched) == 137
     assert lives(child)
     await launched.stop()
     assert not lives(child)
@@ -127,7 +118,7 @@ async def test_what_a_keeper_leaves_that_is_killed_as_a_whole_is_found_and_ended
 
 async def test_stopping_ends_a_command_though_another_child_of_ours_holds_the_pipe(started):
     launched = await started(WAITS)
-    await until(launched.log_tail)
+    wait_until(launched.log_tail)
     pipe = launched._keeper.stdin.fileno()
     holder = child(WAITS, pass_fds=[pipe])
     try:
@@ -159,7 +150,7 @@ async def harness(tmp_path):
 
     async def start(program):
         running.append(child(HARNESS, program, log, folder, start_new_session=True))
-        await until(lambda: log.exists() and log.read_text().count("\n") == 2)
+        wait_until(lambda: log.exists() and log.read_text().count("\n") == 2)
         return running[0], [int(line) for line in log.read_text().splitlines()], folder
 
     yield start
@@ -175,8 +166,8 @@ async def test_a_killed_harness_leaves_nothing_though_another_holds_its_pipe(har
     )
     assert all(lives(pid) for pid in pids)
     process.kill()
-    await until(lambda: not any(lives(pid) for pid in pids))
-    await until(lambda: not folder.exists())
+    wait_until(lambda: not any(lives(pid) for pid in pids))
+    wait_until(lambda: not folder.exists())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of a parent's end")
@@ -188,14 +179,15 @@ async def test_a_server_is_told_to_end_when_harness_and_keeper_are_killed(harnes
     # At once: whichever of them lives sees within a tenth of a second that its parent is gone.
     for one in (process.pid, os.getsid(kept), kept):
         os.kill(one, signal.SIGKILL)
-    await until(lambda: not lives(server))
+    wait_until(lambda: not lives(server))
 
 
 async def test_a_ctrl_c_in_the_terminal_does_not_reach_the_command(started):
     launched = await started("import os; print(f'{os.getsid(0)} {os.getpgid(0)}');" + WAITS)
     kept = launched._keeper.pid
     assert os.getsid(kept) == kept
-    session, group = map(int, (await until(launched.log_tail))[0].split())
+    wait_until(launched.log_tail)
+    session, group = map(int, launched.log_tail()[0].split())
     assert session == kept
     assert group not in (os.getpgid(0), kept)
 
@@ -213,10 +205,10 @@ def test_what_cannot_be_started_or_logged_is_an_error_before_anything_starts(tmp
 
 async def test_the_log_is_appended_to_and_a_start_sees_its_own_lines_only(started):
     first = await started("print('one'); print('two')")
-    assert await code_of(first) == 0
+    assert code_of(first) == 0
     bar = r"'weights:  0%\rweights: 50%\rweights: 100%\n\x07\x1b[36mdone\x1b[0m\n'"
     second = await started(f"print('three'); print('four'); print({bar}, end='')")
-    assert await code_of(second) == 0
+    assert code_of(second) == 0
     assert second.log.read_text("utf-8").startswith("one\ntwo\nthree\nfour\nweights:  0%")
     # Of a progress bar, the last state is shown without what steers a terminal.
     assert second.new_lines() == ["three", "four", "weights: 100%", "\\x07done"]
@@ -225,8 +217,8 @@ async def test_the_log_is_appended_to_and_a_start_sees_its_own_lines_only(starte
 
 async def test_new_lines_come_once_and_whole(started):
     launched = await started(WAITS)
-    lines = await until(launched.new_lines)
-    assert lines == ["up"]
+    wait_until(lambda: launched.log.read_text() == "up\n")
+    assert launched.new_lines() == ["up"]
     with launched.log.open("a") as log:
         log.write("load")
     assert launched.new_lines() == []
@@ -253,7 +245,7 @@ async def test_a_command_gets_our_environment_without_our_secrets(started, monke
         f"import os; print([os.environ.get(name) for name in ({names})])",
         environment={"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "2"},
     )
-    assert await code_of(launched) == 0
+    assert code_of(launched) == 0
     assert launched.log_tail() == ["[None, 'INFO', '2', '1']"]
 
 

@@ -4,12 +4,9 @@ import pytest
 from harness_models.openai import OpenAIModel, make
 from harness_models.openai_args import (
     OpenAIArgs,
-    address_of,
     check_sampling,
     identity_of,
-    models_url_of,
     read_each,
-    tokens_field_of,
 )
 from harness_models.openai_wire import read_logprobs
 
@@ -79,13 +76,13 @@ def test_identity_is_what_was_given_or_else_the_host(given, structured, details,
 
 
 def test_without_an_address_the_environment_and_then_openai_is_asked(monkeypatch):
-    assert address_of(args(base_url="http://me:pw@host:8000/v1")) == "http://host:8000/v1"
-    assert address_of(args()) == "https://api.openai.com/v1"
-    assert tokens_field_of(args()) == "max_completion_tokens"
+    assert args(base_url="http://me:pw@host:8000/v1").address == "http://host:8000/v1"
+    assert args().address == "https://api.openai.com/v1"
+    assert args().tokens_field == "max_completion_tokens"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://env:1/v1")
-    assert address_of(args()) == "http://env:1/v1"
-    assert tokens_field_of(args()) == "max_tokens"
-    assert tokens_field_of(args(max_tokens_field="n_predict")) == "n_predict"
+    assert args().address == "http://env:1/v1"
+    assert args().tokens_field == "max_tokens"
+    assert args(max_tokens_field="n_predict").tokens_field == "n_predict"
     # The environment's address is held to the same.
     monkeypatch.setenv("OPENAI_BASE_URL", "http://h/v1/chat/completions")
     with pytest.raises(UsageError) as caught:
@@ -264,7 +261,7 @@ async def test_azure_is_asked_at_its_addresses_with_its_header(server, monkeypat
     version = "2024-06-01" if more else None
     args = OpenAIArgs(model="small", azure_endpoint="http://here", api_version=version)
     listed = "models?api-version=2024-06-01" if more else "v1/models"
-    assert models_url_of(args) == f"http://here/openai/{listed}"
+    assert args.url("models") == f"http://here/openai/{listed}"
 
 
 @pytest.mark.parametrize(

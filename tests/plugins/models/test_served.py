@@ -211,13 +211,8 @@ async def test_a_long_start_shows_that_it_goes_on_to_a_limit(served, tmp_path, t
 
 
 async def test_arguments_of_requests_hold_for_a_server_of_ours_as_well(served):
-    given = {
-        "system_role": False,
-        "stop": ("###",),
-        "extra_body": {"top_k": 20},
-        "logprobs": True,
-        "top_logprobs": 2,
-    }
+    given = {"system_role": False, "stop": ("###",), "extra_body": {"top_k": 20}}
+    given |= {"logprobs": True, "top_logprobs": 2}
     model = served("--no-system", requests=given)
     await model.open()
     messages = Message("system", "re"), Message("user", "hello")

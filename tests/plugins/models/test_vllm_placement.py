@@ -45,19 +45,12 @@ def test_weights_take_as_few_gpus_as_hold_them_with_room_to_spare(weights, gpus,
     assert parallelism(weights, gpus, H100, 0.92, heads=heads) == tensor
 
 
-def gpus(count):
-    """The rows of `nvidia-smi` for so many free H100s."""
-    return "".join(
-        f"{n}, GPU-{n}a8e1d0c, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n" for n in range(count)
-    )
-
-
 @pytest.fixture
 def node(cuda, smi, folder, package):
     """A model of these weights on a node with eight H100s, or as many as are wanted."""
 
     def model(weights=QWEN_8B, count=8, concurrency=None, **given):
-        smi(gpus(count))
+        smi(count)
         weigh(folder, weights)
         given = {"pretrained": str(folder), "python": sys.executable, "max_model_len": "9", **given}
         return make(ModelSettings(args=given, concurrency=concurrency))
@@ -117,7 +110,7 @@ def test_chosen_gpus_are_shown_to_the_server_alone_and_held_alone(node):
     assert model.occupies == "gpu:4,5,6,7"
     shown = {"CUDA_VISIBLE_DEVICES": "4,5,6,7", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     assert model.engine.environment == shown
-    assert [gpu.index for gpu in model.engine.memory.look().gpus] == ["4", "5", "6", "7"]
+    assert [gpu.index for gpu in model.engine.memory.look()] == ["4", "5", "6", "7"]
     for text, numbers in (("0-3", "0,1,2,3"), ("4", "4"), ("0,2-3", "0,2,3"), ("1,1", "1")):
         assert node(gpus=text).occupies == f"gpu:{numbers}"
 

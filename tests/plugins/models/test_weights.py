@@ -11,12 +11,11 @@ from harness_models.server import fits
 from harness_models.server.fits import FETCH, weights_findings
 from harness_models.server.gpus import GpuMemory
 from harness_models.server.weights import (
-    cached_without_template,
+    CONTEXT,
+    Weights,
     checked_folder,
     commit_of,
     folder_identity,
-    longest_context,
-    weights_bytes,
     weights_think,
 )
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
@@ -112,7 +111,7 @@ def test_a_folder_is_told_from_a_name_of_the_hub(folder):
 )
 def test_the_longest_context_that_a_config_tells(folder, config, length):
     (folder / "config.json").write_text(config)
-    assert longest_context(str(folder)) == length
+    assert Weights(str(folder)).number(CONTEXT) == length
 
 
 NO_TEMPLATE = '{"eos_token": "x"}'
@@ -137,7 +136,7 @@ def test_a_commit_may_lack_a_template(cache, monkeypatch, *, settings, other, of
         if file is not None and content is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content)
-    assert cached_without_template("org/name", "ab12") == (told if without else None)
+    assert Weights(NAME, commit="ab12")._without_template() == (told if without else None)
 
 
 NAME = "org/name"
@@ -157,15 +156,9 @@ def error(kind):
     return kind.__new__(kind)
 
 
-def h100s(count):
-    return "".join(
-        f"{n}, GPU-aaaa{n}-0000, NVIDIA H100 80GB HBM3, 81559, 4, 80994\n" for n in range(count)
-    )
-
-
-def found(shards=1, *, on=None, **options):
-    given = {"folder": None, "revision": None, **options}
-    return weights_findings(NAME, memory=on or memory(count=shards), shards=shards, **given)
+def found(shards=1, *, on=None, folder=None, **options):
+    wanted = on or memory(count=shards)
+    return weights_findings(Weights(NAME, folder), memory=wanted, shards=shards, **options)
 
 
 @pytest.mark.parametrize(
@@ -196,13 +189,13 @@ def found(shards=1, *, on=None, **options):
     ],
 )  # fmt: skip
 def test_weights_are_set_against_the_gpus_there(smi, hub, *, parameters, gpus, shards, expected):
-    smi(h100s(gpus))
+    smi(gpus)
     hub(parameters)
     assert found(shards) == [expected]
 
 
 def test_weights_are_set_against_the_chosen_gpus_and_are_a_doubt_if_they_shrink(smi, hub):
-    smi(h100s(8))
+    smi(8)
     hub(LLAMA)
     chosen = GpuMemory(name="vllm:name", count=1, share=0.92, chosen={"CUDA_VISIBLE_DEVICES": "3"})
     (only,) = found(on=chosen, shrunk=True)
@@ -211,7 +204,7 @@ def test_weights_are_set_against_the_chosen_gpus_and_are_a_doubt_if_they_shrink(
 
 
 def test_gated_weights_are_told_after_their_size_and_a_hub_that_is_ill_is_a_doubt(smi, hub):
-    smi(h100s(1))
+    smi(1)
     hub(LLAMA, refusal=error(GatedRepoError))
     assert [(one.state, one.says) for one in found()] == [
         ("bad", "141.1 GB of weights do not fit on 1 GPU of 79.6 GiB"),
@@ -239,7 +232,7 @@ def test_gated_weights_are_told_after_their_size_and_a_hub_that_is_ill_is_a_doub
 
 
 def test_weights_that_are_not_in_the_cache_prevent_a_run_where_no_hub_is(smi, hub, monkeypatch):
-    smi(h100s(1))
+    smi(1)
     hub(None, refusal=OSError("no route"))
     lacks = "org/name is not in the cache, and {}".format
     assert found() == [bad("weights", lacks("the hub cannot be reached"), FETCH)]
@@ -260,13 +253,13 @@ def test_weights_that_are_not_in_the_cache_prevent_a_run_where_no_hub_is(smi, hu
 )
 def test_the_size_of_weights_out_of_reach_is_read_from_their_name(hub, name, about):
     hub(None, refusal=OSError("no route"))
-    (only,) = weights_findings(name, folder=None, revision=None)
+    (only,) = weights_findings(Weights(name))
     assert only.says == f"{name}{about} is not in the cache, and the hub cannot be reached"
 
 
 def test_weights_in_the_cache_need_no_hub_if_none_is_missing(smi, hub, cache):
     """A GGUF file or a checkpoint of Mistral's has no config.json beside it."""
-    smi(h100s(1))
+    smi(1)
     hub(None, refusal=OSError("no route"))
     folder = cache / "snapshots" / ("a" * 40)
     folder.mkdir(parents=True)
@@ -275,8 +268,8 @@ def test_weights_in_the_cache_need_no_hub_if_none_is_missing(smi, hub, cache):
     (folder / "name-Q4_K_M.gguf").write_bytes(b"\0" * 100_000_000)
     one = [good("weights", "0.1 GB of weights on this machine")]
     assert found() == one
-    assert weights_findings(f"{NAME}:q4_k_m", folder=None, revision=None) == one
-    (other,) = weights_findings(f"{NAME}:Q8_0", folder=None, revision=None)
+    assert weights_findings(Weights(f"{NAME}:q4_k_m")) == one
+    (other,) = weights_findings(Weights(f"{NAME}:Q8_0"))
     assert (other.state, "is not in the cache" in other.says) == ("bad", True)
 
     hub(QWEN, refusal=error(GatedRepoError))
@@ -293,13 +286,13 @@ def test_weights_in_the_cache_need_no_hub_if_none_is_missing(smi, hub, cache):
 
 
 def test_weights_without_an_index_are_as_large_as_their_files(tmp_path):
-    assert weights_bytes(str(tmp_path), folder=tmp_path, revision=None) is None
+    assert Weights(str(tmp_path), tmp_path).size() is None
     for name, size in (("one.safetensors", 5), ("two.safetensors", 3), ("pytorch_model.bin", 1)):
         (tmp_path / name).write_bytes(b"1" * size)
-    assert weights_bytes(str(tmp_path), folder=tmp_path, revision=None) == 8
+    assert Weights(str(tmp_path), tmp_path).size() == 8
     file = tmp_path / "small.gguf"
     file.write_bytes(b"12")
-    assert weights_bytes(str(file), folder=file, revision=None) == 2
+    assert Weights(str(file), file).size() == 2
 
 
 def test_without_gpus_the_memory_of_the_machine_counts(hub, monkeypatch, tmp_path):
@@ -307,7 +300,7 @@ def test_without_gpus_the_memory_of_the_machine_counts(hub, monkeypatch, tmp_pat
     pages = {"SC_PHYS_PAGES": 4 * 2**20, "SC_PAGE_SIZE": 4096}
     monkeypatch.setattr(fits.os, "sysconf", pages.__getitem__)
     hub(LLAMA)
-    assert weights_findings(NAME, folder=None, revision=None) == [
+    assert weights_findings(Weights(NAME)) == [
         doubtful(
             "weights",
             "141.1 GB of weights do not fit in the 16.0 GiB of memory here",
@@ -380,9 +373,10 @@ def named(template):
 )
 @pytest.mark.parametrize("read", [vllm_args.read_args, hf_args.read_args])
 def test_weights_think_if_their_template_does(weights, files, read):
-    assert weights_think(weights(files, read), commit=None) is True
+    args = weights(files, read)
+    assert weights_think(args, Weights(args.model)) is True
     off = weights(files, read, chat_template_kwargs="enable_thinking=false")
-    assert weights_think(off, commit=None) is False
+    assert weights_think(off, Weights(off.model)) is False
 
 
 @pytest.mark.parametrize(
@@ -405,12 +399,13 @@ def test_weights_think_if_their_template_does(weights, files, read):
 def test_what_is_given_beats_a_template(weights, tmp_path, monkeypatch, *, files, given, thinks):
     monkeypatch.chdir(tmp_path)
     args = weights(files, **given)
-    assert weights_think(args, commit=None) is thinks
+    assert weights_think(args, Weights(args.model)) is thinks
     assert "thinking" not in args.engine
     other = tmp_path / "tokenizer"
     other.mkdir()
     (other / "chat_template.jinja").write_text(PLAIN)
-    assert weights_think(weights(files), commit=None, tokenizer=str(other)) is False
+    args = weights(files)
+    assert weights_think(args, Weights(args.model), str(other)) is False
 
 
 def test_a_served_model_knows_only_what_it_is_told_and_is_the_same_either_way(tmp_path):

@@ -96,4 +96,7 @@ def _imported(function: str) -> tuple[Callable[..., Report], type[msgspec.Struct
     run = getattr(module, function_name)
     annotated = {name: kind for name, kind in run.__annotations__.items() if name != "progress"}
     *_, options, _report = annotated.values()
-    return run, NoOptions if options == "object" else getattr(module, options)
+    if options in ("object", object):
+        return run, NoOptions
+    # A module that does not postpone annotations has the type itself.
+    return run, getattr(module, options) if isinstance(options, str) else options

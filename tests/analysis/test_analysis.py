@@ -10,7 +10,7 @@ from harness.analysis.analysis import NoOptions, analysis_from
 POSTPONED = "from __future__ import annotations\n"
 MODULE = """
 import msgspec
-from harness import Report
+from harness.contracts.report import Report
 
 class Options(msgspec.Struct):
     most: int = 3

@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
+
+import msgspec
 
 from harness.base import clock
 from harness.calls.pricing import together
 from harness.pipeline.progress import RunProgress, StageProgress
-from harness.runs.progress_file import ProgressNote, StageNote, forget_progress, write_progress
+from harness.runs.atomic_files import UNFINISHED
+from harness.runs.progress_file import PROGRESS, ProgressNote, StageNote
 
 NOTE_SECONDS = 5.0
 """The time between two notes of a run's progress in its folder."""
@@ -118,11 +121,15 @@ def noted_progress(progress: RunProgress) -> Iterator[None]:
     A thread does it, so that a run that computes says so too.
     """
     over, pace = threading.Event(), Pace(progress.stages)
+    file = progress.folder / PROGRESS
+    unfinished = file.with_name(f".{PROGRESS}{UNFINISHED}")
 
     def go_on() -> None:
         while not over.wait(NOTE_SECONDS):
             pace.look(clock.seconds())
-            write_progress(progress.folder, _note(progress, pace))
+            with suppress(OSError):  # what the disk refuses, the records tell
+                unfinished.write_bytes(msgspec.json.encode(_note(progress, pace)))
+                unfinished.replace(file)
 
     thread = threading.Thread(target=go_on, name="harness-progress", daemon=True)
     thread.start()
@@ -131,7 +138,8 @@ def noted_progress(progress: RunProgress) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-        forget_progress(progress.folder)
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
 
 
 def _note(progress: RunProgress, pace: Pace) -> ProgressNote:

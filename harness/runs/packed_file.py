@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import os
-import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from pathlib import Path
+from struct import Struct
 from zlib import crc32
+
+import msgspec
 
 from harness.runs.atomic_files import atomic_writer
 
@@ -22,9 +23,12 @@ _FRAME = 1 << 18
 """The bytes of lines in a frame: one is unpacked as a whole, for any line in it."""
 
 _LEVEL = 3
-_SKIPPED, _TABLE = 0x184D2A50, struct.Struct("<II")
-_ENTRY, _END = struct.Struct("<QQ"), struct.Struct("<QI4s")
-_MARK = b"hpck"
+_SKIPPED = 0x184D2A50
+_TWO = Struct("<II")
+"""The head of a frame that is skipped and its size; at the end, the table's checksum and size."""
+
+_Table = list[tuple[int, int]]
+"""The offset of each frame in the lines and its place in the file, and where both end."""
 
 
 class DamagedPackedFile(Exception):
@@ -36,27 +40,23 @@ def write_packed(path: Path, lines: Iterable[bytes]) -> None:
     import zstandard
 
     compress = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress
-    table, start = bytearray(), 0
-    with atomic_writer(path) as file:
-        for frame in _frames(lines):
-            table += _ENTRY.pack(start, file.tell())
-            file.write(compress(frame))
-            start += len(frame)
-        table += _ENTRY.pack(start, file.tell())
-        file.write(_TABLE.pack(_SKIPPED, len(table) + _END.size))
-        file.write(table)
-        file.write(_END.pack(len(table), crc32(table), _MARK))
-
-
-def _frames(lines: Iterable[bytes]) -> Iterator[bytes]:
+    places: _Table = [(0, 0)]
     frame = bytearray()
-    for line in lines:
-        frame += line
-        if len(frame) >= _FRAME:
-            yield bytes(frame)
+    with atomic_writer(path) as file:
+
+        def complete() -> None:
+            file.write(compress(frame))
+            places.append((places[-1][0] + len(frame), file.tell()))
             frame.clear()
-    if frame:
-        yield bytes(frame)
+
+        for line in lines:
+            frame += line
+            if len(frame) >= _FRAME:
+                complete()
+        complete()
+        table = msgspec.json.encode(places)
+        file.write(_TWO.pack(_SKIPPED, len(table) + _TWO.size))
+        file.write(table + _TWO.pack(crc32(table), len(table)))
 
 
 class PackedFile:
@@ -65,34 +65,29 @@ class PackedFile:
     def __init__(self, path: Path) -> None:
         import zstandard
 
-        self._file = os.open(path, os.O_RDONLY)
         self._unpack = zstandard.ZstdDecompressor().decompress
         self._frame, self._number = b"", -1
-        end = os.fstat(self._file).st_size - _END.size
-        try:
-            size, checksum, mark = _END.unpack(os.pread(self._file, _END.size, end))
-            table = os.pread(self._file, min(size, end), end - size)
-            whole = mark == _MARK and crc32(table) == checksum
-        except (struct.error, OSError, OverflowError):
-            whole = False
-        if not whole:
+        self._file = os.open(path, os.O_RDONLY)
+        end = max(os.fstat(self._file).st_size - _TWO.size, 0)
+        last = os.pread(self._file, _TWO.size, end)
+        checksum, size = _TWO.unpack(last) if len(last) == _TWO.size else (0, end)
+        table = os.pread(self._file, size, end - size) if size < end else b""
+        if not table or crc32(table) != checksum:
             self.close()
             raise DamagedPackedFile("its table of frames is missing or damaged")
-        entries = [*_ENTRY.iter_unpack(table)]
-        self._starts = [start for start, _ in entries]
-        self._places = [*pairwise(place for _, place in entries)]
+        self._places = msgspec.json.decode(table, type=_Table)
 
     def read(self, offset: int, length: int) -> bytes:
         """So many bytes of the lines, from an offset in them; they lie in one frame."""
-        number = bisect_right(self._starts, offset) - 1
+        number = bisect_right(self._places, offset, key=lambda place: place[0]) - 1
         if number != self._number:
             self._frame, self._number = self._unpacked(number), number
-        start = offset - self._starts[number]
+        start = offset - self._places[number][0]
         return self._frame[start : start + length]
 
     def lines(self) -> Iterator[bytes]:
         """All lines in their order."""
-        for number in range(len(self._places)):
+        for number in range(len(self._places) - 1):
             yield from self._unpacked(number).splitlines(keepends=True)
 
     def close(self) -> None:
@@ -102,12 +97,12 @@ class PackedFile:
     def _unpacked(self, number: int) -> bytes:
         from zstandard import ZstdError, frame_content_size
 
-        place, end = self._places[number]
-        frame = os.pread(self._file, end - place, place)
+        (start, place), (end, next_place) = self._places[number : number + 2]
+        frame = os.pread(self._file, next_place - place, place)
         try:
             # A damaged size may be one that no memory holds.
-            if frame_content_size(frame) != self._starts[number + 1] - self._starts[number]:
-                raise DamagedPackedFile("a frame has another size than the table says")
-            return self._unpack(frame)
+            if frame_content_size(frame) == end - start:
+                return self._unpack(frame)
         except ZstdError as error:
             raise DamagedPackedFile(str(error)) from error
+        raise DamagedPackedFile("a frame has another size than the table says")

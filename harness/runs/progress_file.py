@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from harness.calls.pricing import Cost
-from harness.runs.atomic_files import UNFINISHED
 
 PROGRESS = "progress.json"
 
@@ -36,22 +35,8 @@ class ProgressNote(msgspec.Struct, frozen=True, kw_only=True):
     cost: Cost | None
 
 
-def write_progress(folder: Path, note: ProgressNote) -> None:
-    """Replace the note of a run. What the disk refuses is left to the records, which matter."""
-    unfinished = folder / f".{PROGRESS}{UNFINISHED}"
-    with suppress(OSError):
-        unfinished.write_bytes(msgspec.json.encode(note))
-        unfinished.replace(folder / PROGRESS)
-
-
 def read_progress(folder: Path) -> ProgressNote | None:
     """The last note of a run at work; None if it wrote none yet."""
     with suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode((folder / PROGRESS).read_bytes(), type=ProgressNote)
     return None
-
-
-def forget_progress(folder: Path) -> None:
-    """Remove the note of a run, if there is one."""
-    with suppress(OSError):
-        (folder / PROGRESS).unlink(missing_ok=True)

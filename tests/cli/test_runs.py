@@ -16,7 +16,7 @@ from harness.base import clock
 from harness.base.errors import DataError
 from harness.cli.runs import named_runs, open_run
 from harness.runs.manifest import Session, now, session_started
-from harness.runs.progress_file import ProgressNote, StageNote, write_progress
+from harness.runs.progress_file import PROGRESS, ProgressNote, StageNote
 from harness.runs.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -161,7 +161,7 @@ def test_a_living_run_has_its_stage_and_records_and_is_told_from_a_killed_one(ke
     note = ProgressNote(
         stages=stages, items_per_second=2.5, seconds_left=1_120.0, at_least=True, cost=None
     )
-    write_progress(kept_run.path, note)
+    (kept_run.path / PROGRESS).write_bytes(msgspec.json.encode(note))
     said = (
         f"{OF_CONFTEST} is at toy/name 1,200 of 4,000, 3 missing; later/name 7: "
         "150 items/min, at least 18:40 left\n"

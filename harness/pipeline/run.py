@@ -39,7 +39,6 @@ from harness.pipeline.executors.sharded import RemoteWorkers, join, machines_of
 from harness.pipeline.executors.shards import Collector, collect_left_behind
 from harness.pipeline.item_queue import how_to_ask_again
 from harness.pipeline.memos import Memory
-from harness.pipeline.pace import noted_progress
 from harness.pipeline.plan import Plan, StageRun, State, for_later, stage_runs
 from harness.pipeline.preflight import (
     PATIENCE,
@@ -369,7 +368,6 @@ async def _ask_everything(session: Session, *, handle_signals: bool) -> None:
     async with AsyncExitStack() as stack:
         session.display.start(session.progress)
         stack.callback(session.display.stop)
-        stack.enter_context(noted_progress(session.progress))
         if session.outbox is not None:
             stack.callback(session.outbox.drop)
         engines = EngineGate(

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from harness.pipeline.pace import Pace, tokens_per_second
 from harness.pipeline.progress import Display, RunProgress, StageProgress
+from harness.reporting.pace import Pace, noted_progress, tokens_per_second
 from harness.reporting.run_lines import throttled, tokens
 from harness.reporting.text import causes, clean_text, counted, duration, share, time_left
 
@@ -26,8 +26,11 @@ def make_display(
 
     With `json`, standard output is for the summaries, and progress is not shown.
     """
-    stream = stream or sys.stderr
-    if quiet or json:
+    return NotingDisplay(_display(stream or sys.stderr, quiet=quiet or json))
+
+
+def _display(stream: TextIO, *, quiet: bool) -> Display:
+    if quiet:
         return QuietDisplay(stream)
     unicode = (stream.encoding or "utf-8").lower().startswith("utf")
     if stream.isatty() and os.environ.get("TERM") != "dumb" and unicode:
@@ -35,6 +38,26 @@ def make_display(
 
         return LiveDisplay(stream)
     return PlainDisplay(stream)
+
+
+class NotingDisplay:
+    """Another display, which also notes in the run folder how far the run is."""
+
+    def __init__(self, shown: Display) -> None:
+        self.shown = shown
+        self._noted = contextlib.ExitStack()
+        self.show_line = shown.show_line
+        self.stage_started, self.stage_ended = shown.stage_started, shown.stage_ended
+
+    def start(self, progress: RunProgress) -> None:
+        """Begin to show and to note."""
+        self._noted.enter_context(noted_progress(progress))
+        self.shown.start(progress)
+
+    def stop(self) -> None:
+        """End both; further calls do nothing more."""
+        self._noted.close()
+        self.shown.stop()
 
 
 class QuietDisplay:

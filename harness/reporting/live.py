@@ -16,8 +16,8 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.calls.pricing import together
-from harness.pipeline.pace import Pace
 from harness.pipeline.progress import RunProgress, StageProgress
+from harness.reporting.pace import Pace
 from harness.reporting.run_lines import UNKNOWN, money, paid, throttled, tokens
 from harness.reporting.text import causes, clean_text, count, counted, duration, share, time_left
 

@@ -51,13 +51,13 @@ def lines(stream):
 
 def test_a_terminal_with_unicode_is_live_and_anything_else_plain(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-    assert isinstance(make_display(stream=Terminal()), LiveDisplay)
-    assert isinstance(make_display(stream=io.StringIO()), PlainDisplay)
-    assert isinstance(make_display(stream=Encoded()), PlainDisplay)
-    assert isinstance(make_display(quiet=True, stream=Terminal()), QuietDisplay)
-    assert isinstance(make_display(json=True, stream=Terminal()), QuietDisplay)
+    assert isinstance(make_display(stream=Terminal()).shown, LiveDisplay)
+    assert isinstance(make_display(stream=io.StringIO()).shown, PlainDisplay)
+    assert isinstance(make_display(stream=Encoded()).shown, PlainDisplay)
+    assert isinstance(make_display(quiet=True, stream=Terminal()).shown, QuietDisplay)
+    assert isinstance(make_display(json=True, stream=Terminal()).shown, QuietDisplay)
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(make_display(stream=Terminal()), PlainDisplay)
+    assert isinstance(make_display(stream=Terminal()).shown, PlainDisplay)
 
 
 def test_quiet_tells_problems_only(progress, stage, stream):

@@ -3,9 +3,9 @@
 import pytest
 
 from harness.calls.pricing import Price, Spend, cost_of
-from harness.pipeline import pace as module
-from harness.pipeline.pace import Pace, noted_progress, tokens_per_second
 from harness.pipeline.progress import RunProgress, StageProgress
+from harness.reporting import pace as module
+from harness.reporting.pace import Pace, noted_progress, tokens_per_second
 from harness.runs.progress_file import StageNote, read_progress
 
 
